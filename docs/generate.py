@@ -153,8 +153,6 @@ def messages() -> str:
 
 
 def _fix(message: Message) -> str:
-    if not message.fix:
-        return "Correct the command line or the environment variable"
     return "Apply the fix in the message" if message.fix == "…" else prose(message.fix)
 
 

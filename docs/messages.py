@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[1] / "postrender"
 # The errors, with the positions of the problem and of the fix. A UsageError has no fix.
-ERRORS = {"UserError": (0, 1), "UsageError": (0, 9)}
+ERRORS = {"UserError": (0, 1), "UsageError": (0, 1)}
 
 
 class Message(NamedTuple):
     """A problem and its fix, with `…` for values that are inserted at run time.
 
-    fix: `…` if the whole fix is inserted at run time, "" if the message has no fix.
+    fix: `…` if the whole fix is inserted at run time.
     """
 
     problem: str

@@ -59,7 +59,10 @@ class UserError(Exception):
 
 
 class UsageError(Exception):
-    """An error in the command line. The exit code is 2."""
+    """An error in the command line or in an environment variable. The exit code is 2."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(sentences(problem, fix))
 
 
 class Finding(NamedTuple):

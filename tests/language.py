@@ -119,7 +119,7 @@ def _prose(lines: list[str]) -> str:
     return "" if re.match(r"(noqa|type:|!|-{3,})", text) else text
 
 
-MESSAGES = {"UserError": (0, 1), "UsageError": (0,), "Finding": (1, 2), "Undecided": (1, 2)}
+MESSAGES = {"UserError": (0, 1), "UsageError": (0, 1), "Finding": (1, 2), "Undecided": (1, 2)}
 LOG_CALLS = {"error", "warning", "info", "debug"}
 
 

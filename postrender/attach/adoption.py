@@ -72,7 +72,8 @@ def find_originals(inventory: Inventory) -> list[Original]:
     if not originals:
         raise UserError(
             "the input does not contain a revision",
-            "Pipe in the output of postrender: helm template … | postrender | postrender adopt",
+            "Pipe in the output of postrender: helm template … | postrender | postrender adopt. "
+            "If the output does not contain revisions, skip adopt",
             Location(inventory.stream.source),
         )
     return list(originals.values())
@@ -111,33 +112,35 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
     for original in originals:
         users = [str(pod) for pod in pods if original.ref in pod.references]
         data = live.get((original.resource, original.name))
-        state, explanation = _adopt_original(client, original, data, is_dry=is_dry)
-        lines.append(f"{original}: {state}{_used_by(users)}{explanation}")
+        start, end = _adopt_original(client, original, data, is_dry=is_dry)
+        lines.append(f"{start} {original}{_used_by(users)}{end}")
     if not any((original.resource, original.name) in live for original in originals):
-        lines.append("the originals are not in the cluster. Check --namespace and --kube-context.")
+        lines.append("the originals do not exist. Check --namespace and --kube-context.")
     return lines
 
 
 def _used_by(users: Sequence[str]) -> str:
     if len(users) > SHOWN_PODS:
-        return f", used by {len(users)} Pods such as {users[0]}"
-    return f", used by {', '.join(users)}" if users else ""
+        return f" (used by {len(users)} Pods such as {users[0]})"
+    return f" (used by {', '.join(users)})" if users else ""
 
 
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original. Return the new state, and an explanation or "". Raises ApiError.
+    """Adopt an original, and return its line of the report in two parts. Raises ApiError.
 
+    The first part is the text before the name of the original. The second part is the text after
+    the name, "" if there is none.
     data: the live object, None if absent.
     """
     if data is None:
-        return "not in the cluster, no adoption needed", ""
+        return "adopt skips", ", because the object does not exist"
     if original.is_in_output:
-        return "cannot be protected", (
-            f". The output contains {original} itself, so an apply overwrites the live object, "
-            f"unless --previous retains the object unchanged. The output contains {original} "
-            "because of --keep-original, or because an object still references this name."
+        return "adopt cannot protect", (
+            f", because the output contains {original} itself. If --previous does not retain "
+            f"{original} unchanged, an apply overwrites the live object. To protect {original}, "
+            f"remove --keep-original and all references to {original} in the output."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     current = strings_at(data, "annotations")
@@ -148,9 +151,11 @@ def _adopt_original(
         stale = {SWEEP_ANNOTATION, UNUSED_ANNOTATION} & current.keys() - original.annotations.keys()
         annotations.update(dict.fromkeys(stale))
     if not labels and not annotations:
-        return "already adopted", ""
+        return "adopt already protects", ""
     if is_dry:
-        return "would be adopted", ""
+        return "adopt would protect", ""
     patch: Object = {"metadata": {"labels": labels, "annotations": annotations}}
     is_patched = client.patch(original.resource, original.name, patch)
-    return ("adopted" if is_patched else "not adopted, because the object no longer exists"), ""
+    if not is_patched:
+        return "adopt skips", ", because the object does not exist any more"
+    return "adopt protects", ""

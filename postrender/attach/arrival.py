@@ -28,10 +28,15 @@ from postrender.startup.records import NamedTuple
 
 
 class Pending(NamedTuple):
-    """The reason why a workload is not ready, and the kind of the object that attach waits for."""
+    """The reason why a workload is not ready.
+
+    awaited: the kind of the object that attach waits for;
+    fix: an imperative, for the case that attach does not wait any longer.
+    """
 
     reason: str
     awaited: Resource
+    fix: str
 
 
 class Arrival(NamedTuple):
@@ -119,17 +124,23 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
-        return Pending(f"{workload} {state}", workload.resource)
+        fix = f"Check that the manifests contain {workload}, then apply the manifests again"
+        return Pending(f"{workload} {state}", workload.resource, fix)
     # The object with the pod template: the target of workloadRef, or the workload itself.
     source = consumer
     if consumer.template_from:
         target = watched.find(*consumer.template_from)
         if target is None:
-            reason = f"{consumer.template_from}, the spec.workloadRef of {workload}, does not exist"
-            return Pending(reason, consumer.template_from.resource)
+            reference = f"spec.workloadRef of {workload} references {consumer.template_from}"
+            return Pending(
+                reason=f"{consumer.template_from} does not exist, but {reference}",
+                awaited=consumer.template_from.resource,
+                fix=f"Create {consumer.template_from}, or fix spec.workloadRef of {workload}",
+            )
         source = target
     if not _has_wanted_template(source, workload):
-        return Pending(_describe_other_template(source, workload), source.resource)
+        fix = f"If no later apply has changed {source}, apply the manifests again"
+        return Pending(_describe_other_template(source, workload), source.resource, fix)
     history_kind = HISTORY_KINDS.get(workload.resource)
     if (
         history_kind is None
@@ -137,7 +148,8 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
         or _has_history_object(consumer, workload, watched, history_kind)
     ):
         return None
-    return Pending(_describe_no_history_object(consumer, history_kind), history_kind)
+    fix = f"Find the cause in the status of {consumer}, and fix the cause"
+    return Pending(_describe_no_history_object(consumer, history_kind), history_kind, fix)
 
 
 def is_paused(consumer: Consumer) -> bool:
@@ -182,11 +194,8 @@ def _describe_other_template(source: Consumer, workload: WantedWorkload) -> str:
         missing = [title(ref) for ref in workload.references if ref not in source.references]
         return f"the pod template of {source} does not reference {', '.join(missing)}"
     render_ids = ", ".join(sorted(source.render_ids))
-    actual = f"postrender/render-id {render_ids}" if render_ids else "no postrender/render-id"
-    return (
-        f"the pod template of {source} has {actual}, expected {workload.render_id} "
-        "(the apply has not reached the object, or a later apply has changed the template)"
-    )
+    actual = f"has the render ID {render_ids}" if render_ids else "does not have a render ID"
+    return f"the pod template of {source} {actual}, expected {workload.render_id}"
 
 
 def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> str:

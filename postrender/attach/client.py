@@ -63,15 +63,22 @@ _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "delete": "DELETE", "
 # Phrases that occur only in the refusals of admission policies and webhooks (Kubernetes 1.35).
 _ADMISSION = ("denied request", "denied the request")
 
+PERMISSION_FIX = (
+    "Compare the permissions of the account with the Role that `postrender config rbac` prints"
+)
 _FIXES = {
     _NO_ANSWER: "Check the network, and check that the API server runs",
-    _UNTRUSTED: "Check the certificate authority in the kubeconfig, or in a Pod the ca.crt of the "
-    "service account",
-    _UNAUTHORIZED: "Check the token or certificate",
-    FORBIDDEN: "Check the Role and RoleBinding in this namespace",
+    _UNTRUSTED: "Check the certificate authority in the kubeconfig. In a Pod, check the ca.crt of "
+    "the ServiceAccount",
+    _UNAUTHORIZED: "Check the token or the client certificate",
+    FORBIDDEN: PERMISSION_FIX,
+    **dict.fromkeys(
+        (_CONFLICT, _GONE, *sorted(_TRANSIENT - {_NO_ANSWER})),
+        "Try again later, or fix the cause in this message",
+    ),
 }
 _POLICY_FIX = "Change the policy or webhook that denied the request, or ask for an exception"
-_OTHER_FIX = "See the API server's log for details"
+_OTHER_FIX = "Fix the cause in this message, then try again"
 
 _log = logging.getLogger(__name__)
 
@@ -167,7 +174,7 @@ class Client:
             time.sleep(_FIRST_PAUSE_SECONDS)  # a page has expired
         problem = f"postrender cannot list {resource.plural} in namespace {self.namespace}"
         raise ApiError(
-            _GONE, f"{problem}: {_GONE} the pages expire before postrender reads all pages"
+            _GONE, f"{problem}, because the list expires before postrender has read the whole list"
         )
 
     def _pages(
@@ -323,7 +330,9 @@ class Client:
                 if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
                     raise
                 if pause == _FIRST_PAUSE_SECONDS:
-                    _log.warning(sentences(error.problem, "Retrying"))
+                    limit = FORBIDDEN_RETRY_SECONDS if _is_refusal(error) else RETRY_SECONDS
+                    retry = f"postrender retries the request for at most {limit:.0f} seconds"
+                    _log.warning(sentences(error.problem, retry))
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
@@ -367,7 +376,7 @@ class Client:
         seconds: the time since the first try, plus the delay;
         delay: the delay before the next try, in seconds.
         """
-        if error.status == _UNAUTHORIZED or error.is_missing_permission:
+        if _is_refusal(error):
             self._forbidden_seconds -= delay
             return self._forbidden_seconds >= 0
         is_conflict = error.status == _CONFLICT and method == "PATCH"
@@ -378,8 +387,8 @@ class Client:
         server = self._session.base_url.host
         return ApiError(
             _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,
-            f"postrender cannot {action} in namespace {self.namespace}: request to {server} failed "
-            f"({reason})",
+            f"postrender cannot {action} in namespace {self.namespace}, because the request to "
+            f"{server} failed ({reason})",
         )
 
     def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
@@ -388,8 +397,13 @@ class Client:
         except (ValueError, KeyError, TypeError):
             message = content.decode("utf-8", "replace")[:200]
         problem = f"postrender cannot {action} in namespace {self.namespace}"
-        text = f"{problem}: {answer.status_code} {message}"
+        text = f"{problem} (HTTP status {answer.status_code}: {message.rstrip('.')})"
         return ApiError(answer.status_code, text, _retry_after(answer))
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """Return whether the API server did not accept the login, or did not find a permission."""
+    return error.status == _UNAUTHORIZED or error.is_missing_permission
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:

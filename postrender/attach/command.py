@@ -19,6 +19,7 @@ from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.log import ALIASES, LEVELS, configure_log
 from postrender.attach.request import (
     AttachRequest,
+    RevisionRef,
     WantedWorkload,
     check_group,
     merge_workloads,
@@ -72,7 +73,10 @@ def run_attach(
         _log.info(_start_line(request, client.namespace))
         failures = attach(client, request, arguments, connection.account)
         code = report_failures(client, failures, fails=fails)
-        _log.info(f"done: {client.requests} requests including {client.writes} writes, exit {code}")
+        _log.info(
+            f"the run ends with exit code {code}, after {client.requests} requests "
+            f"({client.writes} of these requests are writes)"
+        )
     except UserError as error:
         if client and isinstance(error, ApiError):
             report_abort(client, request, error)
@@ -81,7 +85,7 @@ def run_attach(
         return 1
     except KeyboardInterrupt:
         _log.error(
-            "the run was terminated early. The finished work is kept. The next run does the rest."
+            "SIGTERM or Ctrl-C ended this run early. The next run does only the remaining work."
         )
         return INTERRUPTED
     return code
@@ -93,12 +97,12 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 def _start_line(request: AttachRequest, namespace: str) -> str:
     workloads = ", ".join(map(str, request.workloads))
-    target = f" to {workloads}" if workloads else ""
+    target = f" for {workloads}" if workloads else ""
     settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
     start = ", ".join([f"postrender {__version__}", *settings])
     count = len(request.given)
     revisions = "1 revision" if count == 1 else f"{count} revisions"
-    return f"{start}: attaching {revisions}{target} in namespace {namespace}"
+    return f"{start}: adding owners to {revisions}{target} in namespace {namespace}"
 
 
 def run_adopt(
@@ -138,7 +142,10 @@ def log_level() -> str:
     """Return LOG_LEVEL in lower case, `info` if unset. Raises UsageError for an unknown level."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
-        raise UsageError(f"LOG_LEVEL is {shown(level)}, expected one of {', '.join(LEVELS)}")
+        raise UsageError(
+            f"the variable LOG_LEVEL is {shown(level)}, expected one of {', '.join(LEVELS)}",
+            "Set LOG_LEVEL to one of these levels, or unset LOG_LEVEL",
+        )
     return level
 
 
@@ -153,7 +160,15 @@ def is_in_cluster() -> bool | None:
         return True if text else None
     if text in ("0", "f", "false"):
         return False
-    raise UsageError(f"IS_IN_CLUSTER is {shown(value)}, expected true or false")
+    raise UsageError(
+        f"the variable IS_IN_CLUSTER is {shown(value)}, expected true or false",
+        "Set IS_IN_CLUSTER to true in a Pod, or unset IS_IN_CLUSTER",
+    )
+
+
+def _revision_refs(option: str, texts: Sequence[str]) -> frozenset[RevisionRef]:
+    """Return the revisions in all values of an option. Raises ValueError with the problem."""
+    return frozenset(ref for text in texts for ref in parse_revision_refs(text, option))
 
 
 def read_request(
@@ -176,7 +191,8 @@ def read_request(
     the other texts: options in the forms that the parsers in the module `request` read.
     """
     if bool(rollout) != bool(config_maps):
-        raise UsageError("only one of --rollout and --configmaps is passed, expected both")
+        given, missing = ("rollout", "configmaps") if rollout else ("configmaps", "rollout")
+        raise UsageError(f"--{given} is set without --{missing}", f"Pass --{missing} too")
     try:
         requested = [parse_workload(text) for text in workloads]
         if rollout:
@@ -185,17 +201,17 @@ def read_request(
             requested.append(
                 WantedWorkload(resource=ROLLOUTS, name=rollout, render_id="", references=references)
             )
-        emitted_refs = frozenset(ref for text in emitted for ref in parse_revision_refs(text))
-        retired_refs = frozenset(ref for text in retired for ref in parse_revision_refs(text))
+        emitted_refs = _revision_refs("--emitted", emitted)
+        retired_refs = _revision_refs("--retired", retired)
         seconds = parse_seconds(timeout)
         check_group(group_name)
         owner = parse_release_owner(release_owner)
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error), "Fix this option") from None
     if not requested and not (group_name and emitted_refs):
         raise UsageError(
-            "the workload is missing, expected --workload, or --rollout with --configmaps, "
-            "or --group with --emitted"
+            "the options do not set a workload",
+            "Pass --workload. Or pass --rollout and --configmaps, or --group and --emitted",
         )
     return AttachRequest(
         workloads=merge_workloads(requested),

@@ -52,12 +52,15 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
         from lightkube.config.client_adapter import ConnectionParams
     except ImportError as error:
         raise UserError(
-            f"the cluster client is not installed ({error.name} is missing)",
-            "Install postrender with the extra attach: in a checkout, pip install '.[attach]'",
+            f"postrender cannot connect to a cluster, because the Python module {error.name} is "
+            "missing",
+            "In a checkout, run pipx install --force '.[attach]', or pip install '.[attach]' in a "
+            "virtual environment",
         ) from None
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    uses_pod = _uses_pod(is_in_cluster, context, kubeconfig)
     try:
-        config = _config(is_in_cluster, context, kubeconfig)
+        config = _config(context, kubeconfig, uses_pod=uses_pod)
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
         parameters["auth"] = _with_readable_errors(parameters["auth"])
         # The certificate authority of many clusters (such as EKS) has no key identifier. Python
@@ -66,12 +69,30 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
         session = httpx2.Client(**parameters)
     except Exception as error:
         # For a bad file, lightkube raises errors of many classes, such as KeyError or SSLError.
-        raise UserError(
-            f"the cluster configuration cannot be used: {_reason(error)}",
-            "Check the kubeconfig and its context, or in a Pod the service account token",
-        ) from None
+        raise _configuration_error(error, uses_pod=uses_pod) from None
     token = config.user.token if config.user else None
     return Connection(session, config.namespace, account_of(token) if token else None)
+
+
+def _uses_pod(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> bool:
+    """Return whether to use the service account of the Pod, for the arguments of connect()."""
+    is_chosen = context is not None or kubeconfig is not None
+    if is_in_cluster is None:
+        # In a Pod, the result is True, so that an error is about the token, not about a kubeconfig.
+        return not is_chosen and "KUBERNETES_SERVICE_HOST" in os.environ
+    return is_in_cluster
+
+
+def _configuration_error(error: Exception, *, uses_pod: bool) -> UserError:
+    if uses_pod:
+        return UserError(
+            f"postrender cannot use the ServiceAccount of the Pod ({_reason(error)})",
+            "Check that the Pod mounts the token and the ca.crt of the ServiceAccount",
+        )
+    return UserError(
+        f"postrender cannot use the kubeconfig ({_reason(error)})",
+        "Check the path and the content of the kubeconfig, and the context",
+    )
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
@@ -91,8 +112,8 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
                 raise
             except Exception as error:
                 raise UserError(
-                    f"the login to the cluster failed: {_reason(error)}",
-                    "Run kubectl with the same kubeconfig to see whether kubectl can log in",
+                    f"the login to the cluster failed ({_reason(error)})",
+                    "Log in again, and check that kubectl works with the same kubeconfig",
                 ) from None
 
     return ReadableAuth() if auth else None
@@ -103,23 +124,22 @@ def _reason(error: Exception) -> str:
 
     A KeyError has only the missing key as its message.
     """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
 
 
-def _config(
-    is_in_cluster: bool | None, context: str | None, kubeconfig: str | None
-) -> SingleConfig:
+def _config(context: str | None, kubeconfig: str | None, *, uses_pod: bool) -> SingleConfig:
     """Return the configuration for the arguments of connect().
+
+    uses_pod: the result of _uses_pod().
 
     Raises LookupError if the kubeconfig has no current context. Also raises errors of lightkube.
     """
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
-    is_chosen = context is not None or kubeconfig is not None
-    if is_in_cluster is None and not is_chosen and "KUBERNETES_SERVICE_HOST" in os.environ:
-        is_in_cluster = True  # so that an error in a Pod is about the token, not about a kubeconfig
-    if is_in_cluster:
+    if uses_pod:
         configs = KubeConfig.from_service_account()
     else:
         configs = KubeConfig.from_file(

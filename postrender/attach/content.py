@@ -51,9 +51,9 @@ class ContentCheck:
         """Yield an error for each revision that the latest call of `accepted` excluded."""
         for revision in self._foreign:
             yield UserError(
-                f"the content of {revision} does not match the hash in its name, so the object is "
-                "not attached",
-                "Copy the content to another name if a program needs the content. Delete "
+                f"the content of {revision} does not match the hash in the name, so attach does "
+                "not add owners",
+                "If a program needs the content, copy the content to a new ConfigMap. Delete "
                 f"{revision}, then apply the manifests again",
             )
 
@@ -86,8 +86,8 @@ def _is_foreign(revision: Revision, data: Object) -> bool:
     if not is_ours or data.get("immutable") is True:
         return True
     _log.warning(
-        f"somebody edited {revision}: the content does not match the hash in its name. "
-        "Revert the edit"
+        f"somebody edited {revision}, so the content does not match the hash in the name. "
+        "Restore the content from the manifests."
     )
     return False
 

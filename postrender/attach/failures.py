@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.arrival import Arrival, finalizers_of
-from postrender.attach.client import ApiError, Client
+from postrender.attach.client import PERMISSION_FIX, ApiError, Client
 from postrender.attach.events import record_event
 from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
@@ -18,6 +18,8 @@ from postrender.startup.records import NamedTuple
 Uids = Mapping[WantedWorkload, str]
 
 _APPLY_AGAIN = "Apply the manifests again"
+# A message has at most this many names, because an Event has only the start of a long message.
+_MOST_NAMES = 10
 _log = logging.getLogger(__name__)
 
 
@@ -48,13 +50,15 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
     missing revisions share one failure.
     """
     for workload, pending in arrival.pending.items():
-        yield Failure(problem=pending.reason, fix="", workloads=((workload, uids[workload]),))
+        yield Failure(
+            problem=pending.reason, fix=pending.fix, workloads=((workload, uids[workload]),)
+        )
     finalizers = finalizers_of(arrival.revisions)
     for ref, names in finalizers.items():
         if ref in arrival.missing:
             yield _missing_failure(
                 [ref],
-                f"is being deleted, but waits for the finalizer {names}",
+                f"{title(ref)} is being deleted, but waits for the finalizer {names}",
                 f"Remove the finalizer from {title(ref)}, then apply the manifests again",
                 state,
                 uids,
@@ -62,16 +66,16 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
     absent = [ref for ref in arrival.missing if ref not in finalizers]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
-        yield _missing_failure(absent, clause, _APPLY_AGAIN, state, uids)
+        yield _missing_failure(absent, f"{_titles(absent)} {clause}", _APPLY_AGAIN, state, uids)
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
     """Yield a failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
-            state = "re-created" if uids[workload] else "deleted"
+            change = "re-created" if uids[workload] else "deleted"
             yield Failure(
-                problem=f"{workload} was {state} during this run",
+                problem=f"somebody {change} {workload} during this run",
                 fix=_APPLY_AGAIN,
                 workloads=((workload, uids[workload]),),
             )
@@ -86,18 +90,19 @@ def lost_revision_failures(
     """
     lost = [ref for ref in missing if ref not in arrival.missing]
     if lost:
-        clause = "was deleted during this run" if len(lost) == 1 else "were deleted during this run"
-        yield _missing_failure(lost, clause, _APPLY_AGAIN, state, uids)
+        # Kubernetes deletes a revision together with its last owner.
+        problem = f"somebody or Kubernetes deleted {_titles(lost)} during this run"
+        yield _missing_failure(lost, problem, _APPLY_AGAIN, state, uids)
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
     """Yield one failure for all kinds that the run has no permission to list."""
     if state.unreadable:
-        kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
+        kinds = _joined(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
-            problem=f"postrender cannot list {kinds}: 403 Forbidden, so this run does not delete "
-            "revisions",
-            fix="Check the Role and the RoleBinding in this namespace",
+            problem=f"postrender cannot list {kinds} (HTTP status 403), so this run does not "
+            "delete revisions",
+            fix=PERMISSION_FIX,
             workloads=tuple(uids.items()),
             is_severe=True,
         )
@@ -121,16 +126,15 @@ def revision_failures(
 
 
 def _missing_failure(
-    refs: Sequence[RevisionRef], clause: str, fix: str, state: ClusterState, uids: Uids
+    refs: Sequence[RevisionRef], problem: str, fix: str, state: ClusterState, uids: Uids
 ) -> Failure:
     """Return the failure for missing revisions.
 
     The failure is severe only if an object references a missing revision. If no object references
     a missing revision, a later apply may have replaced the references.
-    clause: the end of Failure.problem, after the names of the revisions.
     """
     return Failure(
-        problem=f"{', '.join(map(title, refs))} {clause}",
+        problem=problem,
         fix=fix,
         workloads=tuple(
             (workload, uid)
@@ -142,6 +146,18 @@ def _missing_failure(
             for consumer in state.consumers.values()
         ),
     )
+
+
+def _titles(refs: Sequence[RevisionRef]) -> str:
+    """Return the names of revisions for a message."""
+    names = list(map(title, refs[:_MOST_NAMES]))
+    rest = len(refs) - len(names)
+    return _joined([*names, f"{rest} more"] if rest else names)
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return names as a list with `and` before the last name."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:

@@ -89,9 +89,9 @@ def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> s
     own_job = running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
         if job != own_job and not job.is_finished:
-            return f"Job/{job.name} is not finished"
+            return f"Job/{job.name} of the same attach group is not finished"
         if own_job and job.created > own_job.created:
-            return f"Job/{job.name} is newer than this run"
+            return f"Job/{job.name} is newer than the Job of this run"
     return ""
 
 
@@ -110,7 +110,7 @@ def late_job_reason(
     if own_job is None or created is None or now - created <= limit:
         return ""
     seconds = round(limit.total_seconds())
-    return f"Job/{own_job.name} was created more than {seconds} seconds ago"
+    return f"the Job of this run, Job/{own_job.name}, is more than {seconds} seconds old"
 
 
 def find_conflict(client: Client, group_name: str, arguments: Sequence[str], timeout: float) -> str:
@@ -147,4 +147,7 @@ def delete_superseded(client: Client, group_name: str, arguments: Sequence[str])
     jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     for job in superseded(jobs, arguments):
         if client.delete(JOBS, job.name, {"uid": job.uid}):
-            _log.info(f"Job/{job.name}: deleted, because a newer Job supersedes the finished Job")
+            _log.info(
+                f"attach deleted the finished Job/{job.name}, because the Job of this run "
+                f"supersedes Job/{job.name}"
+            )

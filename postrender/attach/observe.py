@@ -122,7 +122,7 @@ def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revisio
     except ApiError as error:
         if error.status != FORBIDDEN:
             raise
-        _log.warning(f"attach keeps {resource.kind}/{name}: {error}")
+        _log.warning(f"attach keeps {resource.kind}/{name}, because {error}")
         return []
 
 

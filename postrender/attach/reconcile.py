@@ -261,7 +261,7 @@ def _keep_reason(
     """Return the reason why a sweep keeps an unused revision, "" for a revision to delete."""
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
-        return "the applied stream contains the revision"
+        return "the applied manifests contain the revision"
     if not revision.is_sweepable:
         return "a field outside of pod templates references the revision"
     foreign = _foreign_owners(state, revision)
@@ -279,7 +279,8 @@ def _keep_reason(
         )
     if since is not None and now - since < GRACE:
         minutes = GRACE // timedelta(minutes=1)
-        return f"{minutes} minutes have not passed since {revision.unused_since}"
+        since_text = f"since {revision.unused_since}"
+        return f"the revision has been unused for less than {minutes} minutes ({since_text})"
     return ""
 
 

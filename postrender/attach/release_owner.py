@@ -68,7 +68,8 @@ def find_release_owner(
     """
     if wanted is None:
         return None
-    reason = "the object does not exist"
+    reason = f"{wanted} does not exist"
+    fix = f"Apply the manifests that contain {wanted}"
     if (
         account
         and wanted.resource == SERVICE_ACCOUNTS
@@ -81,12 +82,13 @@ def find_release_owner(
         except ApiError as error:
             if not error.is_answer:
                 raise
-            data, reason = None, error.problem
+            data, reason, fix = None, error.problem, error.fix
         uid = text_at(data, "metadata", "uid")
     if not uid:
         _log.warning(
-            f"{wanted} does not become an owner of the revisions: {reason}. Kubernetes deletes a "
-            "revision if its workload gets another name or kind."
+            f"attach cannot make {wanted} an owner of the revisions, because {reason}. If a "
+            "workload gets another name or kind, Kubernetes deletes the revisions of the workload. "
+            f"{fix}."
         )
         return None
     return Owner(

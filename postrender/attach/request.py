@@ -97,34 +97,34 @@ def parse_workload(text: str) -> WantedWorkload:
     match = _WORKLOAD.fullmatch(text)
     if not match:
         raise ValueError(
-            f"{shown(text)} is not a workload with its revisions, expected "
-            "KIND/NAME@RENDERID=configmap/NAME,… such as "
+            f"--workload is {shown(text)}, expected KIND/NAME@ID=configmap/NAME,… such as "
             "Rollout/web@8396ba243e=configmap/web-config-m567dfc6df"
         )
     resource = BY_KIND.get(match["kind"])
     if resource is None:
         raise ValueError(
-            f"{match['kind']} is not a supported kind, expected one of {', '.join(sorted(BY_KIND))}"
+            f"--workload has the kind {shown(match['kind'])}, expected one of "
+            f"{', '.join(sorted(BY_KIND))}"
         )
     return WantedWorkload(
         resource=resource,
         name=match["name"],
         render_id=match["id"] or "",
-        references=parse_revision_refs(match["references"]),
+        references=parse_revision_refs(match["references"], "--workload"),
     )
 
 
-def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
-    """Return the revisions in `configmap/a,secret/b`.
+def parse_revision_refs(text: str, option: str) -> tuple[RevisionRef, ...]:
+    """Return the revisions in `configmap/a,secret/b`. Raises ValueError with the problem.
 
-    Raises ValueError, with a message, for an invalid text.
+    option: the option that contains the text, for the problem.
     """
     refs = []
     for part in filter(None, text.split(",")):
         kind, _, name = part.strip().partition("/")
         if not name or kind.lower() not in _KIND_TITLES:
             raise ValueError(
-                f"{shown(part)} is not a revision, expected configmap/NAME or secret/NAME"
+                f"{option} has the revision {shown(part)}, expected configmap/NAME or secret/NAME"
             )
         refs.append((kind.lower(), name))
     return tuple(refs)
@@ -141,16 +141,15 @@ def parse_release_owner(text: str) -> NamedObject | None:
     for resource in RELEASE_OWNER_KINDS:
         if resource.kind == kind and name:
             return NamedObject(resource, name)
-    raise ValueError(
-        f"{shown(text)} is not a release owner, expected ServiceAccount/NAME or Role/NAME"
-    )
+    raise ValueError(f"--release-owner is {shown(text)}, expected ServiceAccount/NAME or Role/NAME")
 
 
 def check_group(name: str) -> None:
     """Raise ValueError if the name of an attach group is not "" and not a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(
-            f"{shown(name)} is not a valid name of an attach group, expected a valid label value"
+            f'--group is {shown(name)}, expected at most 63 letters, digits, "-", "_" and ".", '
+            "with a letter or digit at both ends"
         )
 
 
@@ -158,7 +157,7 @@ def parse_seconds(text: str) -> float:
     """Return the seconds in `90s`, `90` or `2m30s`. Raises ValueError for any other form."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
-        raise ValueError(f"{shown(text)} is not a time, expected a value such as 90s or 2m")
+        raise ValueError(f"--timeout is {shown(text)}, expected a time such as 90s or 2m")
     return int(match[1] or 0) * 60 + int(match[2] or 0)
 
 

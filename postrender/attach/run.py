@@ -28,7 +28,7 @@ from postrender.attach.live import Owner
 from postrender.attach.observe import read_revisions, read_state
 from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
 from postrender.attach.release_owner import Account, find_release_owner
-from postrender.attach.request import AttachRequest
+from postrender.attach.request import AttachRequest, WantedWorkload
 from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
 from postrender.attach.wait import wait
@@ -72,9 +72,11 @@ def attach(
             else:
                 report_unused(client, state, request, scope)
         uids = _current_uids(client, request)
-        if not _is_any_replaced(arrival, uids) or time.monotonic() > deadline:
+        replaced = _replaced(arrival, uids)
+        if not replaced or time.monotonic() > deadline:
             break
-        _log.info("a workload was re-created during this run, so the run starts again")
+        names = ", ".join(map(str, replaced))
+        _log.info(f"somebody re-created {names} during this run, so the run starts again")
     if request.deletes_finished_jobs and arrival.is_complete:
         delete_superseded(client, scope.group_name, arguments)
     _report_paused(client, arrival)
@@ -115,18 +117,21 @@ def _current_uids(client: Client, request: AttachRequest) -> Uids:
     return uids
 
 
-def _is_any_replaced(arrival: Arrival, uids: Uids) -> bool:
-    return any(
-        uids[workload] not in ("", consumer.uid) for workload, consumer in arrival.consumers.items()
-    )
+def _replaced(arrival: Arrival, uids: Uids) -> list[WantedWorkload]:
+    """Return the workloads that were re-created since the last wait."""
+    return [
+        workload
+        for workload, consumer in arrival.consumers.items()
+        if uids[workload] not in ("", consumer.uid)
+    ]
 
 
 def _report_paused(client: Client, arrival: Arrival) -> None:
     for workload, consumer in arrival.consumers.items():
         if is_paused(consumer):
             text = (
-                f"{workload} is paused. Kubernetes creates the new ReplicaSet only when somebody "
-                "resumes the Deployment."
+                f"{workload} is paused, so Kubernetes does not create the new ReplicaSet. "
+                f"To create the ReplicaSet, resume {workload}."
             )
             _log.warning(text)
             record_event(client, workload, consumer.uid, "Normal", "AttachPaused", text)

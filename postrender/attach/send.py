@@ -1,12 +1,13 @@
 """The function that sends the patches of a run, one by one, and logs the changes.
 
-The caller reports the refused patches at the end of the run.
+The log has lines for each patch that the API server does not refuse. The caller reports the
+refusals at the end of the run.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.reconcile import Patch
@@ -30,9 +31,13 @@ def _send(client: Client, patch: Patch) -> ApiError | None:
     """
     try:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
-            _log.info(f"{patch.revision}: {_description(patch)}")
+            for line in _lines(patch):
+                _log.info(line)
         else:
-            _log.warning(f"{patch.revision} was deleted during this run")
+            _log.warning(
+                f"somebody or Kubernetes deleted {patch.revision} during this run. If pods use "
+                f"{patch.revision}, apply the manifests again."
+            )
     except ApiError as error:
         if not error.is_answer:
             raise
@@ -40,16 +45,16 @@ def _send(client: Client, patch: Patch) -> ApiError | None:
     return None
 
 
-def _description(patch: Patch) -> str:
-    parts = []
+def _lines(patch: Patch) -> Iterator[str]:
+    """Yield the log lines about a patch that the API server has accepted."""
     if patch.added:
-        parts.append("added owners " + ", ".join(map(str, patch.added)))
+        yield f"attach added owners to {patch.revision}: {', '.join(map(str, patch.added))}"
     if patch.removed:
-        parts.append("removed owners " + ", ".join(map(str, patch.removed)))
+        yield f"attach removed owners from {patch.revision}: {', '.join(map(str, patch.removed))}"
     if patch.mark:
-        parts.append(
-            "marked as unused (a later run deletes the revision unless an object uses the revision)"
+        yield (
+            f"attach marked the unused {patch.revision}. If {patch.revision} stays unused, a later "
+            "run deletes the revision."
         )
     elif patch.mark is not None:
-        parts.append("used again, so the mark is removed")
-    return "; ".join(parts)
+        yield f"attach removed the mark from {patch.revision}, because an object uses the revision"

@@ -58,7 +58,9 @@ def sweep(
     # ConfigMaps.
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
-        _log.info(f"attach does not delete revisions, because {conflict}")
+        _log.info(
+            f"attach does not delete revisions, because a later apply may be under way: {conflict}"
+        )
         return SweepProblems()
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
@@ -78,8 +80,8 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
             consumer = next((item for item in users if revision.key in item.references), None)
             if consumer:
                 yield UserError(
-                    f"{revision} was deleted, but {consumer} now references {revision}",
-                    "Apply the manifests again",
+                    f"attach deleted {revision}, but {consumer} now references {revision}",
+                    f"Apply the manifests that contain {revision}",
                 )
 
 
@@ -104,7 +106,7 @@ def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Ite
     for revision, keep_reason in unused:
         reason = keep_reason or _edit_reason(client, revision)
         if reason:
-            _log.info(f"{revision} is unused but kept: {reason}")
+            _log.info(f"attach keeps the unused {revision}, because {reason}")
         else:
             yield revision
 
@@ -120,7 +122,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
     data = client.read(revision.resource, revision.name)
     if data is None or has_expected_content(revision, revision.base_name, data):
         return ""
-    return "the content no longer matches the name, so somebody edited the ConfigMap"
+    return "the content does not match the hash in the name"
 
 
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
@@ -137,7 +139,7 @@ def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bo
         refusals.append(error)
         return False
     if is_deleted:
-        _log.info(f"{revision}: deleted, unused since {revision.unused_since}")
+        _log.info(f"attach deleted {revision}, which had been unused since {revision.unused_since}")
     else:
-        _log.info(f"{revision}: not deleted, because somebody changed the object during this run")
+        _log.info(f"attach did not delete {revision}, because the object changed during this run")
     return is_deleted

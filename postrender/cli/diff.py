@@ -109,7 +109,9 @@ def run(
     from postrender.diff.sections import only_sections
 
     if old == new == "-":
-        raise UsageError("OLD and NEW are both -, expected - on one side only")
+        raise UsageError(
+            "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
+        )
     settings = with_hash_key(settings_of(config, given), given)
     report_ignored(settings.findings, settings.log_file)
     try:

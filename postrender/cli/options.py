@@ -334,7 +334,9 @@ def with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
         copy["files"] += filename
     elif filename:
         if copy["input"] != INPUT.default:
-            raise UsageError("INPUT and -f FILE are both given, expected only one file")
+            raise UsageError(
+                "INPUT and -f FILE are both set, expected one input", "Remove INPUT or -f FILE"
+            )
         copy["input"] = filename
     return copy
 

@@ -78,14 +78,14 @@ def test_the_parts_of_a_workload_are_merged() -> None:
     "text", ["", "Rollout", "Rollout/app", "Rollout/app=", "Rollout/app=a", "Widget/a=configmap/b"]
 )
 def test_an_invalid_workload_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="is not"):
+    with pytest.raises(ValueError, match=r"^--workload (is|has) .*, expected "):
         parse_workload(text)
 
 
 @pytest.mark.parametrize("text", ["pod/a", "configmap", "configmap/"])
 def test_an_invalid_revision_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="configmap/NAME"):
-        parse_revision_refs(text)
+        parse_revision_refs(text, "--emitted")
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("90", 90), ("2m", 120), ("1m30s", 90)])
@@ -95,22 +95,23 @@ def test_a_timeout_in_seconds(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "s", "1h", "-1s", "1.5s"])
 def test_an_invalid_timeout_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a time"):
+    with pytest.raises(ValueError, match="expected a time"):
         parse_seconds(text)
 
 
 USAGE = {
-    "--rollout app": "only one of --rollout and --configmaps",
-    "-rollout app": "only one of --rollout and --configmaps",
-    "": "the workload is missing",
+    "--rollout app": "--rollout is set without --configmaps. Pass --configmaps too.",
+    "-rollout app": "--rollout is set without --configmaps. Pass --configmaps too.",
+    "--configmaps a": "--configmaps is set without --rollout. Pass --rollout too.",
+    "": "the options do not set a workload",
     "--workload x": "expected KIND/NAME",
-    "--workload Widget/a=configmap/b": "is not a supported kind",
-    "--workload Rollout/a=configmap/b --timeout soon": "is not a time",
+    "--workload Widget/a=configmap/b": '--workload has the kind "Widget", expected one of',
+    "--workload Rollout/a=configmap/b --timeout soon": '--timeout is "soon", expected a time',
     "--workload Rollout/a=configmap/b --on-failure maybe": "maybe",
-    "--workload Rollout/a=configmap/b --emitted b": "configmap/NAME",
+    "--workload Rollout/a=configmap/b --emitted b": '--emitted has the revision "b", expected',
     "--workload Rollout/a=configmap/b more": "more",
-    "--workload Rollout/a=configmap/b --group _": "expected a valid label value",
-    "-workload Rollout/a=configmap/b -group _": "expected a valid label value",
+    "--workload Rollout/a=configmap/b --group _": '--group is "_", expected at most 63 letters',
+    "-workload Rollout/a=configmap/b -group _": '--group is "_", expected at most 63 letters',
 }
 
 
@@ -149,7 +150,8 @@ def test_a_missing_cluster_configuration_is_an_error(
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
-    assert "the cluster configuration cannot be used" in capsys.readouterr().err
+    source = "the ServiceAccount of the Pod" if in_cluster == "true" else "the kubeconfig"
+    assert f"postrender cannot use {source} (" in capsys.readouterr().err
 
 
 def test_adopt_without_revisions_is_an_error(
@@ -407,8 +409,8 @@ def test_the_content_of_a_new_config_map(
         []
         if accepted
         else [
-            f"the content of ConfigMap/{REVISION} does not match the hash in its name, so the "
-            "object is not attached"
+            f"the content of ConfigMap/{REVISION} does not match the hash in the name, so attach "
+            "does not add owners"
         ]
     )
     assert bool(caplog.messages) == verdict.endswith("warning")
@@ -488,12 +490,15 @@ def test_a_newer_or_unfinished_job_stops_a_sweep() -> None:
     newer = job("newer", "2026-01-04T00:00:00Z", "attach", "newest")
     unfinished = job("unfinished", "2026-01-01T00:00:00Z", "attach", "old", ended=False)
     assert newer_of(own, older) == ""
-    assert newer_of(own, older, newer) == "Job/newer is newer than this run"
-    assert newer_of(own, older, unfinished) == "Job/unfinished is not finished"
+    reason = "Job/newer is newer than the Job of this run"
+    assert newer_of(own, older, newer) == reason
+    assert newer_of(own, older, unfinished) == (
+        "Job/unfinished of the same attach group is not finished"
+    )
     # A run outside of a Job repeats the last Job with its arguments.
     repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
     assert newer_of(repeated, older) == ""
-    assert newer_of(repeated, newer) == "Job/newer is newer than this run"
+    assert newer_of(repeated, newer) == reason
     assert newer_of(older, newer) == ""
 
 
@@ -501,7 +506,7 @@ def test_a_late_job_deletes_nothing() -> None:
     own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
     repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
     assert late_after(150, own) == ""
-    assert late_after(151, own) == "Job/own was created more than 150 seconds ago"
+    assert late_after(151, own) == "the Job of this run, Job/own, is more than 150 seconds old"
     assert late_after(151, repeated) == ""
 
 
@@ -615,7 +620,7 @@ def test_adopt_removes_the_annotations_of_an_earlier_adoption(
     # An attacher works with the annotations of an adopted original.
     adopted = AdoptedBefore(labels=labels)
     [line] = adopt(adopted, [original], is_dry=False)
-    assert line.endswith("already adopted")
+    assert line == "adopt already protects ConfigMap/a"
     assert not adopted.patches
 
 

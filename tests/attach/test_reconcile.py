@@ -440,7 +440,7 @@ def test_without_an_attach_group_nothing_is_marked() -> None:
 
 KEPT = {
     "": revision("app-old", [ROLLOUT], unused_since=time(GRACE)),
-    "10 minutes have not passed": revision(
+    "the revision has been unused for less than 10 minutes": revision(
         "app-old", [ROLLOUT], unused_since=time(GRACE - timedelta(0, 1))
     ),
     'the mark postrender/unused-since is "soon", which is not a time': revision(
@@ -471,7 +471,7 @@ def test_an_unmarked_revision_is_found_only_on_request() -> None:
 def test_a_revision_of_the_stream_is_not_deleted() -> None:
     state = state_of([KEPT[""]], ROLLOUT)
     [(_, reason)] = find_unused(state, SCOPE, frozenset({("configmap", "app-old")}), NOW)
-    assert reason == "the applied stream contains the revision"
+    assert reason == "the applied manifests contain the revision"
 
 
 def test_pinning_adds_the_workload_and_removes_the_mark() -> None:

@@ -99,7 +99,7 @@ def test_a_file_can_be_given_as_kubectl_takes_it(option: str, run: Run) -> None:
 def test_a_file_cannot_be_given_twice(run: Run) -> None:
     code, out, err = run("render", "-f", MANIFESTS, MANIFESTS)
     assert (code, out) == (2, "")
-    assert "INPUT and -f FILE are both given" in err
+    assert "INPUT and -f FILE are both set" in err
 
 
 def test_diff_explains_how_to_pass_its_files(run: Run) -> None:

@@ -66,7 +66,8 @@ def test_old_pods_keep_their_content_through_the_first_canary(
     install_plainly(release, api)
     done = adopt(plane, api, rendered(release))
     assert done.returncode == 0, done.stderr
-    assert f"namespace {api.namespace}: ConfigMap/app-config: adopted, used by Pod/" in done.stdout
+    line = f"namespace {api.namespace}: adopt protects ConfigMap/app-config (used by Pod/"
+    assert line in done.stdout
     attacher = apply_attached(api, lambda: release.upgrade(NEW))
     wait_for_phase(api, "Paused")
     restart_old_pods(api)
@@ -113,7 +114,7 @@ def test_a_dry_run_of_adopt_writes_nothing(release: Release, api: Api, plane: Co
     before = api.get("ConfigMap", "app-config")
     done = adopt(plane, api, rendered(release), "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "ConfigMap/app-config: would be adopted, used by Pod/" in done.stdout
+    assert "adopt would protect ConfigMap/app-config (used by Pod/" in done.stdout
     assert api.get("ConfigMap", "app-config") == before
 
 
@@ -125,7 +126,7 @@ def test_a_second_adopt_writes_nothing(release: Release, api: Api, plane: Contro
     assert before["metadata"]["labels"][GROUP_LABEL] == "app-rollout-attach"
     assert before["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     done = adopt(plane, api, rendered(release))
-    assert "ConfigMap/app-config: already adopted" in done.stdout
+    assert "adopt already protects ConfigMap/app-config" in done.stdout
     assert api.get("ConfigMap", "app-config") == before
 
 
@@ -139,7 +140,7 @@ def test_an_original_that_stays_in_the_output_cannot_be_protected(
     done = adopt(plane, api, rendered(release))
     assert done.returncode == 0, done.stderr
     [line] = done.stdout.splitlines()
-    assert "ConfigMap/app-config: cannot be protected" in line
+    assert "adopt cannot protect ConfigMap/app-config" in line
     assert "The output contains ConfigMap/app-config itself" in line
     pods = [pod for pod in api.names("Pod", labels="app=app") if f"Pod/{pod}" in line]
     assert len(pods) == 2
@@ -160,7 +161,8 @@ def test_adopt_reports_the_missing_permission(
     assert done.stdout == ""
     line = done.stderr.splitlines()[-1]
     what = "patch configmaps/app-config" if allowed == "to read" else "list pods"
-    assert line.startswith(f"error: postrender cannot {what} in namespace {api.namespace}: 403 ")
+    start = f"error: postrender cannot {what} in namespace {api.namespace} (HTTP status 403: "
+    assert line.startswith(start)
     assert api.get("ConfigMap", "app-config") == before
 
 
@@ -169,7 +171,7 @@ def test_a_base_name_that_is_not_in_the_cluster_needs_nothing(
 ) -> None:
     done = adopt(plane, api, rendered(manifests))
     assert done.returncode == 0, done.stderr
-    expected = f"namespace {api.namespace}: ConfigMap/app-config: not in the cluster"
+    expected = f"namespace {api.namespace}: adopt skips ConfigMap/app-config, because the object"
     assert done.stdout.startswith(expected)
 
 
@@ -265,7 +267,7 @@ def test_the_originals_job_attaches_what_it_is_given(lenient: ControlPlane, tmp_
     log = attachers.log(lenient, pod)
     assert '"level": "warning"' in log
     assert "deployments" in log
-    assert "403 Forbidden, so this run does not delete revisions" in log
+    assert "(HTTP status 403), so this run does not delete revisions" in log
 
 
 def replica_set_referencing(api: Api, name: str) -> str:
@@ -321,4 +323,4 @@ def test_the_originals_role_is_reported_as_too_small_with_owner_enforcement(
     wait_for_attachers(api, "Failed")
     log = attachers.log(plane, pod)
     assert "cannot patch configmaps/config-1" in log
-    assert "Check the Role and RoleBinding" in log
+    assert "Compare the permissions of the account" in log

@@ -138,7 +138,7 @@ def test_a_revert_at_the_moment_of_the_delete_is_reported(
     with Proxy(plane, before("DELETE", 1, revert)) as proxy:
         run = runner.run(arguments_of(parse(second), on_failure="report"), proxy.url)
     assert run.code == 1
-    assert any("was deleted, but PodTemplate/web now references" in text for text in run.errors())
+    assert any(", but PodTemplate/web now references" in text for text in run.errors())
 
 
 def test_wrapped_base64_is_not_treated_as_an_edit(
@@ -214,7 +214,7 @@ def test_a_policy_that_rejects_one_change_does_not_stop_the_others(
         assert "Deployment/web" in owners(revision)
     logs = "".join(attachers.log(plane, pod) for pod in ended)
     assert "no team" in logs
-    assert "Check the Role" not in logs
+    assert "Compare the permissions" not in logs
     assert any(
         refused in text and "no team" in text for text in events_on(api, "Deployment", "web")
     )

@@ -143,7 +143,7 @@ def test_a_chart_migrates_in_the_middle_of_a_config_change(
     recipe = make(title, tool, plane, api, tmp_path)
     with NothingIsLost(api):
         kept = recipe.run("protect the live originals")
-        assert f"ConfigMap/{ORIGINALS[title]}: adopted, used by Pod/" in kept.stdout
+        assert f"adopt protects ConfigMap/{ORIGINALS[title]} (used by Pod/" in kept.stdout
         use_after(recipe)
         attacher = apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
@@ -393,8 +393,8 @@ def test_spinnakers_versions_are_kept_and_then_collected(
     recipe = spinnaker
     with NothingIsLost(api):
         kept = keep_versions_of_spinnaker(recipe)
-        assert "ConfigMap/app-config-v000: adopted" in kept.stdout
-        assert "ConfigMap/app-config-v001: adopted, used by Pod/" in kept.stdout
+        assert "adopt protects ConfigMap/app-config-v000" in kept.stdout
+        assert "adopt protects ConfigMap/app-config-v001 (used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         release_with_spinnaker(recipe, api)
@@ -551,8 +551,8 @@ def test_kapps_versions_are_kept_and_then_collected(
     recipe = kapp
     with NothingIsLost(api):
         kept = keep_with_kapp(recipe)
-        assert "ConfigMap/app-config-ver-1: adopted" in kept.stdout
-        assert "ConfigMap/app-config-ver-2: adopted, used by Pod/" in kept.stdout
+        assert "adopt protects ConfigMap/app-config-ver-1" in kept.stdout
+        assert "adopt protects ConfigMap/app-config-ver-2 (used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         apply_attached(api, lambda: recipe.run("release with kapp"))
@@ -659,7 +659,7 @@ def test_a_pulumi_component_hands_over_its_config_maps(
     recipe.write_config()
     with NothingIsLost(api):
         kept = recipe.run("protect the live ConfigMaps")
-        assert f"ConfigMap/{RANDOM_NAME}: adopted, used by Pod/" in kept.stdout
+        assert f"adopt protects ConfigMap/{RANDOM_NAME} (used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit(values, "greeting: hello", "greeting: bye")
         # The Rollout's fields belong to another field manager.

@@ -139,8 +139,8 @@ def test_a_paused_deployment_is_reported_at_once(api: Api, runner: Runner, rende
     assert run.code == 0, run.log
     assert run.seconds < 30
     assert run.errors("warning") == [
-        "Deployment/app is paused. Kubernetes creates the new ReplicaSet only when somebody "
-        "resumes the Deployment."
+        "Deployment/app is paused, so Kubernetes does not create the new ReplicaSet. To create "
+        "the ReplicaSet, resume Deployment/app."
     ]
     assert events_on(api, "Deployment", "app", "AttachPaused") == run.errors("warning")
     assert owners(revision_with(api, greeting="hello")) == ["Deployment/app"]
@@ -221,7 +221,7 @@ def test_a_terminated_run_reports_its_end(api: Api, runner: Runner, render: Rend
     run = runner.start(arguments_of(objects)).until("waiting for")
     run.process.terminate()
     assert run.code not in (0, -15)
-    assert any("the run was terminated early" in error for error in run.errors()), run.log
+    assert any("ended this run early" in error for error in run.errors()), run.log
 
 
 # A permission is missing
@@ -273,7 +273,7 @@ def test_a_missing_permission_fails_the_run(
         api.delete("ConfigMap", revision_with(api, greeting="hello")["metadata"]["name"])
         fails(runner, objects, "cannot create events", "403", code=1)
     else:
-        fails(runner, objects, f"cannot {verb} {kind}", "403", "Check the Role", code=1)
+        fails(runner, objects, f"cannot {verb} {kind}", "403", "Compare the permissions", code=1)
         assert len(revisions(api)) == 1
 
 
@@ -283,7 +283,7 @@ def test_without_a_role_the_run_fails(
 ) -> None:
     objects = render()
     create_all(api, [obj for obj in objects if obj["kind"] not in absent])
-    fails(runner, objects, "403", "Check the Role", code=1)
+    fails(runner, objects, "403", "Compare the permissions", code=1)
 
 
 def test_a_run_waits_for_a_late_role(api: Api, runner: Runner, render: Render) -> None:

@@ -226,7 +226,7 @@ def assert_loss_reported(api: Api, run: Run) -> None:
     reports = [text for text in run.errors() if "ConfigMap/app-config-" in text]
     assert len(reports) == 1, run.log
     assert (
-        "was deleted during this run. Apply the manifests again" in reports[0]
+        " during this run. Apply the manifests again" in reports[0]
         or "does not exist. Apply the manifests again" in reports[0]
     )
     assert reports[0] in events_on(api, "Rollout", "app")

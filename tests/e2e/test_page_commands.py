@@ -117,7 +117,7 @@ def test_the_first_release_and_the_uninstall(recipe: Recipe, api: Api) -> None:
     assert "ConfigMap/app-config" in planned.stdout
     assert revisions(api) == []
     done = recipe.run_text(adopt.replace("--dry-run", ""))
-    assert "ConfigMap/app-config: adopted, used by Pod/" in done.stdout
+    assert "adopt protects ConfigMap/app-config (used by Pod/" in done.stdout
     recipe.edit("values.yaml", "greeting: hello", "greeting: bye")
     with NothingIsLost(api):
         [release] = commands(HOW_TO / "install.md", "test_the_release_with_helm_4")

@@ -56,7 +56,7 @@ def test_without_the_printed_role_the_job_reports_the_missing_permission(
     api.delete("RoleBinding", ACCOUNT)
     manifests.apply(SHOP)
     [pod] = wait_for_attachers(api, "Failed")
-    assert "Check the Role and RoleBinding" in attachers.log(plane, pod)
+    assert "Compare the permissions of the account" in attachers.log(plane, pod)
 
 
 class Tenant(Release):

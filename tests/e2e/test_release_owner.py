@@ -229,7 +229,7 @@ def test_without_the_account_the_run_warns_and_attaches(
     pod = apply_attached(api, lambda: manifests.apply(chart(DEPLOYMENT)))
     run = attach_again(plane, pod, "--release-owner", "ServiceAccount/absent")
     assert run.code == 0
-    assert "ServiceAccount/absent does not become an owner of the revisions" in run.text
+    assert "attach cannot make ServiceAccount/absent an owner of the revisions" in run.text
 
 
 def test_another_group_name_replaces_the_account(manifests: Release, api: Api) -> None:

@@ -243,9 +243,7 @@ def test_a_config_map_edited_by_a_person_is_unchanged(
     pod = apply_attached(api, lambda: manifests.apply(chart("new", TEMPLATE)))
     run = try_to_sweep(plane, api, pod)
     assert api.get("ConfigMap", edited)["data"] == {"greeting": "edited"}
-    assert (
-        f"ConfigMap/{edited} is unused but kept: the content no longer matches the name" in run.text
-    )
+    assert f"attach keeps the unused ConfigMap/{edited}, because the content does not" in run.text
 
 
 def test_a_config_map_without_our_label_is_ignored(
