@@ -42,8 +42,9 @@ def extended_file(
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
         raise UserError(
-            f"the extended file is {path}, expected a YAML file in the repository of {source.name}",
-            f"Fix the path. If you trust the whole file, pass --config {source.file}",
+            f"the extended file is {path}, expected a YAML file in the repository "
+            f"{source.repository}",
+            f"Fix the path. If you trust both files, pass --config {source.file}",
             location,
         )
     if not os.path.isfile(path):
@@ -57,13 +58,13 @@ def extended_file(
     if source.trust < FULL and not is_owner_trusted(path):
         raise UserError(
             f"the extended file {path} belongs to another user",
-            f"If you trust both files, pass --config {source.file}",
+            f"If you trust both files, pass --config {source.file}. Otherwise delete `extends`",
             location,
         )
     if any(os.path.samefile(path, other) for other in earlier):
         chain = " -> ".join([*earlier, path])
         raise UserError(
-            f"the file extends itself ({chain})",
+            f"the key `extends` leads back to an earlier file ({chain})",
             "Delete the key `extends` from one of these files",
             location,
         )

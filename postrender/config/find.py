@@ -51,7 +51,7 @@ def find_config(start: str) -> FoundConfig:
         repository = folder if number is None else inside[-1]
         _check_source(path, repository)
         return FoundConfig(path, repository)
-    return FoundConfig(findings=_findings_above(folders[len(inside) :]))
+    return FoundConfig(findings=_findings_above(folders[len(inside) :], inside))
 
 
 def folders_upward(start: str) -> list[str]:
@@ -76,7 +76,7 @@ def _check_link(path: str) -> None:
     """Raise UserError if a path that is not a file is a link."""
     if os.path.islink(path):
         raise UserError(
-            "the file is a link that does not lead to a file",
+            "the path is a link that does not lead to a file",
             f"Fix or remove the link, or pass --config {os.devnull} to ignore the link",
             Location(path),
         )
@@ -86,12 +86,13 @@ def _check_source(path: str, repository: str) -> None:
     if not is_owner_trusted(path):
         problem = "the file belongs to another user"
     elif not is_inside(path, repository):
-        problem = f"the file is a link to a file outside {repository}"
+        problem = f"the path is a link to a file outside the repository {repository}"
     else:
         return
     raise UserError(
         problem,
-        f"Pass --config {path} to use the file, or --config {os.devnull} to ignore the file",
+        f"If you trust the file, pass --config {path}. "
+        f"To ignore the file, pass --config {os.devnull}",
         Location(path),
     )
 
@@ -122,15 +123,19 @@ def is_inside(path: str, folder: str) -> bool:
     return resolved == root or resolved.startswith(os.path.join(root, ""))
 
 
-def _findings_above(folders: list[str]) -> tuple[Finding, ...]:
+def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...]:
     """Return the finding about the nearest postrender.yaml above a repository, or ().
 
     folders: the folders above the repository, nearest first.
+    inside: the searched folders, up to the repository.
     """
     for folder in folders:
         path = os.path.join(folder, FILE_NAME)
         if os.path.isfile(path):
-            problem = "the file is above the first folder with .git, so postrender ignores the file"
+            repository = inside[-1]
+            problem = (
+                f"the file is outside the repository {repository}, so postrender ignores the file"
+            )
             fix = f"If you want to use the file, pass --config {path}"
             location = Location(path)
             return (Finding(code="config-above", problem=problem, fix=fix, location=location),)

@@ -29,9 +29,9 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
         return _key(os.fsencode(variable), Location(VARIABLE))
     if not configured:
         return None
-    fix = f"Fix secretsHashKeyFile, or set {VARIABLE}"
+    fix = f"Fix the path in secretsHashKeyFile, or set {VARIABLE}"
     if option:
-        fix = f"Fix --secrets-hash-key-file, or remove the option and set {VARIABLE}"
+        fix = f"Fix the path in --secrets-hash-key-file, or remove the option and set {VARIABLE}"
     return _key(_read_key_file(configured, fix), Location(configured))
 
 
@@ -42,7 +42,8 @@ def _read_key_file(file: str, fix: str) -> bytes:
             return key_file.read(_MAX_BYTES + len(_LINE_BREAK) + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(f"the hash key cannot be read: {reason}", fix, Location(file)) from None
+        problem = f"postrender cannot read the hash key ({reason})"
+        raise UserError(problem, fix, Location(file)) from None
 
 
 def _key(content: bytes, location: Location) -> HashKey:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # The apiVersion and kind of a configuration in the form of a Kubernetes object. Some tools accept
 # only Kubernetes objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
-_OTHER_FILE = "Pass another file with --config"
+_OTHER_FILE = "Check the file, or pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
 Values = dict[str, "Any"]
@@ -128,13 +128,13 @@ def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UserError(
-            f"the configuration cannot be read: {reason}", fix, Location(path)
+            f"postrender cannot read the configuration ({reason})", fix, Location(path)
         ) from None
     try:
         document = parse_document(text, Location(path, 1))
         data = document.data
     except UserError as error:  # the fix of parse_document is for chart templates
-        raise UserError(error.problem, "Fix the file", error.location) from None
+        raise UserError(error.problem, "Fix the YAML of this file", error.location) from None
     _check_duplicate_keys(document)
     return document, data
 
@@ -142,7 +142,8 @@ def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
 def _check_duplicate_keys(document: ParsedDocument) -> None:
     for duplicate in document.duplicate_keys():
         location = document.nodes.location_of(duplicate.key)
-        problem = f"the key {shown(duplicate.path[-1])} is duplicated in the mapping"
+        line = document.nodes.location_of(duplicate.first).line
+        problem = f"the key {shown(duplicate.path[-1])} is also on line {line}"
         raise UserError(problem, "Remove one of the two keys", location)
 
 
@@ -155,8 +156,11 @@ def _check_object(data: Json, document: ParsedDocument) -> None:
     version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
     if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
         key = "apiVersion" if kind == KIND else "kind"
+        value = value_at(data, (key,))
+        actual = "missing" if value is None else shown(value)
+        expected = API_VERSION if key == "apiVersion" else KIND
         raise UserError(
-            f"the object does not have the apiVersion and kind of a {KIND}",
+            f"the {key} is {actual}, expected {expected}",
             f"Write the apiVersion {API_VERSION} and the kind {KIND}",
             document.location_of((key,)),
         )

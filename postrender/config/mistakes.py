@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from postrender.errors import Location
     from postrender.yaml.paths import Json, Path
 
-_SEE_SCHEMA = "Run `postrender config schema` for the description of every key"
 # The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
 _TYPES = {
@@ -99,21 +98,52 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
     if error.validator == "type":
         types = limit if isinstance(limit, list) else [limit]
         expected = " or ".join(_TYPES[name] for name in types)
-        return UserError(f"{subject} is {value}, expected {expected}", _type_fix(error), location)
+        fix = _type_fix(error) or f"Write {expected}"
+        return UserError(f"{subject} is {value}, expected {expected}", fix, location)
     if error.validator == "enum":
         choices = ", ".join(map(_short, limit))
-        return UserError(f"{subject} is {value}, expected one of {choices}", _SEE_SCHEMA, location)
+        similar = difflib.get_close_matches(str(instance), map(str, limit), 1)
+        fix = f"Write {shown(similar[0])}" if similar else "Write one of these values"
+        return UserError(f"{subject} is {value}, expected one of {choices}", fix, location)
     if error.validator == "required":
         missing = next(key for key in limit if key not in instance)
-        return UserError(f"the required key {shown(missing)} is missing", "Add the key", location)
+        fix = f"Add the key {shown(missing)}{_choices_of(error, missing)}"
+        return UserError(f"the required key {shown(missing)} is missing", fix, location)
     if error.validator == "minimum":
-        return UserError(f"{subject} is {value}, expected {limit} or more", _SEE_SCHEMA, location)
+        fix = f"Write {limit} or more"
+        return UserError(f"{subject} is {value}, expected {limit} or more", fix, location)
     if error.validator == "maximum":
-        return UserError(f"{subject} is {value}, expected {limit} or less", _SEE_SCHEMA, location)
-    return UserError(f"{subject} is {value}, which is not valid", _SEE_SCHEMA, location)
+        fix = f"Write {limit} or less"
+        return UserError(f"{subject} is {value}, expected {limit} or less", fix, location)
+    if error.validator == "maxLength":
+        problem = f"{subject} has {len(instance)} characters, expected at most {limit}"
+        return UserError(problem, "Shorten the value", location)
+    if error.validator == "pattern":
+        problem = f"{subject} is {value}, expected only {_characters(str(limit))}"
+        fix = "Remove all other characters, and begin and end with a letter or digit"
+        return UserError(problem, fix, location)
+    return UserError(
+        f"{subject} is {value}, which is not valid",
+        "Run `postrender config schema` to see the valid values",
+        location,
+    )
+
+
+def _choices_of(error: ValidationError, key: str) -> str:
+    """Return the end of the fix for a missing key: the allowed values, "" if the key allows all."""
+    choices = error.schema["properties"][key].get("enum")  # type: ignore[index]
+    return f", with one of the values {', '.join(map(_short, choices))}" if choices else ""
+
+
+def _characters(pattern: str) -> str:
+    """Return the description of the characters in a pattern of the schema."""
+    letters = "letters" if "A-Z" in pattern else "lower-case letters"
+    signs = '"-", "_" and "."' if "_" in pattern else '"-" and "."'
+    return f"{letters}, digits, {signs}"
 
 
 def _type_fix(error: ValidationError) -> str:
+    """Return the fix for a value of a wrong type, "" if the expected type is the whole fix."""
     name = format_path(tuple(error.absolute_path))
     instance: Any = error.instance
     has_switch = "enabled" in error.schema.get("properties", {})  # type: ignore[union-attr]
@@ -123,18 +153,16 @@ def _type_fix(error: ValidationError) -> str:
         return f'Quote the value: "{_short(instance)}"'
     if error.validator_value == "boolean" and instance in ("true", "false"):
         return "Remove the quotes"
-    if error.validator_value == "array":
-        return _list_fix(error)
-    return _SEE_SCHEMA
+    return _list_fix(error) if error.validator_value == "array" else ""
 
 
 def _list_fix(error: ValidationError) -> str:
     items: Any = error.schema.get("items", {})  # type: ignore[union-attr]
     if "properties" in items:
-        return f"Write a list of mappings with the keys {', '.join(items['properties'])}"
+        return f"Write a list. The possible keys of each item are {', '.join(items['properties'])}"
     if items.get("type") == "string" and isinstance(error.instance, str):
         return f"Write the value as a list: [{_short(error.instance)}]"
-    return _SEE_SCHEMA
+    return ""
 
 
 def _short(value: Json) -> str:

@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 def explicit_file(file: str) -> Source:
     """Return the source for a file in --config or POSTRENDER_CONFIG."""
-    label = "given explicitly, may set everything"
+    label = "the file can set every key"
     return Source(name="the file", trust=FULL, label=label, file=file)
 
 
@@ -58,23 +58,25 @@ def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source
     is_untrusted: whether --untrusted is set.
     """
     source = Source(
-        name="a discovered configuration",
+        name="a postrender.yaml without --config",
         trust=REPOSITORY,
-        label="discovered, may change the output and read its repository",
+        label="the file can change the output and read the repository",
         repository=repository,
         file=file,
     )
     if not is_untrusted:
         return source
     return source._replace(
-        name="with --untrusted, a discovered configuration",
+        name="with --untrusted, a postrender.yaml without --config",
         trust=OUTPUT_ONLY,
-        label="discovered, may change only the output",
+        label="the file can change only the output",
     )
 
 
 FUNCTION_CONFIG = Source(
-    name="a functionConfig", trust=OUTPUT_ONLY, label="functionConfig, may change only the output"
+    name="a functionConfig",
+    trust=OUTPUT_ONLY,
+    label="the functionConfig can change only the output",
 )
 
 
@@ -97,7 +99,7 @@ def _path_need(value: str, repository: str) -> _Need:
         and all(is_inside(link, repository) for link in _links_below(value))
     ):
         return _Need(REPOSITORY, "read files")
-    return _Need(FULL, "read files outside its repository" if repository else "read files")
+    return _Need(FULL, "read files outside the repository" if repository else "read files")
 
 
 def _extension_need(_value: str, repository: str) -> _Need:
@@ -144,7 +146,7 @@ SETTINGS = (
     RestrictedSetting(
         ("history", "kubeconfig"),
         "kubeconfig",
-        _any_value("choose a kubeconfig, because a kubeconfig can start programs"),
+        _any_value("choose a kubeconfig, which can start programs"),
     ),
     RestrictedSetting(("secretsHashKeyFile",), "secrets-hash-key-file", _path_need),
 )
@@ -166,7 +168,7 @@ def check_trust(
         need = setting.need(str(value), source.repository)
         if source.trust < need.trust:
             raise UserError(
-                f"{source.name} may not {need.effect}",
+                f"{source.name} must not {need.effect}",
                 _fix(setting, source),
                 locate(setting.path),
             )

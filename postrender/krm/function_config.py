@@ -69,7 +69,7 @@ def function_values(stream: Stream) -> Values:
     raise _error(
         f"the apiVersion of the functionConfig {_state(api_version)} and the kind {_state(kind)}, "
         f"expected {API_VERSION} {KIND} or v1 ConfigMap",
-        f"Use kind {KIND} in {API_VERSION}, or a ConfigMap",
+        f"Write the apiVersion {API_VERSION} and the kind {KIND}, or use a ConfigMap",
         document,
         (_FIELD, "kind"),
     )
@@ -93,9 +93,9 @@ def check_no_function_config(stream: Stream) -> None:
     keys = config if isinstance(config, dict) else {"": config}
     if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
         raise _error(
-            "the input has a functionConfig, which only postrender fn reads",
+            "the input has a functionConfig, but only `postrender fn` reads a functionConfig",
             "In kustomize, add `args: [fn]` to the exec function. In kpt, use --exec 'postrender "
-            "fn'. Elsewhere, delete the functionConfig, and pass its settings as options",
+            "fn'. Elsewhere, delete the functionConfig, and pass the settings as options",
             document,
             (_FIELD,),
         )
@@ -138,16 +138,18 @@ def _key_schema(
 
     path: the path of the entry in the document, for the location of the error.
     """
+    parents: list[str] = []
     for name in key.split("."):
         properties = schema.get("properties", {})
         if name not in properties:
             similar = difflib.get_close_matches(name, properties, 1, 0.3)
-            instead = (
-                f"Use {shown(similar[0])} instead" if similar else "See `postrender config schema`"
-            )
-            fix = f"{instead}, or remove the key"
-            raise _error(f"the key {shown(name)} is unknown", fix, document, path)
+            keys = [".".join([*parents, other]) for other in similar or properties]
+            fix = f"Write one of the keys {', '.join(keys)}" if keys else "Remove the key"
+            if similar:
+                fix = f"Use {shown(keys[0])} instead, or remove the key"
+            raise _error("the key is unknown", fix, document, path)
         schema = properties[name]
+        parents.append(name)
     return schema
 
 

@@ -238,7 +238,7 @@ def test_show_says_where_each_value_comes_from(
     monkeypatch.setenv("POSTRENDER_NAMESPACE", "prod")
     lines = run("config", "show", "--secrets")[1].splitlines()
     file = tmp_path / "postrender.yaml"
-    assert lines[0].startswith(f"# {file} (discovered, ")
+    assert lines[0].startswith(f"# {file} (the file can ")
     assert "namespace: prod  # POSTRENDER_NAMESPACE" in lines
     assert "secrets: true  # --secrets" in lines
     assert f"strict: true  # {file}:1" in lines

@@ -121,11 +121,11 @@ def test_both_files_may_be_objects(chart: Path) -> None:
 MISTAKES = {
     "extends: ../../absent.yaml": "/charts/web/postrender.yaml:1 extends: the extended file ",
     "strict: true\nextends: ../../folder.yaml": "postrender.yaml:2 extends: the extended file ",
-    "extends: postrender.yaml": "postrender.yaml:1 extends: the file extends itself (",
+    "extends: postrender.yaml": "postrender.yaml:1 extends: the key `extends` leads back to",
     "extends: [a]": "expected a string",
     "extends: ../../broken.yaml": '/broken.yaml:2 stric: the key is unknown. Use "strict" instead',
     'extends: "../../\\0.yaml"': "/charts/web/postrender.yaml:1 extends: the extended file ",
-    "extends: ../../cycle.yaml": "/cycle.yaml:2 extends: the file extends itself (",
+    "extends: ../../cycle.yaml": "/cycle.yaml:2 extends: the key `extends` leads back to an",
 }
 
 
@@ -217,6 +217,9 @@ def test_the_documented_files_are_valid(tmp_path: Path) -> None:
 def test_an_extended_file_that_cannot_be_read_is_corrected_in_extends(chart: Path) -> None:
     (chart.parents[2] / "defaults.yaml").write_bytes(b"\xff")
     message = refused(explicit_file(str(chart)))
-    assert "defaults.yaml: the configuration cannot be read: the file is not UTF-8." in message
+    assert (
+        "defaults.yaml: postrender cannot read the configuration (the file is not UTF-8)."
+        in message
+    )
     assert f"Check the file, or fix `extends` in {chart}." in message
     assert "--config" not in message

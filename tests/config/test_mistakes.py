@@ -21,18 +21,26 @@ MISTAKES = {
     "rules: [{strategy: skip}]": (
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
     ),
-    "rules: [{match: {}}]": 'rules[0]: the required key "strategy" is missing. Add the key.',
+    "rules: [{match: {}}]": 'the required key "strategy" is missing. Add the key "strategy", with one',
+    'attacher: {group: "a b"}': (
+        'attacher.group: the value is "a b", expected only letters, digits, "-", "_" and ".". '
+    ),
+    "attacher: {retiredSecrets: [A]}": "expected only lower-case letters, digits",
+    f"attacher: {{group: {'a' * 254}}}": "the value has 254 characters, expected at most 253. ",
+    "references: [{kind: A}]": '[0]: the required key "path" is missing. Add the key "path".',
+    "rules: [{strategy: renam}]": 'expected one of "rename", "checksum", "ignore". Write "rename".',
+    "strict: true\nstrict: false": ':2: the key "strict" is also on line 1. Remove one of',
     "rules: rename": (
         'rules: the value is "rename", expected a list. '
-        "Write a list of mappings with the keys match, strategy, immutable, keepOriginal."
+        "Write a list. The possible keys of each item are match, strategy, immutable, keepOriginal."
     ),
     "references: {kind: A, path: a}": (
         "references: the value is a mapping, expected a list. "
-        "Write a list of mappings with the keys kind, group, name, path, target, match."
+        "Write a list. The possible keys of each item are kind, group, name, path, target, match."
     ),
     "attacher: {podTemplate: {spec: {containers: app}}}": 'the value is "app", expected a list.',
     "attacher: {retiredSecrets: app}": 'Write the value as a list: ["app"].',
-    "attacher: {retiredSecrets: 3}": "the value is 3, expected a list. Run `postrender config",
+    "attacher: {retiredSecrets: 3}": "the value is 3, expected a list. Write a list.",
     "namespace: 12": 'namespace: the value is 12, expected a string. Quote the value: "12".',
     'history: {keep: "3"}': 'history.keep: the value is "3", expected a whole number or null.',
     "keepOriginal: x": 'keepOriginal: the value is "x", expected true or false or null.',
@@ -50,8 +58,8 @@ MISTAKES = {
         ":3 strict: the key is unknown. Write spec.strict instead."
     ),
     'strict: "true"': 'strict: the value is "true", expected true or false. Remove the quotes',
-    "kind: Postrender\nspec: {}": "Write the apiVersion postrender/v1alpha1 and",
-    "apiVersion: postrender/v1\nkind: Postrender": "Write the apiVersion postrender/v1alpha1",
+    "kind: Postrender\nspec: {}": "the apiVersion is missing, expected postrender/v1alpha1. ",
+    "apiVersion: postrender/v1\nkind: Postrender": 'the apiVersion is "postrender/v1", expected ',
     "xyz: 1": "xyz: the key is unknown. Write one of the keys extends, namespace,",
     "- a": "the configuration is a list, expected a mapping.",
     "attacher:\n\n  timeout: soon": ':3 attacher.timeout: the value is "soon", expected a',

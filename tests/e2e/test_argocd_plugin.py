@@ -172,7 +172,7 @@ def test_a_configuration_cannot_start_a_program(application: Application, api: A
     application.repository.config["history"] = history
     application.push("old")
     application.create()
-    application.wait_for_message("a discovered configuration may not run helm")
+    application.wait_for_message("a postrender.yaml without --config must not run helm")
 
 
 # The Parameters tab

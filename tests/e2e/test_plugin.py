@@ -34,7 +34,7 @@ UNREACHABLE = {
 BARE = ('[ "$1" = -c ] && exit', "echo no module named venv >&2", "exit 1")
 THROUGH = ("--post-renderer", "postrender")
 FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
-FAULT = "error: nowhere.yaml: the configuration cannot be read"
+FAULT = "error: nowhere.yaml: postrender cannot read the configuration"
 HELMS_OWN = 'plugin "postrender" exited with error'
 
 

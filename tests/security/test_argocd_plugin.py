@@ -218,9 +218,9 @@ def test_dependencies_of_the_repository_are_built(sidecar: Sidecar) -> None:
 # The configuration
 
 REFUSED = {
-    "logFile: /tmp/log": "may not write files",
-    "history: {previous: rendered.yaml}": "may not read files",
-    "history: {previous: 'helm:shop/shop', kubeconfig: ./kc.yaml}": "may not run helm",
+    "logFile: /tmp/log": "must not write files",
+    "history: {previous: rendered.yaml}": "must not read files",
+    "history: {previous: 'helm:shop/shop', kubeconfig: ./kc.yaml}": "must not run helm",
 }
 
 
@@ -230,7 +230,7 @@ def test_a_configuration_changes_only_the_output(sidecar: Sidecar, text: str) ->
     sidecar.write("rendered.yaml", "")
     done = sidecar.run("generate")
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"with --untrusted, a discovered configuration {REFUSED[text]}" in done.stderr
+    assert f"with --untrusted, a postrender.yaml without --config {REFUSED[text]}" in done.stderr
     assert "history" not in sidecar.log.read_text().splitlines()
 
 

@@ -45,7 +45,7 @@ def test_it_cannot_choose_a_kubeconfig(attack: Attack, command: list[str]) -> No
     done = run(attack, command)
     assert not attack.trace.exists()
     assert (done.code, done.out) == (1, "")
-    assert "a discovered configuration may not run helm. Delete the key" in done.err
+    assert "a postrender.yaml without --config must not run helm. Delete the key" in done.err
 
 
 @every_command
@@ -54,7 +54,10 @@ def test_it_cannot_choose_a_cluster(attack: Attack, command: list[str], key: str
     attack.write("postrender.yaml", f"history: {{{key}: x}}\n")
     done = run(attack, command)
     assert (done.code, done.out) == (1, "")
-    assert f"postrender.yaml:1 history.{key}: a discovered configuration may not choose" in done.err
+    assert (
+        f"postrender.yaml:1 history.{key}: a postrender.yaml without --config must not choose"
+        in done.err
+    )
 
 
 @every_command
@@ -64,7 +67,10 @@ def test_it_cannot_write_a_file(attack: Attack, command: list[str]) -> None:
     done = run(attack, command)
     assert not profile.exists()
     assert (done.code, done.out) == (1, "")
-    assert "postrender.yaml:2 logFile: a discovered configuration may not write files" in done.err
+    assert (
+        "postrender.yaml:2 logFile: a postrender.yaml without --config must not write files"
+        in done.err
+    )
     assert f"pass --config {attack.repository}/postrender.yaml" in done.err
 
 
@@ -89,14 +95,14 @@ def test_it_cannot_read_outside_its_repository(
     done = run(attack, command)
     assert "canary" not in done.out + done.err
     assert (done.code, done.out) == (1, "")
-    assert "may not read files outside its repository" in done.err
+    assert "must not read files outside the repository" in done.err
 
 
 def test_it_cannot_read_a_device(attack: Attack) -> None:
     attack.write("postrender.yaml", "history: {previous: /dev/zero}\n")
     done = attack.run()
     assert (done.code, done.out) == (1, "")
-    assert "may not read files outside its repository" in done.err
+    assert "must not read files outside the repository" in done.err
 
 
 def test_it_can_read_its_repository(attack: Attack) -> None:
@@ -134,7 +140,7 @@ def test_it_cannot_extend_a_file_outside_its_repository(
     attack.write("postrender.yaml", f"extends: {path}\n")
     done = attack.run(*trust)
     assert (done.code, done.out) == (1, "")
-    assert "expected a YAML file in the repository of " in done.err
+    assert "expected a YAML file in the repository " in done.err
     assert "canary" not in done.err
 
 
@@ -145,7 +151,7 @@ def test_an_extended_file_has_no_more_rights(attack: Attack, trust: list[str]) -
     done = attack.run(*trust)
     assert (done.code, done.out) == (1, "")
     assert "defaults.yaml:2 logFile: " in done.err
-    assert "may not write files" in done.err
+    assert "must not write files" in done.err
     assert not (attack.repository / "log").exists()
 
 
@@ -168,14 +174,14 @@ def test_a_function_config_cannot_extend_a_file(attack: Attack) -> None:
     )
     done = attack.run("fn", stdin=stream)
     assert done.code == 1
-    assert "a functionConfig may not extend a file" in done.err
+    assert "a functionConfig must not extend a file" in done.err
 
 
 # --untrusted
 
 RESTRICTED = {
-    "rendered/last.yaml": "may not read files",
-    "git:HEAD:rendered/last.yaml": "may not run git",
+    "rendered/last.yaml": "must not read files",
+    "git:HEAD:rendered/last.yaml": "must not run git",
 }
 
 
@@ -190,7 +196,7 @@ def test_untrusted_it_cannot_read_or_run_anything(
     environment = {} if options else {"POSTRENDER_UNTRUSTED": "true"}
     done = attack.run(*options, environment=environment)
     assert (done.code, done.out) == (1, "")
-    problem = f"with --untrusted, a discovered configuration {RESTRICTED[previous]}"
+    problem = f"with --untrusted, a postrender.yaml without --config {RESTRICTED[previous]}"
     assert problem in done.err
 
 
@@ -218,7 +224,10 @@ def test_a_file_of_another_user_is_an_error(attack: Attack, command: list[str]) 
     file = attack.write("postrender.yaml", "nonsense: 1\n")
     os.chown(file, NOBODY, NOBODY)
     done = run(attack, command)
-    assert f"error: {file}: the file belongs to another user. Pass --config {file}" in done.err
+    assert (
+        f"error: {file}: the file belongs to another user. If you trust the file, pass --config"
+        in done.err
+    )
     assert "nonsense" not in done.err
     assert (done.code, done.out) == (1, "")
     assert attack.run("--config=/dev/null", "--no-attacher").code == 0
@@ -252,7 +261,7 @@ def test_a_link_out_of_the_repository_is_an_error(attack: Attack) -> None:
     done = attack.run()
     assert done.code == 1
     assert "canary" not in done.err
-    assert "the file is a link to a file outside" in done.err
+    assert "the path is a link to a file outside the repository" in done.err
 
 
 @pytest.mark.parametrize("target", ["none.yaml", "postrender.yaml", "chart"])
@@ -261,7 +270,7 @@ def test_a_link_that_does_not_lead_to_a_file_is_an_error(attack: Attack, target:
     (attack.repository / "postrender.yaml").symlink_to(target)
     done = attack.run(folder="chart")
     assert done.code == 1
-    assert "postrender.yaml: the file is a link that does not lead to a file. " in done.err
+    assert "postrender.yaml: the path is a link that does not lead to a file. " in done.err
     done = attack.run("--config", os.devnull, folder="chart")
     assert done.code == 0
 
@@ -279,7 +288,8 @@ def test_a_file_above_the_repository_is_ignored(attack: Attack) -> None:
     assert done.code == 0
     assert "note: " in done.err
     assert (
-        "the file is above the first folder with .git, so postrender ignores the file" in done.err
+        f"the file is outside the repository {attack.repository}, so postrender ignores the file"
+        in done.err
     )
     assert "[config-above]" in done.err
 
@@ -287,9 +297,9 @@ def test_a_file_above_the_repository_is_ignored(attack: Attack) -> None:
 def test_the_trust_of_a_file_is_shown(attack: Attack) -> None:
     file = attack.write("postrender.yaml", "strict: true\n")
     labels = {
-        (): "discovered, may change the output and read its repository",
-        ("--untrusted",): "discovered, may change only the output",
-        ("--config", str(file)): "given explicitly, may set everything",
+        (): "the file can change the output and read the repository",
+        ("--untrusted",): "the file can change only the output",
+        ("--config", str(file)): "the file can set every key",
     }
     for options, label in labels.items():
         first = attack.run("config", "show", *options).out.splitlines()[0]

@@ -23,7 +23,7 @@ def test_the_hook_does_not_trust_a_configuration(attack: Attack) -> None:
     attack.write("postrender.yaml", "history: {previous: last.yaml}\n")
     done = attack.run(*hook(), "rendered/app.yaml")
     assert done.code == 1
-    assert "with --untrusted, a discovered configuration may not read files" in done.err
+    assert "with --untrusted, a postrender.yaml without --config must not read files" in done.err
     assert attack.run(*hook(), "--no-untrusted", "rendered/app.yaml").code == 0
 
 

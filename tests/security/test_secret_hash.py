@@ -189,7 +189,7 @@ def test_the_history_keeps_keyed_revisions(attack: Attack) -> None:
         (b"x" * 5000, "the hash key has more than 4096 bytes"),
         (b"x" * 4096 + b"\nx", "the hash key has more than 4096 bytes"),
         (b"x" * 4096 + b"\n\n\nx", "the hash key has more than 4096 bytes"),
-        (None, "the hash key cannot be read: No such file or directory. Fix --secrets-hash-key"),
+        (None, "postrender cannot read the hash key (No such file or directory). Fix the path in"),
     ],
 )
 def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: str) -> None:
@@ -204,7 +204,7 @@ def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: s
 def test_the_fix_for_a_configured_key_file_is_its_setting(attack: Attack) -> None:
     (attack.repository / "postrender.yaml").write_text("secrets: true\nsecretsHashKeyFile: key\n")
     done = attack.run("--no-attacher", stdin=MANIFESTS)
-    assert "Fix secretsHashKeyFile, or set POSTRENDER_SECRETS_HASH_KEY." in done.err
+    assert "Fix the path in secretsHashKeyFile, or set POSTRENDER_SECRETS_HASH_KEY." in done.err
 
 
 def test_without_secrets_the_key_is_not_read(attack: Attack) -> None:

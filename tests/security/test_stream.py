@@ -39,7 +39,10 @@ def test_a_stream_cannot_append_to_a_file(attack: Attack, command: list[str]) ->
     assert profile.read_text() == "# mine\n"
     if command != ["check"]:
         assert (done.code, done.out) == (1, "")
-        assert "the input has a functionConfig, which only postrender fn reads." in done.err
+        assert (
+            "the input has a functionConfig, but only `postrender fn` reads a functionConfig."
+            in done.err
+        )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -76,21 +79,25 @@ def test_a_list_without_settings_is_rendered(attack: Attack, config: Any) -> Non
 # postrender fn reads the functionConfig, for the output only.
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
-    "logFile": ({"logFile": "log"}, "may not write files", "--log-file"),
-    "history.previous": ({"history": {"previous": "old.yaml"}}, "may not read files", "--previous"),
-    "git": ({"history": {"previous": "git:HEAD:old.yaml"}}, "may not run git", "--previous"),
-    "helm": ({"history": {"previous": "helm:a/b"}}, "may not run helm", "--previous"),
+    "logFile": ({"logFile": "log"}, "must not write files", "--log-file"),
+    "history.previous": (
+        {"history": {"previous": "old.yaml"}},
+        "must not read files",
+        "--previous",
+    ),
+    "git": ({"history": {"previous": "git:HEAD:old.yaml"}}, "must not run git", "--previous"),
+    "helm": ({"history": {"previous": "helm:a/b"}}, "must not run helm", "--previous"),
     "kubeconfig": (
         {"history": {"kubeconfig": "kc.yaml"}},
-        "may not choose a kubeconfig",
+        "must not choose a kubeconfig",
         "--kubeconfig",
     ),
     "context": (
         {"history": {"kubeContext": "prod"}},
-        "may not choose a cluster",
+        "must not choose a cluster",
         "--kube-context",
     ),
-    "key": ({"secretsHashKeyFile": "key"}, "may not read files", "--secrets-hash-key-file"),
+    "key": ({"secretsHashKeyFile": "key"}, "must not read files", "--secrets-hash-key-file"),
 }
 
 
@@ -110,7 +117,7 @@ def test_a_function_config_of_kind_config_map_has_the_same_limits(attack: Attack
     stream = resource_list(config_map(**{"strict": "true", "history.previous": "helm:a/b"}))
     done = attack.run("fn", stdin=stream)
     assert done.code == 1
-    assert 'functionConfig.data["history.previous"]: a functionConfig may not run helm' in done.err
+    assert 'functionConfig.data["history.previous"]: a functionConfig must not run helm' in done.err
     assert not attack.trace.exists()
 
 
