@@ -107,7 +107,7 @@ def check_chart(chart: str) -> None:
     """
     location = Location(chart)
     if not chart:
-        raise UserError("the path of the chart is empty", "Pass the folder that has Chart.yaml")
+        raise UserError("the path of the chart is empty", "Pass the folder of a chart")
     if _URL in chart:
         return
     if os.path.isdir(chart):
@@ -115,11 +115,13 @@ def check_chart(chart: str) -> None:
             return
         if not os.access(chart, os.R_OK | os.X_OK):
             raise UserError(
-                "the folder cannot be read: Permission denied", "Check its permissions", location
+                "postrender does not have permission to read the folder",
+                "Permit your user to read the folder",
+                location,
             )
         charts = _charts_in(chart)
-        fix = f"Pass {' or '.join(charts)}" if charts else "Pass the folder that has Chart.yaml"
-        raise UserError("the folder has no Chart.yaml", fix, location)
+        fix = f"Pass {' or '.join(charts)}" if charts else "Pass the folder of a chart"
+        raise UserError("the folder does not contain Chart.yaml", fix, location)
     if os.path.isfile(chart):
         if chart.endswith((".tgz", ".tar.gz")):
             return
@@ -131,7 +133,9 @@ def check_chart(chart: str) -> None:
         raise UserError("the path is a file, expected a chart folder or a .tgz file", fix, location)
     if chart.startswith((".", "/")) or "/" not in chart:
         raise UserError(
-            "the chart does not exist", "Pass the path of the folder that has Chart.yaml", location
+            "the path does not exist, expected a chart",
+            "Pass the folder that contains Chart.yaml, or REPOSITORY/CHART",
+            location,
         )
 
 
@@ -140,7 +144,8 @@ def check_values(files: tuple[str, ...]) -> None:
     for file in files:
         if file == "-":
             raise UserError(
-                "the values file is -, but postrender does not pass stdin to helm", "Pass a file"
+                "the values file is -, but postrender does not pass stdin to helm",
+                "Write the values to a file, and pass the file",
             )
         if _URL in file or os.path.isfile(file):
             continue
@@ -222,4 +227,4 @@ def _fix(chart: str, message: str) -> str:
         return "Write the option --set as KEY=VALUE"
     if "failed to parse" in message:
         return "Fix the values file"
-    return "Fix the chart, or pass the values that the chart requires with -f or --set"
+    return "Fix the chart, or use -f or --set to pass the values that the chart requires"

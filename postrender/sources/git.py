@@ -66,14 +66,14 @@ _NO_FILE = {
         "the path is a link to a file that is not in the commit",
         "Fix the link, or pass another path",
     ),
-    "loop": ("the path is a link back to itself", "Fix the link, or pass another path"),
+    "loop": ("the links at the path form a loop", "Fix the links, or pass another path"),
     "notdir": ("a part of the path is a file, expected a folder", "Check the path"),
     "submodule": (
-        "the path is in a submodule, whose files are in another repository",
-        "Check the submodule out, and pass the folder on disk",
+        "the path is in a git submodule, but postrender reads only the main repository",
+        "Run git submodule update --init, and pass the folder on disk",
     ),
     "missing": (
-        "the content is not in this partial clone, and postrender never runs git fetch",
+        "the file is not in this partial clone, and postrender never runs git fetch",
         "Run git fetch --refetch --no-filter",
     ),
 }
@@ -243,9 +243,9 @@ def _missing_path(name: str, hint: str) -> UserError:
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
-        f"Write {GIT}{ref}:./{path}, because a path without ./ is relative to the root"
+        f"Write {GIT}{ref}:./{path}, because a path without ./ is relative to the repository"
         if relative.kind in ("blob", "tree")
-        else "Check the path, which is relative to the root of the repository"
+        else "Check the path, which is relative to the repository"
     )
     return UserError(f"the Git ref {ref} has no path {path}", fix + hint, Location(name))
 
@@ -312,7 +312,9 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
         )
     except OSError as error:
         raise UserError(
-            f"git cannot be run: {error.strerror}", "Install git, or pass a file", Location(name)
+            f"postrender cannot start git ({error.strerror})",
+            "Check the program git on PATH, or pass a file",
+            Location(name),
         ) from None
     if done.returncode:
         raise _failure(done.stderr.decode("utf-8", "replace"), done.returncode, name)
@@ -323,11 +325,13 @@ def _failure(errors: str, code: int, name: str) -> UserError:
     message = errors.partition("fatal: ")[2] or errors or f"exit code {code}"
     first, _, rest = message.strip().partition("\n")
     if first.startswith("not a git repository"):
-        rest = "Run postrender inside the repository"
+        rest = "Run postrender in a folder of the git repository"
     if "promisor remote" in first:
         return _no_file(name, "missing")
     if first.startswith("cannot use bare repository"):
         rest = "Set the variable GIT_DIR to the path of the repository if you trust the repository"
     return UserError(
-        f"git failed: {first}", rest or "Check the repository with git status", Location(name)
+        f"git failed: {first}",
+        rest or "Run git status, and fix the reported problem",
+        Location(name),
     )

@@ -69,7 +69,7 @@ def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
     if not slash or not _NAME.match(namespace) or not _NAME.match(name):
         raise UserError(
             f"--previous={text} is not a Helm release, expected helm:NAMESPACE/RELEASE",
-            "Set the namespace and the release, which Helm does not pass to a post-renderer",
+            "Write the namespace and the name of the release, as in helm:prod/shop",
         )
     return Release(namespace=namespace, name=name, context=context, kubeconfig=kubeconfig)
 
@@ -150,7 +150,7 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
         f"the output of helm {command[0]} for --previous={release} is not a JSON list of objects",
-        f"Run helm {command[0]} --output json, and check whether a wrapper adds text",
+        f"Run helm {command[0]} --output json, and check that the output contains only JSON",
     )
 
 
@@ -206,12 +206,13 @@ def _failure(release: Release, command: Sequence[str], code: int, errors: bytes)
     """
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
     message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
-    problem = f"helm {command[0]} failed for --previous={release}: {message}"
+    reason = message.removeprefix("Error: ")
+    problem = f"helm {command[0]} failed for --previous={release}: {reason}"
     if message == "Error: release: not found":
         fix = "Try again, because another helm command may have deleted the release revision"
         return NotFoundError(problem, fix)
     return HelmError(
         problem,
-        "Check the connection to the cluster. Pass --kube-context and --kubeconfig to postrender "
-        "too, because Helm does not pass its own options to a post-renderer",
+        "If you pass --kube-context or --kubeconfig to helm, pass the same option to postrender. "
+        "Otherwise check the connection to the cluster",
     )

@@ -90,7 +90,9 @@ def checked_source(name: str, data: bytes) -> Source:
     if data.startswith(_LFS_POINTER):
         raise UserError(
             "the file is a Git LFS pointer, expected the content of the file",
-            "Run git lfs pull and pass the path of the checked-out file",
+            "Run git lfs pull, and pass the file on disk"
+            if name.startswith(GIT)
+            else "Run git lfs pull",
             Location(name),
         )
     return Source(name, data)

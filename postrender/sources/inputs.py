@@ -67,7 +67,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
         return (_read_file(name),)
     if not sources and not allow_empty:
         raise UserError(
-            f"the folder has no file that ends in {', '.join(ENDINGS)}",
+            f"the folder does not contain a file that ends in {' or '.join(ENDINGS)}",
             "Check the path, or pass --allow-empty",
             Location(name),
         )
@@ -117,14 +117,14 @@ def _read_listed(path: str, root: str) -> Source:
     is_link = os.path.islink(path) and os.path.exists(path)
     if is_link and not _is_below(os.path.realpath(path), root):
         raise UserError(
-            "the path is a link to a file outside the folder and its repository",
-            "Pass a folder without the link",
+            f"the path is a link to a file outside {root}",
+            "Replace the link with a copy of the file",
             Location(path),
         )
     if not os.path.isfile(path) and os.path.exists(path):
         raise UserError(
-            "the path is not a file or a link to a file",
-            "Pass a folder without this path",
+            "the path is a pipe, a socket or a device, expected a file",
+            "Move the path out of the folder",
             Location(path),
         )
     source = _read_file(path)
@@ -158,7 +158,7 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
     fix = "Check the file and its permissions"
     if isinstance(error, FileNotFoundError):
         fix = _missing_file_fix(source)
-    return UserError(f"the file cannot be read: {reason}", fix, Location(source))
+    return UserError(f"postrender cannot read the file ({reason})", fix, Location(source))
 
 
 def _missing_file_fix(name: str) -> str:

@@ -45,15 +45,19 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     resolver = new_resolver(inventory, with_release_namespace(settings))
     if release is None:
         previous = _read_manifests(settings.history.previous)
-        history = read_history(previous, settings, resolver.effective_namespace)
+        try:
+            history = read_history(previous, settings, resolver.effective_namespace)
+        except UserError as error:
+            fix = "Fix the file in --previous, or pass another file"
+            raise UserError(error.problem, fix, error.location) from None
         return history._replace(owners=read_previous_owners(previous)), []
     previous, findings = _read_release(release, inventory, settings)
     try:
         history = read_history(previous, settings, resolver.effective_namespace)
     except UserError as error:
         fix = (
-            "Fix the template and upgrade once without --previous, because Helm stores the old "
-            "manifests"
+            "Fix the template. Then run one upgrade without --previous, because Helm still stores "
+            "the old manifests"
         )
         raise UserError(error.problem, fix, error.location) from None
     if not settings.namespace:
@@ -81,12 +85,12 @@ def _read_manifests(name: str) -> Previous:
     except ChartError as error:
         raise UserError(
             f"--previous={name} is a chart folder, expected the previous output of postrender",
-            "Pass the file with that output, or helm:NAMESPACE/RELEASE",
+            "Pass the file with the last output that you applied, or helm:NAMESPACE/RELEASE",
         ) from error
     if not sources:
         raise UserError(
-            f"--previous={name} has no manifests",
-            "Check the path. For the first run, pass an empty file",
+            f"--previous={name} does not contain manifests",
+            "Check the path. For the first release, pass an empty file",
         )
     for source in sources:
         _check_output(source.name)
@@ -106,8 +110,8 @@ def _check_output(name: str) -> None:
         return
     if is_same and os.path.isfile(name):
         raise UserError(
-            "stdout writes to the file in --previous, which the shell has emptied",
-            "Restore the file, write the output to a new file, and then rename the new file",
+            "stdout is the file in --previous, so the shell can have emptied the file",
+            "Restore the file, and write the output to another file",
             Location(name),
         )
 
@@ -134,8 +138,8 @@ def _read_release(
         return previous, [_unchecked_namespace(release, error, inventory)]
     if namespaces:
         raise UserError(
-            f"the namespace {release.namespace} has no release {release.name}, "
-            f"but a release of that name is in {', '.join(namespaces)}",
+            f"the release {release.name} is in the namespace {' and '.join(namespaces)}, "
+            f"not in {release.namespace}",
             f"Pass --previous=helm:{namespaces[0]}/{release.name}. For a first install in "
             f"{release.namespace}, add --namespace {release.namespace}",
         )
@@ -153,7 +157,7 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
     expected = {release.namespace, *history.namespaces}
     if explicit and not explicit & expected:
         raise UserError(
-            f"the manifests have the namespace {', '.join(sorted(explicit))}, "
+            f"the manifests set the namespace {' or '.join(sorted(explicit))}, "
             f"but --previous={release} has the namespace {release.namespace}",
             "Pass the namespace of the release in --previous. "
             f"If {release.namespace} is right, add --namespace {release.namespace}",
@@ -164,8 +168,9 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
 def _unchecked_namespace(release: Release, error: HelmError, inventory: Inventory) -> Finding:
     return Finding(
         code="history-unchecked",
-        problem=f"Helm has no release {release.name} in {release.namespace}, and the search in "
-        f"other namespaces failed ({error.problem})",
+        problem=f"Helm does not find the release {release.name} in {release.namespace}, so the "
+        "output does not retain revisions. postrender cannot search other namespaces "
+        f"({error.problem})",
         fix="Check the namespace in --previous. For a first install, ignore this note",
         location=Location(inventory.stream.source),
     )
@@ -174,8 +179,8 @@ def _unchecked_namespace(release: Release, error: HelmError, inventory: Inventor
 def _low_keep(keep: int, stored: int, inventory: Inventory) -> Finding:
     return Finding(
         code="history-keep",
-        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions. Helm "
-        "deletes older revisions of a ConfigMap, even if pods still use the revisions",
-        fix="Raise history.keep, or lower helm's --history-max",
+        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions, so Helm can "
+        "delete revisions of a ConfigMap that pods still use",
+        fix="Raise history.keep, or lower the option --history-max of helm",
         location=Location(inventory.stream.source),
     )

@@ -72,4 +72,7 @@ def start(command: Sequence[str]) -> Popen[bytes]:
 
 
 def _unstartable(program: str, reason: str) -> UserError:
-    return UserError(f"{program} cannot be run: {reason}", "Check the variable HELM_BIN, or PATH")
+    return UserError(
+        f"postrender cannot start {program} ({reason})",
+        "Set the variable HELM_BIN to the path of helm",
+    )

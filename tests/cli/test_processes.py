@@ -334,8 +334,8 @@ def test_an_input_file_that_cannot_be_read(name: str, problem: str) -> None:
 def test_a_previous_file_whose_name_no_file_can_have(folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {previous: "a\\0b"}\n')
     done = run(GOOD, "--config=postrender.yaml")
-    assert_refused(done, "the file cannot be read", "null byte")
-    assert_refused(run(GOOD), "may not read files outside its repository")
+    assert_refused(done, "postrender cannot read the file", "null byte")
+    assert_refused(run(GOOD), "must not read files outside the repository")
 
 
 def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
@@ -1032,7 +1032,7 @@ def test_check_does_not_report_missing_protection(folder: Path) -> None:
 
 def test_check_reads_the_history_of_the_configuration(folder: Path) -> None:
     (folder / "postrender.yaml").write_text("history: {previous: earlier.yaml}\n")
-    assert_refused(run(GOOD, "check"), "earlier.yaml", "the file cannot be read")
+    assert_refused(run(GOOD, "check"), "earlier.yaml", "postrender cannot read the file")
     (folder / "earlier.yaml").write_text(GOOD, "utf-8")
     assert run(GOOD, "check") == Run(0, b"", "")
 

@@ -338,11 +338,11 @@ def test_the_message_of_helm_is_shown(helm: Helm, chart: str, name: str) -> None
 def test_wrong_paths_of_charts(helm: Helm, chart: str) -> None:
     Path("values.yaml").touch()
     for path, expected in {
-        "absent": "absent: the chart does not exist. Pass the path",
-        ".": "the folder has no Chart.yaml. Pass ./shop.",
+        "absent": "absent: the path does not exist, expected a chart. Pass the",
+        ".": "the folder does not contain Chart.yaml. Pass ./shop.",
         "shop/Chart.yaml": "expected a chart folder or a .tgz file. Pass the folder shop.",
         "values.yaml": "pass a values file with -f.",
-        "./a/b": "./a/b: the chart does not exist",
+        "./a/b": "./a/b: the path does not exist, expected a chart",
     }.items():
         assert_refused(attempt(helm, path), expected)
     assert_refused(attempt(helm, chart, "-f", "absent"), "absent: the values file does not exist")
@@ -371,7 +371,7 @@ def test_missing_helm_is_an_error(helm: Helm, chart: str) -> None:
     refused = attempt(helm, chart, HELM_BIN="", PATH=str(helm.folder / "empty"))
     assert_refused(refused, "postrender try needs helm, which is not on PATH. Install helm")
     refused = attempt(helm, chart, HELM_BIN="/absent/helm")
-    assert_refused(refused, "/absent/helm cannot be run: No such file or directory")
+    assert_refused(refused, "postrender cannot start /absent/helm (No such file or directory)")
 
 
 def test_an_unwritable_page_is_an_error(helm: Helm, chart: str) -> None:

@@ -131,7 +131,7 @@ def test_no_release_is_a_first_install(script: str, helm: Helm) -> None:
     ("script", "parts"),
     [
         ("echo 'Error: vault says: release: not found' >&2; exit 1", ("vault says",)),
-        ("echo 'Error: no' >&2; echo 'at asm.s:1' >&2; exit 1", ("helm:prod/app: Error: no.",)),
+        ("echo 'Error: no' >&2; echo 'at asm.s:1' >&2; exit 1", ("helm:prod/app: no.",)),
         ("exit 7", ("helm history failed", "exit code 7")),
         ("kill -9 $$", ("helm history failed", "exit code -9")),
         ("printf '\\377' >&2; exit 1", ("helm history failed",)),
@@ -163,27 +163,29 @@ def test_a_stored_manifest_that_is_not_yaml_is_an_error_with_a_fix(
     helm.answer("history", STORED)
     helm.answer(command, "echo 'kind: ConfigMap'; echo 'a: ['")
     helm.answer("get", ":")
-    assert_refused(helm.render(), "helm:prod/app", "not valid YAML", "once without --previous")
+    assert_refused(
+        helm.render(), "helm:prod/app", "not valid YAML", "one upgrade without --previous"
+    )
 
 
 @pytest.mark.parametrize("program", ["nowhere/helm", "/", "two words", "./no-program"])
 def test_a_helm_that_cannot_be_run(program: str, helm: Helm, folder: Path) -> None:
     (folder / "no-program").write_text("x")
     (folder / "no-program").chmod(0o755)
-    assert_refused(helm.render(HELM_BIN=program), f"{program} cannot be run", "HELM_BIN")
+    assert_refused(helm.render(HELM_BIN=program), f"postrender cannot start {program}", "HELM_BIN")
 
 
 def test_a_context_with_a_null_byte_is_an_error(helm: Helm, folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {kubeContext: "a\\0b"}\n')
     config = str(folder / "postrender.yaml")
-    assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot be run", "null byte")
+    assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot start", "null byte")
 
 
 def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm: Helm) -> None:
     elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
     helm.answer("history", NOT_FOUND)
     helm.answer("list", "echo []")
-    assert_refused(helm.render(GOOD + elsewhere), "have the namespace far", "add --namespace prod")
+    assert_refused(helm.render(GOOD + elsewhere), "set the namespace far", "add --namespace prod")
     done = helm.render(GOOD + elsewhere, "--namespace=prod")
     assert done.code == 0, done.err
 

@@ -91,7 +91,7 @@ def test_a_folder_without_manifests_is_an_error_without_allow_empty(repository: 
     (repository / "none" / "below").mkdir(parents=True)
     (repository / "none" / "notes.txt").write_text("no")
     assert refusal("none") == (
-        "none: the folder has no file that ends in .yaml, .yml, .json. "
+        "none: the folder does not contain a file that ends in .yaml or .yml or .json. "
         "Check the path, or pass --allow-empty."
     )
     assert names("none", allow_empty=True) == []
@@ -100,7 +100,7 @@ def test_a_folder_without_manifests_is_an_error_without_allow_empty(repository: 
 def test_a_missing_path_is_always_an_error() -> None:
     for options in ({}, {"allow_empty": True}):
         assert refusal("rednered", **options).startswith(
-            "rednered: the file cannot be read: No such file"
+            "rednered: postrender cannot read the file (No such file"
         )
 
 
@@ -113,7 +113,10 @@ def test_a_missing_path_is_always_an_error() -> None:
     ],
 )
 def test_the_error_for_a_missing_path_suggests_other_inputs(name: str, fix: str) -> None:
-    assert refusal(name) == f"{name}: the file cannot be read: No such file or directory. {fix}."
+    assert (
+        refusal(name)
+        == f"{name}: postrender cannot read the file (No such file or directory). {fix}."
+    )
 
 
 def test_links_to_files_are_followed_and_links_to_folders_are_not(repository: Path) -> None:
@@ -140,7 +143,7 @@ def test_an_input_folder_may_be_a_link(repository: Path) -> None:
 def test_a_named_pipe_in_a_folder_is_an_error(repository: Path) -> None:
     os.mkfifo(repository / "rendered" / "pipe.yaml")
     assert refusal("rendered").startswith(
-        "rendered/pipe.yaml: the path is not a file or a link to a file. "
+        "rendered/pipe.yaml: the path is a pipe, a socket or a device, expected a file. "
     )
 
 
@@ -386,7 +389,7 @@ def test_a_folder_that_does_not_exist_yet_in_git_needs_allow_empty() -> None:
 def test_a_folder_in_git_without_manifests_needs_allow_empty(repository: Path) -> None:
     commit(repository, {"none/notes.txt": "no"})
     assert refusal("git:HEAD:none").startswith(
-        "git:HEAD:none: the folder has no file that ends in .yaml"
+        "git:HEAD:none: the folder does not contain a file that ends in .yaml"
     )
     assert read_inputs("git:HEAD:none", allow_empty=True) == ()
 
@@ -397,7 +400,7 @@ def test_a_folder_in_git_without_manifests_needs_allow_empty(repository: Path) -
         ("/etc/hosts", "the path is a link to a file outside the repository"),
         ("../../../x.yaml", "the path is a link to a file outside the repository"),
         ("nothing.yaml", "the path is a link to a file that is not in the commit"),
-        ("loop.yaml", "the path is a link back to itself"),
+        ("loop.yaml", "the links at the path form a loop"),
         ("prod.yaml/x", "a part of the path is a file, expected a folder"),
     ],
 )
@@ -413,9 +416,7 @@ def test_a_submodule_is_an_error(repository: Path, tmp_path: Path) -> None:
     allowed = ("-c", "protocol.file.allow=always")
     git(repository, *allowed, "submodule", "--quiet", "add", source, "rendered/library")
     commit(repository, {})
-    error = (
-        "the path is in a submodule, whose files are in another repository. Check the submodule out"
-    )
+    error = "the path is in a git submodule, but postrender reads only the main repository. Run git"
     assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/library: {error}")
     for name in ("git:HEAD:rendered/library", "git:HEAD:./rendered/library/a.yaml"):
         assert refusal(name, allow_empty=True).startswith(f"{name}: {error}")
@@ -477,7 +478,7 @@ def test_a_folder_outside_a_repository_is_an_error(
     monkeypatch.chdir(elsewhere)
     assert refusal("git:main:rendered") == (
         "git:main:rendered: git failed: not a git repository (or any of the parent directories): "
-        ".git. Run postrender inside the repository."
+        ".git. Run postrender in a folder of the git repository."
     )
 
 
@@ -570,14 +571,16 @@ def test_a_missing_history_is_an_error(repository: Path, name: str) -> None:
     (repository / "none").mkdir()
     commit(repository, {"none/notes.txt": "no"})
     assert_refused(
-        run(GOOD, f"--previous={name}"), f"--previous={name} has no manifests", "an empty file"
+        run(GOOD, f"--previous={name}"),
+        f"--previous={name} does not contain manifests",
+        "an empty file",
     )
 
 
 def test_stdout_may_not_be_a_file_of_the_previous_folder(repository: Path) -> None:
     shutil.copy(repository / "rendered" / "prod.yaml", repository / "other" / "prod.yaml")
     done = run_in_shell("> other/prod.yaml", GOOD, "--previous=other")
-    assert_refused(done, "other/prod.yaml: ", "which the shell has emptied")
+    assert_refused(done, "other/prod.yaml: ", "the shell can have emptied the file")
 
 
 def test_an_object_in_two_files_is_an_error() -> None:
