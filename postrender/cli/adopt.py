@@ -9,19 +9,19 @@ from postrender.cli.reporting import is_quiet
 
 COMMAND = Command(
     "adopt",
-    "Protect live ConfigMaps for a first release.",
+    "Protect ConfigMaps before the first release.",
     details=(
-        "INPUT is the output of postrender, or - for stdin, which is the default. The first "
-        "release with revisions would delete the live originals. adopt annotates the originals, so "
-        "that the originals stay in the cluster for old pods. The attacher deletes an original "
-        "when no object uses the original any more."
+        "INPUT is the output of postrender, or - for stdin, which is the default. Run adopt before "
+        "the first apply of revisions. Otherwise a tool such as Helm deletes the ConfigMaps and "
+        "Secrets that old pods still use. The attacher deletes an adopted object when no other "
+        "object uses the adopted object any more."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),
     options=(
         FILENAME,
         *CLUSTER,
-        Option("dry-run", "Show the changes without writing.", SWITCH),
+        Option("dry-run", "Show the changes. Do not change the cluster.", SWITCH),
     ),
 )
 

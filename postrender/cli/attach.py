@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "attach",
-    "Set owner references on revisions.",
+    "Keep used revisions, delete unused revisions.",
     details=(
-        "The command also deletes unused revisions. The Job that render appends to the output runs "
-        "this command in the cluster. Outside of a Pod, the command uses the kubeconfig. Long "
-        "options, except --quiet, --verbose and --color, may also begin with one dash. The command "
-        "reads the environment "
-        "variables of the older tool configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and "
-        "JOB_NAME."
+        "The command adds owners to the revisions that objects use. The Job that render appends to "
+        "the output runs this command in the cluster. Outside of a Pod, the command uses the "
+        "kubeconfig. For compatibility with the tool configmap-attacher, the command also reads "
+        "the environment variables IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME. Long options, "
+        "except --quiet, --verbose and --color, can also begin with one dash."
     ),
     example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(
@@ -34,16 +33,16 @@ COMMAND = Command(
         *CLUSTER,
         Option(
             "workload",
-            "Attach revisions to a workload. ID is the render ID of its pod template. Example: "
-            "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
+            "Make a workload an owner of revisions. ID is the render ID in the pod template. "
+            "Example: Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
             own_parameter="workloads",
         ),
         Option(
             "emitted",
-            "Keep these applied revisions. Pass the revisions that --workload does not list, such "
-            "as configmap/web-c. Repeatable.",
+            "Do not delete these revisions. Pass the revisions in the manifests that no --workload "
+            "contains, such as configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),
@@ -56,20 +55,20 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions if unused. Pass revisions of Secrets that the output no longer "
-            "contains, such as secret/web-d. Repeatable.",
+            "Delete these revisions when unused. If the manifests do not contain revisions of "
+            "Secrets, pass earlier revisions of Secrets, such as secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),
         Option(
             "rollout",
-            "Attach ConfigMaps to this Rollout. Pass the ConfigMaps with --configmaps.",
+            "Make this Rollout an owner of ConfigMaps. Pass the ConfigMaps with --configmaps.",
             metavar="NAME",
             default="",
         ),
         Option(
             "configmaps",
-            "Attach these ConfigMaps to the Rollout. Pass the Rollout with --rollout.",
+            "Add an owner to these ConfigMaps. Pass the owner with --rollout.",
             metavar="NAME,…",
             default="",
             own_parameter="config_maps",
@@ -83,8 +82,9 @@ COMMAND = Command(
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure causes exit code 1. "
-            "With report, attach only records most failures in an Event. A used revision that does "
-            "not exist, wrong content, and a missing permission always cause exit code 1.",
+            "With report, only severe failures, and failures without an Event, cause exit code 1. "
+            "Severe failures are a missing revision that an object references, wrong content, and "
+            "a missing permission.",
             CHOICE,
             metavar="fail|report",
             default="fail",
@@ -98,7 +98,7 @@ COMMAND = Command(
         ),
         Option(
             "no-prune",
-            "Keep and report unused revisions. attach still sets owner references.",
+            "Keep and report unused revisions. attach still adds owners.",
             SWITCH,
         ),
     ),

@@ -19,14 +19,15 @@ COMMAND = Command(
     "Fail on findings that put pods at risk.",
     details=(
         "check does not write manifests. Each FILE is input or output of postrender. Without a "
-        "FILE, check reads stdin. check does not know how you apply the "
-        "manifests. Unlike render --strict, check therefore does not report revisions that Helm "
-        "can delete too early."
+        "FILE, check reads stdin. Unlike `render --strict`, check does not report the finding "
+        "`unprotected`, because check does not know how you apply the manifests."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
     options=(
-        FILENAME._replace(help="Read this file too. Repeatable.", form=REPEATED),
+        FILENAME._replace(
+            help="Read this file in addition to each FILE. Repeatable.", form=REPEATED
+        ),
         *settings_options(
             "config",
             "untrusted",
@@ -64,7 +65,7 @@ def _check(name: str, settings: Settings) -> int:
         plan = plan_before_delivery(read_input(name, "check"), settings)
         if plan.findings:
             report_configuration(settings)  # the configuration can cause findings
-        report_findings(plan, settings, cause="the check", fix="Fix the findings")
+        report_findings(plan, settings, cause="", fix="Apply the fix of each error above")
     except UserError as error:
         report_error(error)
         log_error(error, settings.log_file)

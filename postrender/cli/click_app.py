@@ -30,6 +30,7 @@ from postrender.cli.options import (
 from postrender.cli.pipes import reads_terminal, unwritable_error, write
 from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
 from postrender.errors import UsageError
+from postrender.text.shown import shown
 
 _FILENAMES = ("-f", "--filename")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -129,11 +130,13 @@ def app() -> click.Group:
     """Return the click group that contains all commands and groups."""
     group = _Commands(
         "postrender",
-        help="""Give each ConfigMap content its own name.
+        help="""Add a content hash to the names of ConfigMaps.
 
-        postrender also updates every reference to a ConfigMap. Without a command, or with an
-        option first, postrender runs the command render. render reads manifests on stdin and
-        writes manifests with revisions to stdout. `postrender render -h` lists the options.
+        postrender also rewrites the references of workloads. Without a command, or with an option
+        first, postrender runs the command render. The command reads manifests on stdin, and writes
+        manifests with revisions to stdout. `postrender render -h` lists the options.
+
+        Example: helm template shop ./chart | postrender
         """,
         context_settings=_CONTEXT,
     )
@@ -245,4 +248,4 @@ class _Number(click.IntRange):
             limit = (
                 f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
             )
-            self.fail(f"{value!r} is not valid, expected a whole number {limit}.", param, ctx)
+            self.fail(f"the value is {shown(value)}, expected a whole number {limit}.", param, ctx)

@@ -13,7 +13,10 @@ VARIABLE = "_POSTRENDER_COMPLETE"
 COMMAND = Command(
     "completion",
     "Print a completion script for a shell.",
-    details="Load the script in the start-up file of the shell. bash must be 4.4 or later.",
+    details=(
+        "Load the script in ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish. bash must be 4.4 or "
+        "later."
+    ),
     example='eval "$(postrender completion bash)"   # in ~/.bashrc',
     arguments=(Argument("shell", "|".join(SHELLS), choices=SHELLS),),
 )
@@ -31,7 +34,7 @@ def run(shell: str) -> int:
     completion = get_completion_class(shell)
     if completion is None:
         raise UserError(
-            f"click has no completion for {shell}",
+            f"the installed Python package click does not support completion for {shell}",
             "Upgrade the Python package click to 8.1 or later",
         )
     write([completion(app(), {}, "postrender", VARIABLE).source()])

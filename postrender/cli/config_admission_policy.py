@@ -12,10 +12,10 @@ COMMAND = Command(
     "config admission-policy",
     "Print a policy for the attachers' writes.",
     details=(
-        "The policy is a ValidatingAdmissionPolicy, and needs Kubernetes 1.30 or later. The policy "
-        "applies to ServiceAccounts whose name ends in -attach. The policy also applies to the "
-        "ServiceAccount in attacher.serviceAccount.name if releases create that ServiceAccount. "
-        "Without --namespace, the policy applies to all namespaces."
+        "The output is a ValidatingAdmissionPolicy, and needs Kubernetes 1.30 or later. The policy "
+        "limits every ServiceAccount with a name that ends in -attach. If releases create the "
+        "ServiceAccount in attacher.serviceAccount.name, the policy also limits this "
+        "ServiceAccount. Without --namespace, the policy applies to all namespaces."
     ),
     example="postrender config admission-policy --namespace=prod | kubectl apply -f -",
     options=settings_options("config", "untrusted", "namespace"),

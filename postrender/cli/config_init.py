@@ -44,9 +44,17 @@ def run(file: str) -> int:
         raise UserError(
             "the file already exists", "Edit the file, or pass another path", Location(file)
         ) from None
+    except FileNotFoundError:
+        raise UserError(
+            "the folder of the file does not exist",
+            "Create the folder, or pass another path",
+            Location(file),
+        ) from None
     except OSError as error:
         raise UserError(
-            f"the file cannot be written: {error.strerror}", "Pass another path", Location(file)
+            f"postrender cannot write the file ({error.strerror})",
+            "Pass another path",
+            Location(file),
         ) from None
-    write([f"{printable(file)} is created\n"])
+    write([f"postrender created {printable(file)}\n"])
     return DONE

@@ -13,19 +13,21 @@ COMMAND = Command(
     "config rbac",
     "Print the attachers' Role and RoleBinding.",
     details=(
-        "Apply the output once to each namespace, and set attacher.rbac.create: false for the "
-        "releases in the namespace. The releases then do not contain a Role. The output has the "
-        "ServiceAccount too, unless attacher.serviceAccount has a name or create: false."
+        "Apply the output once to each namespace with an attacher. Set attacher.rbac.create to "
+        "false, so that the releases do not contain a Role. The output also contains the "
+        "ServiceAccount, if attacher.serviceAccount does not set a name and does not set create to "
+        "false."
     ),
     example="postrender config rbac --namespace=prod | kubectl apply -f -",
     options=(
         *settings_options("config", "untrusted", "namespace", "secrets"),
         Option(
             "mode",
-            "Print permissions for this form of the Job.",
+            "Print the permissions for this attacher.mode. auto needs the permissions of hook and "
+            "job.",
             CHOICE,
             choices=("auto", "hook", "job"),
-            default_text="attacher.mode, where auto covers both forms",
+            default_text="attacher.mode in the configuration",
         ),
     ),
 )
@@ -44,8 +46,9 @@ def run(config: str | None, mode: str | None, **given: object) -> int:
     attacher = settings.attacher
     if settings.file and attacher.creates_rbac:
         report_warning(
-            f"{settings.file} does not set attacher.rbac.create: false, so releases create Roles",
-            "Set attacher.rbac.create: false",
+            f"{settings.file} does not set attacher.rbac.create to false, so each release still "
+            "creates a Role",
+            "Set attacher.rbac.create to false",
         )
     attacher = attacher._replace(mode=mode or attacher.mode)
     objects = rbac_objects(attacher, settings.namespace, with_secrets=settings.with_secrets)

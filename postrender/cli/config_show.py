@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "config show",
     "Print the values in effect, and their source.",
-    details="Options override variables, and variables override the file.",
+    details=(
+        "Options override environment variables, and environment variables override "
+        "postrender.yaml."
+    ),
     example="postrender config show --strict",
     options=SETTINGS,
 )
@@ -37,7 +40,9 @@ def run(config: str | None, **given: object) -> int:
     default_values = defaults()
     sources = {**_file_sources(files), **_option_sources(given)}
     lines = _lines(merge_values(default_values, values), default_values, (), sources)
-    head = f"{source.file} ({source.label})" if source else "no postrender.yaml found"
+    head = (
+        f"{source.file} ({source.label})" if source else "postrender did not find a postrender.yaml"
+    )
     extended = (f"# extends {file.file}\n" for file in files[1:])
     write([f"# {head}\n", *extended, *lines])
     return DONE

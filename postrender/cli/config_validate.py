@@ -33,7 +33,7 @@ def run(file: str, config: str | None) -> int:
     report_ignored(findings)
     if source is None:
         raise UserError(
-            "postrender.yaml is missing in this folder and in the folders above",
+            "postrender did not find a postrender.yaml in this folder or a folder above",
             "Pass a file, or create a file with: postrender config init",
         )
     load_config(source)

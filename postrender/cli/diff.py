@@ -33,8 +33,8 @@ COMMAND = Command(
     "diff",
     "Show which workloads a change rolls.",
     details=(
-        "OLD and NEW can be a file, - for stdin, a folder of manifests or git:REV:PATH. "
-        "Each side may be input or output of postrender."
+        "OLD and NEW are a file, a folder of manifests, git:REV:PATH, or - for stdin. Both can be "
+        "input or output of postrender."
     ),
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),
@@ -42,14 +42,15 @@ COMMAND = Command(
         output_option(format_names()),
         Option(
             "exit-code",
-            "Exit with code 4 if anything changes. A part that diff cannot compare counts as a "
-            "change.",
+            "Exit with code 4 if anything changes. The code is also 4 if diff cannot compare a "
+            "part.",
             SWITCH,
             aliases=("detailed-exitcode",),
         ),
         Option(
             "first-release",
-            "Treat OLD as applied without postrender.",
+            "Preview the first release with postrender. OLD contains the manifests that you have "
+            "applied without postrender.",
             SWITCH,
             own_parameter="is_first_release",
         ),
@@ -65,7 +66,7 @@ COMMAND = Command(
         ),
         Option(
             "only",
-            "Show only this section. Repeatable.",
+            "Show only this section. configmaps includes Secrets. Repeatable.",
             CHOICES,
             choices=SECTIONS,
             default_text="all sections",
@@ -118,8 +119,8 @@ def run(
         sides = [_side(name, settings) for name in (old, new)]
         if not any(side.documents for side in sides):
             raise UserError(
-                f"{old} and {new} do not have a file of manifests",
-                "Check both paths. With --allow-empty, only one side may be empty",
+                f"{old} and {new} do not contain manifests",
+                "Pass manifests as OLD or NEW",
             )
         preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
         preview = only_sections(preview, only)

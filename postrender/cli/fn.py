@@ -10,7 +10,8 @@ COMMAND = Command(
     "Run as a function of kustomize or kpt.",
     details=(
         "The input is a ResourceList on stdin, and the output is a ResourceList with results. Only "
-        "this command reads the functionConfig. A functionConfig can change only the output."
+        "this command reads the functionConfig in the input. The keys of a functionConfig must not "
+        "write files, read files or start programs."
     ),
     example='kpt fn eval app --exec "postrender fn" -o unwrap -- namespace=prod',
     options=SETTINGS,

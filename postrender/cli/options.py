@@ -141,12 +141,18 @@ def is_valid_text(value: object) -> bool:
 
 
 INPUT = Argument("input", "[INPUT]", default="-")
-FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
+FILENAME = Option("filename", "Read this file instead of INPUT.", metavar="FILE", short="f")
 
 # The options of every command. The function `invoke` in cli/registry.py applies these options.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, short="q"),
-    Option("verbose", "Print more notes on stderr.", SWITCH, short="v"),
+    Option(
+        "verbose",
+        "Print more notes on stderr. The notes show the configuration file, and the number of "
+        "objects to rename.",
+        SWITCH,
+        short="v",
+    ),
     Option(
         "color",
         "Use colours.",
@@ -176,8 +182,8 @@ SETTINGS = _with_variables(
     ),
     Option(
         "untrusted",
-        "Restrict a discovered postrender.yaml. A file that postrender finds without --config can "
-        "then change only the output. For example, the file cannot run git or helm.",
+        "Restrict a postrender.yaml without --config. The file can then change only the output. "
+        "By default, the file can also read the repository and run git.",
         form=FLAG,
         default_text="no",
     ),
@@ -187,7 +193,6 @@ SETTINGS = _with_variables(
         key=("namespace",),
         metavar="NAMESPACE",
         short="n",
-        default_text="unknown",
     ),
     Option(
         "secrets",
@@ -217,11 +222,11 @@ SETTINGS = _with_variables(
         "--no-keep-original keeps only originals that an object or program may need.",
         key=("keepOriginal",),
         form=FLAG,
-        default_text="as --no-keep-original, but also keep the originals of Secrets",
+        default_text="only originals of Secrets, and originals that an object or program may need",
     ),
     Option(
         "allow-empty",
-        "Accept empty input instead of failing.",
+        "Accept empty input. By default, empty input is an error.",
         key=("allowEmpty",),
         form=FLAG,
         default_text="no",
@@ -242,7 +247,7 @@ SETTINGS = _with_variables(
     ),
     Option(
         "group",
-        "Set the attach group to NAME-attach.",
+        "Set the attach group to NAME-attach. NAME is usually the name of the release.",
         key=("attacher", "group"),
         metavar="NAME",
         default_text="the name of the release, or else the name of a workload",
@@ -255,15 +260,16 @@ SETTINGS = _with_variables(
     ),
     Option(
         "kube-context",
-        "Set the kubeconfig context for helm. helm uses this context to read "
-        "helm:NAMESPACE/RELEASE.",
+        "Set the kubeconfig context for helm. helm reads the release in --previous or "
+        "history.previous.",
         key=("history", "kubeContext"),
         metavar="CONTEXT",
         default_text="the current context",
     ),
     Option(
         "kubeconfig",
-        "Set the kubeconfig file for helm. helm uses this file to read helm:NAMESPACE/RELEASE.",
+        "Set the kubeconfig file for helm. helm reads the release in --previous or "
+        "history.previous.",
         key=("history", "kubeconfig"),
         metavar="FILE",
         default_text="$KUBECONFIG, or ~/.kube/config",

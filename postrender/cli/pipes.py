@@ -75,9 +75,9 @@ def unwritable_error(error: OSError) -> UserError:
     """Return the error for a stdout that cannot be written, and set sys.stdout to None."""
     # None prevents a second attempt to write the output when the process ends.
     sys.stdout = None
-    problem = f"the result cannot be written: {error.strerror}"
+    problem = f"postrender cannot write the output ({error.strerror})"
     return UserError(
-        problem, "Check the command or file that receives stdout", Location("<stdout>")
+        problem, "Check the program or file that receives stdout", Location("<stdout>")
     )
 
 

@@ -49,7 +49,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     else:
         plan = make_plan(inventory, settings)
     renamed = len(plan.context.names) if plan.context else 0
-    report_detail(f"postrender renames {renamed} object{'' if renamed == 1 else 's'}")
+    report_detail(f"the number of objects to rename is {renamed}")
     return plan._replace(findings=(*findings, *plan.findings)) if findings else plan
 
 
@@ -84,12 +84,12 @@ def report_findings(
     plan: Plan,
     settings: Settings,
     *,
-    cause: str = "the run because of --strict",
-    fix: str = "Fix the findings, or pass --no-strict",
+    cause: str = ", because strict is true",
+    fix: str = "Apply the fix of each error above, or pass --no-strict",
 ) -> None:
     """Print the findings of a plan, and append the findings to the log file.
 
-    cause: the end of the problem in the error, as in `2 findings fail the check`.
+    cause: the end of the problem in the error, such as the reason, "" for none.
     fix: the fix in the error.
     Raises UserError if `settings.is_strict` is True and a finding is strict.
     """
@@ -100,6 +100,7 @@ def report_findings(
     if failing:
         lines = dict.fromkeys(finding.location.line for finding in failing)
         listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
-        count = f"{len(failing)} findings fail" if failing[1:] else "1 finding fails"
-        problem = f"{count} {cause}" + (f" (line {listed})" if listed else "")
+        count = f"{len(failing)} findings are errors" if failing[1:] else "1 finding is an error"
+        word = "lines" if "," in listed else "line"
+        problem = f"{count}{cause}" + (f" ({word} {listed})" if listed else "")
         raise UserError(problem, fix, Location(failing[0].location.source))

@@ -38,7 +38,7 @@ COMMANDS = {
     "completion": "postrender.cli.completion",
     "version": "postrender.cli.version",
 }
-GROUPS = {"config": "Create, check and show the configuration."}
+GROUPS = {"config": "Create, check and show the configuration.\n\nExample: postrender config show"}
 
 
 def load(module: str) -> Any:

@@ -115,8 +115,9 @@ def check_log_file(name: str) -> None:
 
     if name.lower().endswith(ENDINGS):
         raise UserError(
-            "the log file has the ending of a manifest",
-            "Choose another name, such as postrender.log",
+            f"the log file ends in {os.path.splitext(name)[1]} like a manifest, expected another "
+            "ending",
+            "Choose a name such as postrender.log",
             Location(name),
         )
     try:
@@ -124,7 +125,7 @@ def check_log_file(name: str) -> None:
             pass
     except OSError as error:
         raise UserError(
-            f"the log file cannot be written: {error.strerror}",
+            f"postrender cannot write the log file ({error.strerror})",
             "Choose another file with --log-file",
             Location(name),
         ) from None
@@ -207,12 +208,16 @@ def report_bug(error: BaseException) -> None:
             errors="replace",
         ) as report:
             report.write(text)
-        fix = f"Open an issue, and attach the report {report.name} and the input"
+        fix = (
+            f"Open an issue with the report {report.name}. Add an input without Secrets that "
+            "causes the bug"
+        )
     except (OSError, ValueError):
         # For example, the attacher's Pod has a read-only root file system.
         frames = traceback.extract_tb(error.__traceback__)
         locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
         trail = " < ".join(locations)
-        fix = f"Open an issue with the input and this trace of the code: {trail}"
-    problem = f"the run failed because of a bug in postrender ({type(error).__name__})"
-    _print_message(ERROR, sentences(problem, fix))
+        fix = (
+            f"Open an issue with the error {type(error).__name__} at these code locations: {trail}"
+        )
+    _print_message(ERROR, sentences("postrender has a bug, so this run failed", fix))

@@ -12,8 +12,8 @@ JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.sch
 
 COMMAND = Command(
     "schema",
-    "Print the JSON Schema of a JSON output.",
-    details="The schema describes the output of diff or explain with --output=json.",
+    "Print the JSON Schema of diff or explain.",
+    details="The schema describes the output of the command with --output=json.",
     example="postrender schema diff > diff.schema.json",
     arguments=(Argument("command", "|".join(JSON_SCHEMAS), choices=tuple(JSON_SCHEMAS)),),
 )

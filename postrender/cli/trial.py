@@ -153,11 +153,14 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
     try:
         old = _stream(chart, f"{chart} without {changes}", options.before_change)
     except UserError:
-        note = f"Without {changes}, helm fails or does not print manifests."
+        note = (
+            f"Without {changes}, helm fails or does not print manifests, so try cannot preview a "
+            f"change. Pass the required values with -f, and only the change with {changes}."
+        )
         return Sides(old=new, note=note)
     if_unchanged = (
         f"The manifests do not change with {changes}. "
-        f"To see the keys, run: helm show values {chart}"
+        f"To see the names of all values, run: helm show values {chart}"
     )
     return Sides(old=old, new=new, if_unchanged=if_unchanged)
 
@@ -172,7 +175,7 @@ def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
     if not any(has_content(document.text) for document in stream.documents):
         raise UserError(
             "helm template does not print manifests",
-            "Pass the values that enable a part of the chart, with -f or --set",
+            "Use -f or --set to pass the values that enable a part of the chart",
             Location(title),
         )
     return stream

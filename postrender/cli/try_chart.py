@@ -26,13 +26,11 @@ COMMAND = Command(
     "try",
     "Show what postrender does to a chart.",
     details=(
-        "The command renders the chart with helm template, and shows the effects of the first "
-        "release with postrender. The command also previews a change. With NEW_CHART, the change "
-        "is from CHART to NEW_CHART. If NEW_CHART is absent, --new-values, --set and --set-string "
-        "define the change. "
-        "The command writes a page with the preview of the change. Without a change, the page "
-        "previews the first release. The command does not apply anything. The variable HELM_BIN "
-        "sets the path of helm."
+        "The command renders the chart with helm template, and shows the first release with "
+        "postrender. To preview a change of the chart, pass NEW_CHART. To preview a change of "
+        "values, pass --new-values, --set or --set-string without NEW_CHART. The command writes an "
+        "HTML page with the preview, and never changes a cluster. The variable HELM_BIN sets the "
+        "path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),
@@ -53,16 +51,16 @@ COMMAND = Command(
         ),
         Option(
             "set",
-            "Pass this value to helm. The value applies after the change and, with NEW_CHART, also "
-            "before the change. Repeatable.",
+            "Set this value after the change. With NEW_CHART, the value also applies before the "
+            "change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             own_parameter="sets",
         ),
         Option(
             "set-string",
-            "Pass this value to helm as a string. The value applies after the change and, with "
-            "NEW_CHART, also before the change. Repeatable.",
+            "Set this string after the change. With NEW_CHART, the string also applies before the "
+            "change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             own_parameter="set_strings",
@@ -71,7 +69,7 @@ COMMAND = Command(
             "release",
             "Set the name of the release.",
             metavar="NAME",
-            default_text="the name in Chart.yaml of a chart folder, or else the name `release`",
+            default_text="the name in Chart.yaml, or else `release`",
         ),
         Option(
             "page",
@@ -192,8 +190,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     # The report must fit on a screen, so the diffs contain only changed lines.
     preview = preview_change(trial, context=0)
     if preview is None:
-        note = f"{trial.sides.note} postrender therefore cannot preview a change."
-        return [note, ""] if trial.sides.note else []
+        return [trial.sides.note, ""] if trial.sides.note else []
     if trial.sides.if_unchanged and not preview.has_changes:
         return [trial.sides.if_unchanged, ""]
     # The lines about the first release already contain `trial.undecided`.
@@ -239,7 +236,7 @@ def _write_page(preview: Preview, file: str | None) -> str:
             return output.name
     except OSError as error:
         raise UserError(
-            f"the page cannot be written: {error.strerror}",
+            f"postrender cannot write the page ({error.strerror})",
             "Choose another file with --page",
             Location(file or "the folder for temporary files"),
         ) from None
@@ -270,8 +267,8 @@ def _report_findings(findings: Sequence[Finding]) -> None:
     rest = len(findings) - _MOST_FINDINGS
     if rest > 0:
         report_warning(
-            f"try leaves out {rest} more {'finding' if rest == 1 else 'findings'}",
-            "Run helm template NAME CHART | postrender explain",
+            f"try shows only {_MOST_FINDINGS} of {len(findings)} findings",
+            "To see all findings, run helm template NAME CHART | postrender explain",
         )
 
 
@@ -280,11 +277,11 @@ def _open_page(file: str) -> None:
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",
-            f"Open {file} yourself",
+            f"Open {file} in a browser",
         )
         return
     import webbrowser
     from pathlib import Path
 
     if not webbrowser.open(Path(file).as_uri()):
-        report_warning("the browser does not open the page", f"Open {file} yourself")
+        report_warning("postrender cannot start a browser", f"Open {file} in a browser")

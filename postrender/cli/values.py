@@ -181,7 +181,9 @@ def report_configuration(settings: Settings) -> None:
 
 
 def _configuration_note(path: str) -> str:
-    return f"the configuration is {path}" if path else "no postrender.yaml is used"
+    if path:
+        return f"postrender uses the configuration {path}"
+    return "postrender did not find a postrender.yaml"
 
 
 def _check_variables() -> None:
@@ -212,8 +214,8 @@ def render_settings(
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
-            'naming: the value is "sequence", but --previous is not set',
-            "Pass --previous. For the first release, pass an empty file",
+            'naming is "sequence", but --previous is not set',
+            "Pass the previous output with --previous. For the first release, pass an empty file",
         )
     return settings
 
@@ -227,15 +229,18 @@ def check_function_call(stream: Stream) -> None:
     if parsed is None:
         raise UserError(
             "the input is not a ResourceList",
-            "Use `postrender render` for manifests. kustomize and kpt pass a ResourceList",
+            "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt",
             Location(stream.source),
         )
     from postrender.yaml.paths import value_at
 
     items = value_at(parsed.data, ("items",))
     if items is not None and not isinstance(items, list):
+        actual = "a mapping" if isinstance(items, dict) else "a single value"
         raise UserError(
-            "the value is not a list", "Pass the objects as a list", parsed.location_of(("items",))
+            f"the value is {actual}, expected a list of objects",
+            "Write the objects as a list",
+            parsed.location_of(("items",)),
         )
 
 

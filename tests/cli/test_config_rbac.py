@@ -161,5 +161,5 @@ def test_a_configuration_with_its_own_role_is_reported(run: Run) -> None:
         "config",
         "rbac",
         configuration="strict: true\n",
-        expected="does not set attacher.rbac.create: false",
+        expected="does not set attacher.rbac.create to false",
     )

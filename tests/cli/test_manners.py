@@ -132,10 +132,13 @@ def test_quiet_still_prints_the_findings_that_fail_a_run(run: Run, tmp_path: Pat
 
 
 def test_verbose_says_which_configuration_is_used(run: Run, tmp_path: Path) -> None:
-    assert "note: no postrender.yaml is used." in run("render", "-v", IMAGE, MANIFESTS)[2]
+    assert (
+        "note: postrender did not find a postrender.yaml."
+        in run("render", "-v", IMAGE, MANIFESTS)[2]
+    )
     (tmp_path / "postrender.yaml").write_text("strict: true\n")
     err = run("render", "-v", IMAGE, MANIFESTS)[2]
-    assert f"note: the configuration is {tmp_path / 'postrender.yaml'}." in err
+    assert f"note: postrender uses the configuration {tmp_path / 'postrender.yaml'}." in err
 
 
 @pytest.mark.parametrize(
@@ -184,12 +187,15 @@ def test_the_completion_script_of_bash_is_valid(run: Run) -> None:
 
 
 def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
-    assert run("config", "init")[:2] == (0, "postrender.yaml is created\n")
+    assert run("config", "init")[:2] == (0, "postrender created postrender.yaml\n")
     assert run("config", "validate")[:2] == (0, f"{tmp_path / 'postrender.yaml'} is valid\n")
     code, _, err = run("config", "init")
     assert code == 1
     assert "the file already exists" in err
-    assert "cannot be written" in run("config", "init", "absent/postrender.yaml")[2]
+    assert (
+        "the folder of the file does not exist"
+        in run("config", "init", "absent/postrender.yaml")[2]
+    )
 
 
 def test_validate_needs_a_file(run: Run) -> None:
@@ -223,7 +229,7 @@ def test_a_number_outside_of_the_limits_is_reported_with_the_limits(run: Run) ->
     for value in ("-1", "x", "9" * 20):
         code, _, err = run("diff", "a.yaml", "b.yaml", "-U", value)
         assert code == 2
-        assert f"'{value}' is not valid, expected a whole number from 0 to 1000000." in err
+        assert f'the value is "{value}", expected a whole number from 0 to 1000000.' in err
 
 
 def test_an_empty_name_is_not_a_file(run: Run) -> None:

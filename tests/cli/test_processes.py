@@ -314,16 +314,16 @@ def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
 )
 def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     done = run(GOOD, "explain", "--format", name)
-    assert (done.code, done.err) == (0, "note: no postrender.yaml is used.\n")
+    assert (done.code, done.err) == (0, "note: postrender did not find a postrender.yaml.\n")
     assert done.out.startswith(start)
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("none.yaml", "cannot be read"),
+        ("none.yaml", "postrender cannot read"),
         (".", "the path is a folder, expected a file"),
-        ("none\udcff.yaml", "cannot be read"),
+        ("none\udcff.yaml", "postrender cannot read"),
     ],
 )
 def test_an_input_file_that_cannot_be_read(name: str, problem: str) -> None:
@@ -344,7 +344,7 @@ def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
     assert (done.code, done.out) == (1, b"")
     finding, summary = done.errors
     assert finding.endswith("[by-name]")
-    assert "1 finding fails the run because of --strict" in summary
+    assert "1 finding is an error, because strict is true" in summary
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "\n"])
@@ -360,27 +360,35 @@ def test_empty_input_that_is_allowed(text: str) -> None:
 
 
 def test_stdout_closed() -> None:
-    assert_refused(run_in_shell(">&-"), "<stdout>", "cannot be written")
+    assert_refused(run_in_shell(">&-"), "<stdout>", "postrender cannot write the output")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("arguments", [(), ("explain",), ("config", "schema"), ("config", "show")])
 def test_stdout_full(arguments: tuple[str, ...]) -> None:
-    assert_refused(run_in_shell(">/dev/full", GOOD, *arguments), "<stdout>", "cannot be written")
+    assert_refused(
+        run_in_shell(">/dev/full", GOOD, *arguments),
+        "<stdout>",
+        "postrender cannot write the output",
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("arguments", ["--help", "--version", "render --help", "config -h"])
 def test_help_on_a_full_stdout_is_an_error(arguments: str) -> None:
     done = run_in_shell(">/dev/full", "", *arguments.split())
-    assert_refused(done, "<stdout>", "cannot be written")
+    assert_refused(done, "<stdout>", "postrender cannot write the output")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_completion_on_a_full_stdout_is_an_error() -> None:
     variables = {"_POSTRENDER_COMPLETE": "bash_source"}
     command = ("sh", "-c", 'exec "$@" >/dev/full', "sh", *COMMAND)
-    assert_refused(run("", command=command, variables=variables), "<stdout>", "cannot be written")
+    assert_refused(
+        run("", command=command, variables=variables),
+        "<stdout>",
+        "postrender cannot write the output",
+    )
 
 
 def test_an_invalid_variable_is_reported_although_stdin_can_be_read_only_once() -> None:
@@ -550,7 +558,7 @@ def test_an_unexpected_os_error_is_not_an_error_of_stdout(folder: Path, prepare:
     bug = BUG.replace("ZeroDivisionError(", "PermissionError(13, ")
     done = run_python(prepare + bug, TMPDIR=str(folder))
     assert (done.code, done.out) == (3, b"")
-    assert "a bug in postrender (PermissionError)" in done.err
+    assert "postrender has a bug, so this run failed" in done.err
     assert "stdout" not in done.err
 
 
@@ -586,7 +594,7 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
         "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
         ("postrender.yaml:2", "rules[0].match.kinds", '"kind"'),
     ),
-    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "Fix the file")),
+    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "Fix the YAML")),
     "a list": ("- strict: true\n", ("postrender.yaml:1", "expected a mapping")),
     "a string": ("strict\n", ("postrender.yaml:1", "expected a mapping")),
     "a wrong type": ("# comment\nstrict: 'yes'\n", ("postrender.yaml:2 strict", "true or false")),
@@ -620,7 +628,7 @@ def test_a_configuration_that_is_not_utf_8(folder: Path) -> None:
 
 
 def test_a_configuration_that_is_not_there() -> None:
-    assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "cannot be read")
+    assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "postrender cannot read")
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "{}\n"])
@@ -789,7 +797,7 @@ def test_a_path_that_is_not_utf_8(folder: Path) -> None:
     assert done.code == 0
     assert json.loads(done.out)["old"].endswith("a\ufffd.yaml")
     done = run("", "config", "init", f"{path}.init")
-    assert (done.code, done.out.decode()) == (0, f"{folder}/a\ufffd.yaml.init is created\n")
+    assert (done.code, done.out.decode()) == (0, f"postrender created {folder}/a\ufffd.yaml.init\n")
 
 
 @pytest.mark.parametrize(
@@ -871,7 +879,7 @@ def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
 def test_check_of_stdin() -> None:
     done = run(READ_BY_NAME, "check")
     assert "--strict" not in done.err
-    assert "1 finding fails the check" in done.err
+    assert "1 finding is an error" in done.err
     assert (done.code, done.out) == (1, b"")
     assert "[by-name]" in done.err
 
@@ -991,7 +999,7 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     done = run(stream, "--log-file", str(log))
     assert done.code == 0
     assert "[by-name]" in done.err
-    note = "note: no postrender.yaml is used.\n"
+    note = "note: postrender did not find a postrender.yaml.\n"
     logged = f"before\n{note}{done.err}"
     assert log.read_text() == logged
     failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
@@ -1003,13 +1011,13 @@ def test_the_log_file_is_not_a_manifest(folder: Path) -> None:
     manifest = folder / "app.yaml"
     manifest.write_text(GOOD, encoding="utf-8")
     done = run("", "render", "app.yaml", "--log-file=app.yaml")
-    assert_refused(done, "app.yaml: the log file has the ending of a manifest", "postrender.log")
+    assert_refused(done, "app.yaml: the log file ends in .yaml like a manifest", "postrender.log")
     assert manifest.read_text(encoding="utf-8") == GOOD
 
 
 def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:
     (folder / "postrender.yaml").write_text("logFile: log.txt\n")
-    note = "note: the configuration is postrender.yaml.\n"
+    note = "note: postrender uses the configuration postrender.yaml.\n"
     config = "--config=postrender.yaml"
     assert run(GOOD, "explain", config).err == note
     assert run(GOOD, "explain", config, "--quiet").err == ""
@@ -1020,7 +1028,9 @@ def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:
 
 def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
     (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
-    assert run("", "check", "app.yaml").err.startswith("note: no postrender.yaml is used.\n")
+    assert run("", "check", "app.yaml").err.startswith(
+        "note: postrender did not find a postrender.yaml.\n"
+    )
 
 
 def test_check_does_not_report_missing_protection(folder: Path) -> None:
@@ -1040,7 +1050,7 @@ def test_check_reads_the_history_of_the_configuration(folder: Path) -> None:
 @pytest.mark.parametrize("command", ["render", "explain"])
 def test_a_log_file_that_cannot_be_written(command: str) -> None:
     done = run(GOOD, command, "--log-file", str(Path("none", "log.txt")))
-    assert_refused(done, "log.txt", "the log file cannot be written", "--log-file")
+    assert_refused(done, "log.txt", "postrender cannot write the log file", "--log-file")
 
 
 # --- surroundings --------------------------------------------------------------------------------

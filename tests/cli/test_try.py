@@ -299,7 +299,7 @@ def test_the_first_findings_are_printed(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD.replace("  name: web\n", f"  name: web\n  annotations:\n{notes}"))
     lines = attempt(helm, chart).err.splitlines()
     assert len(lines) == 6
-    assert "4 more findings" in lines[-1]
+    assert "try shows only 5 of 9 findings" in lines[-1]
 
 
 BROKEN = {
@@ -377,7 +377,7 @@ def test_missing_helm_is_an_error(helm: Helm, chart: str) -> None:
 def test_an_unwritable_page_is_an_error(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD)
     refused = run("", "try", chart, "--page=absent/page.html", variables=helm.variables)
-    assert_refused(refused, "absent/page.html: the page cannot be written: No such file")
+    assert_refused(refused, "absent/page.html: postrender cannot write the page (No such file")
 
 
 def test_only_an_earlier_page_is_overwritten(helm: Helm, chart: str) -> None:

