@@ -10,7 +10,7 @@ starts with the modules of the step.
 5. mentions, readers: find programs that read objects by name, and adjust the decisions of step 3.
 6. numbering, names: number and name the revisions.
 7. pins: find the revision names that a person wrote into pod templates.
-8. retained: decide which revisions of earlier outputs stay in the output.
+8. retained: decide which objects of earlier outputs stay in the output.
 9. workload_edits: collect the edits of references, and annotate pod templates.
 10. attach_groups, group_names: assign revisions to attach groups.
 11. configmap_edits: collect the edits that turn objects into revisions.

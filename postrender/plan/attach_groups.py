@@ -103,7 +103,7 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Yield one group for a stream without attached workloads.
+    """Yield at most one group for a stream without attached workloads.
 
     The attacher of this group adds only the release owner to the revisions. If the revisions have
     several namespaces or group names, the function does not yield a group. An absent and an
@@ -184,7 +184,8 @@ def _group_names(
 
     A revision that already has a group label keeps its group. Any other object gets the group of
     the first attached workload that references the object. An object without a reference from an
-    attached workload gets the default group of its namespace.
+    attached workload gets the default group of its namespace, else the result of
+    _name_without_workloads.
     """
     names: dict[ItemKey, str] = {}
     for item in workloads:

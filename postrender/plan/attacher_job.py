@@ -94,7 +94,7 @@ class AttachGroup(NamedTuple):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the group has a revision of a Secret in the output."""
+        """Whether the group has a Secret in the output."""
         return any(kind == "secret" for kind, _ in self.emitted)
 
 
@@ -102,7 +102,7 @@ def wave_of(item: Item) -> int:
     """Return the Argo CD sync wave of an object, 0 if the wave is absent or invalid."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION)
     if not text:
-        return 0  # Most objects do not have the annotation. This line only saves time.
+        return 0  # Most objects do not have the annotation.
     try:
         return int(text.strip())
     except ValueError:

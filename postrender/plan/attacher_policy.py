@@ -20,7 +20,7 @@ POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding
 
 # dyn() turns off CEL's type check, because the kinds in `_RULES` have different fields. The API
 # server evaluates a variable only if an expression uses the variable. CEL limits the cost of an
-# expression, so no expression compares every item of a list with every item of another list.
+# expression, so the expressions do not compare every pair of items from two lists.
 _VARIABLES = {
     "old": "dyn(oldObject)",
     "new": "dyn(object)",

@@ -1,7 +1,7 @@
 """The objects that give attachers their permissions, if `attacher.rbac.create` is false.
 
-A user with permission to create Roles applies these objects once to a namespace. The objects have
-no group label, so postrender does not treat the objects as a part of an earlier output.
+A user with permission to create Roles applies these objects once to a namespace. The objects do
+not have a group label, so postrender does not treat the objects as a part of an earlier output.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ def _env_from(item: Item, name: str) -> Json:
 def _volume_name(base_name: str, spec: Json) -> str:
     """Return a volume name for a base name.
 
-    The volume name contains a hash if the base name is too long, or if a volume has the base name.
+    The volume name contains a hash if the name without the hash is too long or already used.
     spec: the pod spec with the existing volumes.
     """
     label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
@@ -298,7 +298,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
     """Return the containers for an auto-mount, as (key of the list, index in the list, container).
 
-    Raises UserError if the pod template has no containers, or lacks a selected container.
+    Raises UserError if the pod template lacks containers or a selected container.
     """
     entries = [
         (list_key, number, container)

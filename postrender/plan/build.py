@@ -154,7 +154,7 @@ def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
 
 
 def _protection_findings(context: PlanContext) -> Iterator[Finding]:
-    """Yield the findings about old pods that can lose the content of their ConfigMaps."""
+    """Yield the findings about old pods that can lose old content."""
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
         # Imported late, because the module finds problems only without attachers or with checksums.
@@ -219,7 +219,7 @@ def _decide(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions of step 3, and the findings of the steps 3 and 4.
+    """Return the decisions of step 3, and the findings of steps 3 and 4.
 
     The docstring of the package lists the steps.
     all_links: all resolved references.
@@ -246,7 +246,7 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:
-    """Return the context, in which workload_targets and resolver include the attached pins.
+    """Return the context with the attached pins in workload_targets, and as proof in resolver.
 
     all_links: all resolved references.
     """
@@ -261,7 +261,7 @@ def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:
 
 
 def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
-    """Return the objects to rename, and the revisions that are already in the stream."""
+    """Return the objects to rename, and the revisions in the stream that have Item.is_revision."""
     return [
         decision.item
         for decision in decisions

@@ -59,7 +59,8 @@ def _revision_edits(
     """Return the edits that turn an object into its revision.
 
     The edits also replace folded scalars, because Helm 4 can add newlines to these scalars.
-    is_sweepable: whether the attacher deletes the revision if the attacher finds no consumer.
+    is_sweepable: whether the attacher deletes the revision if the attacher does not find a
+        consumer.
     """
     item = decision.item
     metadata = (*item.path, "metadata")

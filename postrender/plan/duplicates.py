@@ -45,10 +45,7 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return the content with the given namespace, and without the annotations of some tools.
-
-    The tools are Helm 4, kustomize and kpt.
-    """
+    """Return the content with `namespace`, without the annotations of Helm 4, kustomize and kpt."""
     metadata = mapping_at(item.content, ("metadata",))
     annotations = own_annotations(item.annotations)
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}

@@ -29,8 +29,8 @@ _INVALID = pattern(r"[^a-z0-9-]+")
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
     """Return the group or release in the settings, else the release in a label, else "".
 
-    The label is `app.kubernetes.io/instance`. The function ignores the label if the workloads have
-    different values.
+    The label is `app.kubernetes.io/instance`. The function ignores the label unless all workloads
+    have the same value.
     workloads: the objects of one namespace that reference revisions.
     """
     if settings.group or settings.release:

@@ -81,7 +81,7 @@ class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
     item: the object, from the newest manifest that has the object.
-    order: the revision number, 0 if the object has no number.
+    order: the revision number, 0 if absent.
     live_state: the state of the object in the cluster, from LiveState.
     is_tracked: whether the newest manifest with `is_applied` has the object.
     last_current: the index, in Previous.manifests, of the newest manifest in which the object was
@@ -226,7 +226,7 @@ def _add_manifest(
     for key, item in items.items():
         before = revisions.get(key, EarlierRevision(item))
         live_state = _live_state_after(item, before.live_state, is_tracked=key in applied)
-        # An original is current only if the manifest has no current revision of the base name.
+        # An original is current only if the manifest lacks a current revision of the base name.
         is_revised = item.is_revision or item.identity.name in revised_base_names
         is_current = not is_revised or PAIRING_ANNOTATION in item.annotations
         revisions[key] = before._replace(

@@ -1,8 +1,9 @@
 """Findings about revisions of the new output that would lose all of their owners.
 
-The owners of a revision are workloads and the release owner. The tool that applies the new output
-deletes the owners that the output lacks. Kubernetes deletes a revision without owners. postrender
-reads the previous owners from the arguments of the previous attachers.
+The owners of a revision include workloads, their ReplicaSets and the release owner. The tool that
+applies the new output deletes the owners that the output lacks. Kubernetes then deletes a revision
+that has lost all owners. postrender reads the previous owners from the arguments of the previous
+attachers.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 
 def _secrets_in(source: Source) -> Iterator[str]:
-    """Yield the names of the revisions of Secrets in the arguments of attachers."""
+    """Yield the names of Secrets' revisions in the arguments of attachers."""
     for document in read_streams([source], source.name).documents:
         if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
             yield from _SECRET.findall(document.text)

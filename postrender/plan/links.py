@@ -52,7 +52,7 @@ class Link(NamedTuple):
     def keeps_base_name(self) -> bool:
         """Whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
 
-        False for RBAC references, because postrender adds the revision name to `resourceNames`.
+        False for RBAC references. The module `readers.roles` decides whether the original stays.
         """
         return not self.is_rewritten and self.reference.rule.family != RBAC
 
@@ -77,9 +77,10 @@ class Link(NamedTuple):
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return the links of all references, and a finding for each ambiguous reference.
+    """Return the links of references, and a finding for each ambiguous reference.
 
-    A reference has a link for each object that the reference means.
+    A reference has a link for each object that the reference means. The function ignores the
+    objects of attachers.
     """
     links: list[Link] = []
     findings: list[Finding] = []

@@ -1,7 +1,8 @@
-"""Mentions: strings that contain the base name of an object and that no reference rule rewrites.
+"""Mentions: strings that contain an object's base name and that reference rules do not rewrite.
 
 The search looks for the base names of revisions, and of objects that postrender would rename. The
-search covers annotations and these strings:
+search skips CustomResourceDefinitions and the objects of attachers. The search covers annotations
+and these strings:
 
 - In a ConfigMap or Secret, the data.
 - In workloads and in built-in kinds of Kubernetes, free text and unresolved references. Free text
@@ -116,8 +117,9 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Do not parse a document again if all base names in its text are in references. Parse a
-        # document with escapes again, because a text search misses escaped names.
+        # Do not parse a document again if all base names in its text are in references or in
+        # metadata.name. Parse a document with escapes again, because a text search misses escaped
+        # names.
         may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )
@@ -223,7 +225,7 @@ class _Search:
     ) -> tuple[Item, ...]:
         """Return the objects that a base name at a path can mean.
 
-        kind: the target kind of a reference at the path, None if the path has no reference.
+        kind: the target kind of a reference at the path, None without a reference.
         """
         namespace = item.identity.namespace
         return tuple(
@@ -311,7 +313,7 @@ def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
 def _is_program(data: Json, path: Path, text: str) -> bool:
     """Return whether a string is the program or the subcommand of a container.
 
-    If the container has no command, the entrypoint of the image can run the first argument, as in
+    Without a command, the entrypoint of the image can run the first argument, as in
     `docker-entrypoint.sh postgres`. A text with spaces is a script.
     """
     if text.startswith("-") or text.split() != [text]:

@@ -58,7 +58,7 @@ class PlanContext(NamedTuple):
     workload_targets: by workload, the objects that the pod templates use. A key consists of the
         index of the pod template and the ItemKey of the object. The index None means all pod
         templates, because of an auto-mount.
-    mentions: the strings that contain a base name and that no reference rule rewrites.
+    mentions: the strings that contain a base name and that reference rules do not rewrite.
     read_by_name: the objects that programs read by base name (see the package `readers`).
     orders: the numbers of the new revisions, by original. Empty if postrender has not read earlier
         outputs.

@@ -11,8 +11,8 @@ references without a namespace. postrender resolves a reference in two steps:
    must be absent.
 
 postrender leaves a reference unchanged if both steps fail, because the object may be in another
-namespace. The reference is *ambiguous* if the object or the reference has a namespace, but not
-both. A finding reports an ambiguous reference.
+namespace. Without `--namespace`, the reference is *ambiguous* if only one of the object and the
+reference has a namespace. A finding reports an ambiguous reference.
 
 Two kinds of references can resolve to several objects:
 
@@ -90,8 +90,8 @@ class Resolver:
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # postrender keeps the original of each result. An original that no program needs is
-            # harmless, but a program fails without an original that the program needs.
+            # postrender keeps the original of each result. An original that programs do not need
+            # is harmless, but a program fails without an original that the program needs.
             return [
                 candidate
                 for candidate in candidates

@@ -124,7 +124,7 @@ def decide_strategies(
 def apply_signs(
     decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions with the changes because of signs, and a finding for each change.
+    """Return the decisions, changed according to signs, and a finding for each change.
 
     If a program reads an object by name, the original stays next to its revision. If the program
     can also change the object, the strategy is ignore. A sign never changes a strategy that a rule
@@ -184,7 +184,7 @@ def _invalid_finding(inventory: Inventory, item: Item, error: UserError) -> Find
 
 
 def _preset_decision(item: Item) -> StrategyDecision | None:
-    """Return a decision that no rule or annotation can change, None if there is none."""
+    """Return a decision that rules and annotations cannot change, None if there is none."""
     kind = item.identity.kind
     if item.is_hook:
         return StrategyDecision(item, IGNORE, f"the {kind} is a hook")
@@ -294,7 +294,7 @@ def _used_by(items: Sequence[Item]) -> str:
 
 
 def _kept_reference(link: Link) -> str:
-    """Return a clause about a reference that postrender leaves unchanged, and the reason."""
+    """Return a clause that explains why postrender leaves a reference unchanged."""
     source, kind = link.source, link.target.identity.kind
     if source.has_opted_out:
         return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"

@@ -1,7 +1,8 @@
 """The order in which a plan reads workloads and ConfigMaps.
 
 Helm and kustomize sort the objects of a stream differently. The attacher Job must not depend on the
-tool, because a changed Job runs again. This order therefore does not depend on the stream.
+tool, because a changed Job runs again. This order therefore depends only on the identities of
+the objects.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
     """Return the rules, in the order of their priority."""
     if not evidence.mentions:
         return roles.find, copies.find
-    # Imported late, because these rules only search in mentions, and most charts have no mentions.
+    # Imported late, because these rules search only mentions, and most charts lack mentions.
     from postrender.plan.readers import embedded_texts, named_fields, spring, whole_values
 
     rules = (named_fields.find, embedded_texts.find, spring.find, whole_values.find)

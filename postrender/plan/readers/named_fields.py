@@ -8,7 +8,8 @@ ignores case, `-` and `_`:
       - name: SETTINGS_CONFIGMAP
         value: web-config
 
-For a Secret, the name of the field contains `secret`.
+For a Secret, the name of the field contains `secret`. The kind of the object in a field
+`kind`, one level above the key `name`, is also a sign.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from postrender.text.words import letters_of
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention in a field whose name contains the target's kind.
+    """Yield a sign for each mention with the target's kind in Mention.fields.
 
     Annotations of Reloader are not signs, because Reloader only watches objects.
     """

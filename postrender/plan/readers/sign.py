@@ -17,7 +17,7 @@ from postrender.yaml.paths import Json
 class Evidence:
     """The data in which the rules of this package search for signs.
 
-    mentions: the strings that contain a base name and that no reference rule rewrites.
+    mentions: the strings that contain a base name and that reference rules do not rewrite.
     links: the references that resolve to an object of the stream.
     renamed: the objects that postrender would rename.
     """

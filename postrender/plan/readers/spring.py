@@ -44,7 +44,7 @@ def _is_property(text: str) -> bool:
 
 
 def _is_in_text(mention: Mention) -> bool:
-    """Return whether a text sets the property: in a properties file, a Java option, or YAML."""
+    """Return whether a text sets the property to the name, as properties, a Java option or YAML."""
     if "spring" not in mention.text.lower():
         return False
     lines = mention.text.split("\n")

@@ -4,9 +4,9 @@
     spec:
       settings: web-config
 
-No reference rule covers the field `settings`. If the stream has an object of another kind with the
-name, such as a Service, the value can mean that object. In this case, the value is a sign only if
-the field's name has a word such as `config`, `settings` or `cm`.
+Reference rules do not cover the field `settings`. If the stream has an object of another kind with
+the name, such as a Service, the value can mean that object. In this case, the value is a sign only
+if the field's name has a word such as `config`, `settings` or `cm`.
 """
 
 from __future__ import annotations
