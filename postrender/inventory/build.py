@@ -6,8 +6,9 @@ take_inventory has two steps:
 
 1. Parse the documents that can contain revisable objects, and the documents whose end may be
    missing.
-2. If step 1 finds revisable objects, parse the other documents that can use these objects. The
-   module `prefilter` selects the documents for both steps.
+2. If step 1 finds revisable objects, parse the other documents that can use these objects.
+
+The module `prefilter` selects the documents for both steps.
 """
 
 from __future__ import annotations

@@ -176,10 +176,10 @@ class _Examiner:
         return self.with_references(item, data)
 
     def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError if the annotation `postrender/rewrite-references` has no effect.
+        """Raise UserError if `postrender/rewrite-references` is invalid or does not have an effect.
 
-        An invalid value has no effect. The value "false" has no effect on a Rollout that uses the
-        pod template of another object.
+        The value "false" does not have an effect on a Rollout that uses the pod template of another
+        object.
         """
         value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
@@ -420,7 +420,7 @@ class _Examiner:
     def locate(self, edit: Edit) -> Site | None:
         """Return the site of an edit, and store the site in `sites`.
 
-        Returns None if postrender cannot edit the document, or must write the whole object again.
+        Returns None if postrender does not edit the document, or must write the whole object again.
         """
         if not self.is_edited:
             return None

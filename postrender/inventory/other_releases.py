@@ -42,7 +42,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
     """Yield a note for each reference to a ConfigMap that is probably from another release.
 
     The name in the reference ends in a hash. The input contains neither a ConfigMap with this name,
-    nor a ConfigMap with the base name.
+    nor a ConfigMap with the base name. References of one object to one name share a note.
     names: the names of the revisable objects in the input, and of the objects of attachers.
     """
     seen = set()

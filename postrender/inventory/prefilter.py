@@ -1,6 +1,6 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not reference ConfigMaps. postrender parses only few of these
+Most documents of a chart do not reference ConfigMaps. postrender parses only a few of these
 documents, so postrender is fast, and unusual YAML rarely causes an error. If the setting `secrets`
 is true, "ConfigMap" means "ConfigMap or Secret" in this module.
 """
@@ -104,7 +104,7 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
-    # Imported late, because most inputs have no Secret with data.
+    # Imported late, because most inputs do not have a Secret with data.
     from postrender.text.encoded import decoded_values
 
     return any(names.count_in(value) for value in decoded_values(text))

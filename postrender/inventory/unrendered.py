@@ -37,7 +37,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 
 
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
-    """Return a finding if the input has content and no Kubernetes object, else None.
+    """Return a finding if the input has content, but lacks Kubernetes objects, else None.
 
     items: the items of the inventory. The items do not include objects of skipped documents.
     """
