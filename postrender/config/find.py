@@ -33,7 +33,7 @@ class FoundConfig(NamedTuple):
 
 
 def find_config(start: str) -> FoundConfig:
-    """Search for postrender.yaml in a folder and in the folders above. Return the nearest file.
+    """Return the nearest postrender.yaml in a folder or in the folders above.
 
     start: the absolute path of the folder, "" if unknown. With "", the search does not find a file.
     Raises UserError if the file belongs to another user. Also raises UserError for a link that does

@@ -262,8 +262,8 @@ def defaults() -> Values:
 
 def _defaults(schema: Mapping[str, Any]) -> Values:
     # If the default of a mapping is {}, return the defaults of its keys. Only the pod template
-    # keeps the default {}, because its keys have no defaults. Only the pod template has a key
-    # `spec`.
+    # keeps the default {}, because its keys do not have defaults. Only the pod template has a
+    # key `spec`.
     return {
         key: part["default"]
         if part.get("default") != {} or "spec" in part.get("properties", {})

@@ -57,8 +57,7 @@ class StrategyRule(NamedTuple):
     ) -> bool:
         """Return whether an object meets all conditions of the rule.
 
-        is_referenced: whether another object references the object in a field that postrender can
-            rewrite.
+        is_referenced: whether a reference or an auto-mount is a reason to rename the object.
         """
         return (
             _matches(identity.kind, self.kind)
@@ -187,7 +186,7 @@ class Settings(NamedTuple):
     hash_key: HashKey | None = None
 
     def hash_key_of(self, identity: Identity) -> HashKey | None:
-        """Return the hash key for the name of an object. None means that the hash has no key.
+        """Return the hash key for the name of an object, None for a hash without a key.
 
         The result is always None for a ConfigMap.
         """
