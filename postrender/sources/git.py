@@ -53,7 +53,7 @@ _SAFE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# The variables that make git run a program. _git removes these variables from git's environment.
+# Variables that make git run a program. _git removes these variables from git's environment.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
 # The problem and fix for each kind of path that is not a file. `submodule` is a kind of this
 # module. The other kinds are answers of `git cat-file --follow-symlinks`.
@@ -200,7 +200,7 @@ def _parse(name: str) -> tuple[str, str]:
 def _object_name(name: str, path: str, entry: _Entry) -> str:
     """Return the object name of an entry.
 
-    For a link, the result is REV:PATH, because git follows only links in this form.
+    For a link, the result is REV:PATH, because git follows a link only in this form.
     name: `git:REV:PATH` of the folder.
     path: the path of the entry in the folder.
     """

@@ -28,7 +28,7 @@ def read_input(name: str, command: str = "render") -> Stream:
 
     name: a path, `-` for stdin, or `git:REV:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
-    Raises UserError for a folder, for a file that cannot be read, and as read_stream does.
+    Raises UserError for a folder or an unreadable file, and as read_git_file and read_stream do.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git_file

@@ -119,9 +119,9 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return the manifests of a release that Helm stores, and the findings.
+    """Return the stored manifests of a release, and the findings.
 
-    If the namespace in --previous is wrong, Helm has no release with this name, as before a first
+    If the namespace in --previous is wrong, Helm does not find the release, as before a first
     install. The function then searches all namespaces for the name. A failed search leads to a
     finding. The function does not search if --namespace or an object of the input confirms the
     namespace.
