@@ -109,6 +109,13 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
+        if text is None or isinstance(text, (dict, list)):
+            raise _error(
+                f"the value is {shown(text)}, expected a string",
+                "Write the value as a string",
+                document,
+                (_FIELD, "data", key),
+            )
         values = merge_values(values, _nested_value(schema, key, str(text), document))
     return values
 
