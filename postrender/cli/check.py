@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settings_options
 from postrender.cli.plans import plan_before_delivery, report_findings
 from postrender.cli.registry import DONE, FAULT
-from postrender.cli.reporting import log_error, report_error
+from postrender.cli.reporting import report_error
 from postrender.cli.values import render_settings, report_configuration
 from postrender.errors import UserError
 from postrender.sources.inputs import read_input
@@ -68,6 +68,5 @@ def _check(name: str, settings: Settings) -> int:
         report_findings(plan, settings, cause="", fix="Apply the fix of each error above")
     except UserError as error:
         report_error(error)
-        log_error(error, settings.log_file)
         return FAULT
     return DONE

@@ -30,7 +30,7 @@ def run(config: str | None, **given: object) -> int:
     from postrender.plan.attacher_policy import policy_objects
 
     settings = settings_of(config, given)
-    report_ignored(settings.findings, settings.log_file)
+    report_ignored(settings.findings)
     objects = policy_objects(settings.attacher, settings.namespace)
     write([f"---\n{block_text(data)}\n" for data in objects])
     return DONE

@@ -42,7 +42,7 @@ def run(config: str | None, mode: str | None, **given: object) -> int:
     from postrender.plan.attacher_rbac import rbac_objects
 
     settings = settings_of(config, given)
-    report_ignored(settings.findings, settings.log_file)
+    report_ignored(settings.findings)
     attacher = settings.attacher
     if settings.file and attacher.creates_rbac:
         report_warning(

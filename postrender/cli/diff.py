@@ -15,7 +15,6 @@ from postrender.cli.options import (
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import check_content
 from postrender.cli.registry import CHANGES, DONE, load
-from postrender.cli.reporting import log_error
 from postrender.cli.values import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
@@ -114,21 +113,17 @@ def run(
             "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
         )
     settings = with_hash_key(settings_of(config, given), given)
-    report_ignored(settings.findings, settings.log_file)
-    try:
-        sides = [_side(name, settings) for name in (old, new)]
-        if not any(side.documents for side in sides):
-            raise UserError(
-                f"{old} and {new} do not contain manifests",
-                "Pass manifests as OLD or NEW",
-            )
-        preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
-        preview = only_sections(preview, only)
-        text = load(format_module(form)).render(preview, stdout_terminal())
-        write_for_reader(text, form)
-    except UserError as error:
-        log_error(error, settings.log_file)
-        raise
+    report_ignored(settings.findings)
+    sides = [_side(name, settings) for name in (old, new)]
+    if not any(side.documents for side in sides):
+        raise UserError(
+            f"{old} and {new} do not contain manifests",
+            "Pass manifests as OLD or NEW",
+        )
+    preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
+    preview = only_sections(preview, only)
+    text = load(format_module(form)).render(preview, stdout_terminal())
+    write_for_reader(text, form)
     return CHANGES if exit_code and preview.has_changes else DONE
 
 

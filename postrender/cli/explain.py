@@ -6,9 +6,7 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_op
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, load
-from postrender.cli.reporting import log_error
 from postrender.cli.values import check_not_a_function, render_settings, report_configuration
-from postrender.errors import UserError
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input
 
@@ -33,17 +31,13 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
     from postrender.inventory.other_releases import find_other_owners
 
     settings = render_settings(config, given)
-    try:
-        stream = read_input(input, "explain")
-        check_not_a_function(stream)
-        plan = plan_of(stream, settings)
-        notes = find_other_owners(plan.inventory, settings)
-        plan = plan._replace(findings=(*plan.findings, *notes))
-        text = load(FORMATS[form]).render(explain(plan), stdout_terminal())
-        write_for_reader(text, form)
-        report_configuration(settings)
-        report_findings(plan, settings)
-    except UserError as error:
-        log_error(error, settings.log_file)
-        raise
+    stream = read_input(input, "explain")
+    check_not_a_function(stream)
+    plan = plan_of(stream, settings)
+    notes = find_other_owners(plan.inventory, settings)
+    plan = plan._replace(findings=(*plan.findings, *notes))
+    text = load(FORMATS[form]).render(explain(plan), stdout_terminal())
+    write_for_reader(text, form)
+    report_configuration(settings)
+    report_findings(plan, settings)
     return DONE

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
-    """Return whether an argument is `-` (stdin), and stdin is a terminal.
+    """Return whether the command would read the input of an argument from a terminal.
 
     values: the values of the arguments and of all options, by parameter.
     """
-    if values.get("filename"):  # the file replaces the argument
-        return False
-    name = values[argument.parameter] or argument.default
-    return name == "-" and sys.stdin is not None and sys.stdin.isatty()
+    # The file in --filename replaces the argument.
+    given = values.get("filename") or values[argument.parameter] or argument.default
+    names = given if isinstance(given, tuple) else (given,)
+    return "-" in names and sys.stdin is not None and sys.stdin.isatty()
 
 
 def stdout_terminal() -> Terminal:

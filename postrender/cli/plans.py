@@ -70,7 +70,7 @@ def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
     if not inventory.items:
         from postrender.inventory.unrendered import find_no_objects
 
-        finding = find_no_objects(stream, inventory.items)
+        finding = find_no_objects(stream)
         if finding:
             yield finding
     yield from inventory.findings
@@ -95,7 +95,7 @@ def report_findings(
     """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
-        report_finding(finding, settings.log_file, is_failure=is_failure)
+        report_finding(finding, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
         lines = dict.fromkeys(finding.location.line for finding in failing)

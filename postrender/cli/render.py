@@ -6,7 +6,7 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE
-from postrender.cli.reporting import log_error, report_finding
+from postrender.cli.reporting import report_finding
 from postrender.cli.values import check_function_call, check_not_a_function, render_settings
 from postrender.errors import UserError
 from postrender.output.build import render
@@ -74,7 +74,6 @@ def run_render(
             from postrender.krm.results import with_error
 
             write(with_error(stream, findings, error, is_strict=settings.is_strict))
-        log_error(error, settings.log_file)
         raise
     if is_function and findings:
         from postrender.krm.results import with_findings
@@ -94,4 +93,4 @@ def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
 
         finding = find_size(plan, output)
         if finding:
-            report_finding(finding, settings.log_file, is_failure=False)
+            report_finding(finding)

@@ -20,18 +20,20 @@ _MOST_FRAMES = 50
 
 
 class _Presentation:
-    """The values of --quiet, --verbose and --color for the whole process."""
+    """The values of --quiet, --verbose, --color and --log-file for the whole process."""
 
     is_quiet = False
     is_verbose = False
     color = "auto"
+    log_file = ""
 
 
 def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
-    """Set the values of --quiet, --verbose and --color."""
+    """Set the values of --quiet, --verbose and --color, and unset the log file."""
     _Presentation.is_quiet = is_quiet
     _Presentation.is_verbose = is_verbose
     _Presentation.color = color
+    _Presentation.log_file = ""
 
 
 def is_quiet() -> bool:
@@ -74,36 +76,31 @@ def report_unless_verbose(text: str) -> None:
         _print_message(NOTE, sentences(text, ""))
 
 
-def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
+def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
     """Print a finding on stderr, and append the finding to the log file.
 
-    log_file: the path of the log file, "" for none.
     is_failure: whether the finding makes the command fail. The function then prints the finding as
         an error, even if --quiet is set.
     """
     severity = ERROR if is_failure else finding.severity
-    _log(f"{severity}: {finding}", log_file)
+    _log(severity, str(finding))
     if is_failure or not _Presentation.is_quiet:
         _print_message(severity, str(finding), finding.location, f"postrender: {finding.code}")
 
 
 def report_error(error: UserError) -> None:
-    """Print an error on stderr, even if --quiet is set."""
+    """Print an error on stderr, even if --quiet is set, and append the error to the log file."""
+    _log(ERROR, str(error))
     _print_message(ERROR, str(error), error.location)
 
 
-def log_error(error: UserError, log_file: str) -> None:
-    """Append an error to the log file; log_file: "" for none."""
-    _log(f"error: {error}", log_file)
+def log_note(text: str) -> None:
+    """Append a note to the log file."""
+    _log(NOTE, sentences(text, ""))
 
 
-def log_note(text: str, log_file: str) -> None:
-    """Append a note to the log file; log_file: "" for none."""
-    _log(f"{NOTE}: {sentences(text, '')}", log_file)
-
-
-def check_log_file(name: str) -> None:
-    """Create the log file if the file does not exist.
+def set_log_file(name: str) -> None:
+    """Set the log file of the process, and create the file if the file does not exist.
 
     name: the path of the log file, "" for none.
     Raises UserError if postrender cannot write to the file. Also raises UserError if the name has
@@ -129,14 +126,17 @@ def check_log_file(name: str) -> None:
             "Choose another file with --log-file",
             Location(name),
         ) from None
+    _Presentation.log_file = name
 
 
-def _log(line: str, log_file: str) -> None:
-    if log_file:
-        # Ignore errors such as a full disk. check_log_file has already opened the file once.
+def _log(severity: str, text: str) -> None:
+    if _Presentation.log_file:
+        # Ignore errors such as a full disk. set_log_file has already opened the file once.
         try:
-            with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(_visible(line) + "\n")
+            with open(
+                _Presentation.log_file, "a", encoding="utf-8", errors="backslashreplace"
+            ) as log:
+                log.write(_visible(f"{severity}: {text}") + "\n")
         except OSError:
             pass
 

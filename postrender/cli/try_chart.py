@@ -263,7 +263,7 @@ def _check_is_page(file: str) -> None:
 
 def _report_findings(findings: Sequence[Finding]) -> None:
     for finding in findings[:_MOST_FINDINGS]:
-        report_finding(finding, "", is_failure=False)
+        report_finding(finding)
     rest = len(findings) - _MOST_FINDINGS
     if rest > 0:
         report_warning(

@@ -10,12 +10,12 @@ import os
 
 from postrender.cli.options import OTHER_VARIABLES, SETTINGS, is_valid_text
 from postrender.cli.reporting import (
-    check_log_file,
     log_note,
     report_detail,
     report_finding,
     report_unless_verbose,
     report_warning,
+    set_log_file,
 )
 from postrender.config.find import find_config
 from postrender.config.settings import SEQUENCE, Settings
@@ -121,7 +121,7 @@ def settings_of(
     the path of the configuration file.
     The parameters are the parameters of effective_values.
     Raises UserError for an invalid configuration, and for an ARGOCD_APP_NAME that is not UTF-8.
-    Also raises UserError as check_log_file does.
+    Also raises UserError as set_log_file does.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
@@ -142,9 +142,9 @@ def settings_of(
     if application:
         attacher = settings.attacher._replace(release=application)
         settings = settings._replace(attacher=attacher)
-    check_log_file(settings.log_file)
+    set_log_file(settings.log_file)
     if function is None:
-        log_note(_configuration_note(path), settings.log_file)
+        log_note(_configuration_note(path))
     return settings._replace(file=path, findings=findings)
 
 
@@ -162,14 +162,13 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
     return settings._replace(hash_key=read_hash_key(str(option or ""), settings.hash_key_file))
 
 
-def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
+def report_ignored(findings: Sequence[Finding]) -> None:
     """Print the findings about ignored configuration files.
 
     Do not call this function after plan_of, because the plan already contains these findings.
-    log_file: the path of the log file, "" for none.
     """
     for finding in findings:
-        report_finding(finding, log_file, is_failure=False)
+        report_finding(finding)
 
 
 def report_configuration(settings: Settings) -> None:

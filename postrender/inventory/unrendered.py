@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from postrender.errors import Finding, Location, UserError
-from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.kinds import group_kind_of, roots_of
 from postrender.yaml.document import parse_document
@@ -36,13 +33,8 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
     )
 
 
-def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
-    """Return a finding if the input has content, but lacks Kubernetes objects, else None.
-
-    items: the items of the inventory. The items do not include objects of skipped documents.
-    """
-    if items:
-        return None
+def find_no_objects(stream: Stream) -> Finding | None:
+    """Return a finding if the input has content, but lacks Kubernetes objects, else None."""
     documents = [document for document in stream.documents if has_content(document.text)]
     if not documents or any(map(_may_be_object, documents)):
         return None

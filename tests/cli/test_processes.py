@@ -1007,6 +1007,16 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     assert log.read_text(encoding="utf-8") == logged + note + failed.err
 
 
+def test_the_log_file_gets_errors_outside_of_the_input(folder: Path) -> None:
+    log = folder / "log.txt"
+    for options in (["--secrets", "--secrets-hash-key-file=absent"], ["--previous=absent.yaml"]):
+        log.unlink(missing_ok=True)
+        failed = run(GOOD, *options, f"--log-file={log}")
+        assert failed.code == 1
+        assert log.read_text(encoding="utf-8").endswith(failed.err)
+        assert failed.err.startswith("error: ")
+
+
 def test_the_log_file_is_not_a_manifest(folder: Path) -> None:
     manifest = folder / "app.yaml"
     manifest.write_text(GOOD, encoding="utf-8")

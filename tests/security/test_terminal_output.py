@@ -14,7 +14,7 @@ import pytest
 
 from postrender.attach.log import configure_log
 from postrender.cli.github import without_commands
-from postrender.cli.reporting import log_note
+from postrender.cli.reporting import log_note, set_log_file
 from postrender.diff.formats import format_names
 from postrender.text.escapes import visible
 
@@ -42,7 +42,8 @@ def test_visible_characters_stay() -> None:
 
 def test_a_log_file_has_no_control_characters(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log_note("a\x1b]0;title\x07b\u202e", str(log))
+    set_log_file(str(log))
+    log_note("a\x1b]0;title\x07b\u202e")
     assert log.read_text() == "note: a\\x1b]0;title\\x07b\\u202e.\n"
 
 

@@ -151,7 +151,7 @@ def test_the_templates_of_another_program_are_not_helm_templates() -> None:
 
 def no_objects(text: str) -> Finding | None:
     stream = read_stream(text.encode(), "values.yaml")
-    return find_no_objects(stream, take_inventory(stream, Settings()).items)
+    return find_no_objects(stream)
 
 
 @pytest.mark.parametrize(
