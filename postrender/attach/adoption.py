@@ -57,7 +57,7 @@ class Original(NamedTuple):
 
 
 def find_originals(inventory: Inventory) -> list[Original]:
-    """Return the originals that the revisions in an output of postrender replace.
+    """Return the originals of the revisions in an output of postrender.
 
     Raises UserError if the output has no revision.
     """

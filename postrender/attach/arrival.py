@@ -6,9 +6,9 @@ reference. The new pod template of a workload is the template in the applied str
 
 A workload is ready if two conditions are true, regardless of the state of its Pods:
 
-- The live workload has the new pod template.
-- A ReplicaSet or ControllerRevision has the new pod template. This condition applies only to the
-  kinds in HISTORY_KINDS, and not to a paused Deployment.
+- The live workload, or the target of its workloadRef, has the new pod template.
+- The workload controls a ReplicaSet or ControllerRevision with the new pod template. This condition
+  applies only to the kinds in HISTORY_KINDS, and not to a paused Deployment.
 
 The module recognises the new template by the render ID, or by the references if the request has no
 render ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because

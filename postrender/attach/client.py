@@ -36,20 +36,20 @@ Record = TypeVar("Record")
 PAGE_SIZE = 500
 # The client stops reading a page after PAGE_BYTES, because parsed objects take up to 20 times the
 # memory of their text. The client then divides the maximum number of objects of a page by
-# PAGE_DIVISOR, and requests the page again. A page with only one object has no maximum size.
+# PAGE_DIVISOR, and requests the page again. A page for at most one object has no maximum size.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
 # The maximum number of attempts to read a list. Pages can expire before the client reads all pages.
 LIST_TRIES = 5
 # The maximum time for retries of one request while the API server is unreachable, busy or failing.
 # The limit also applies to retries of a patch after a conflict.
 RETRY_SECONDS = 60.0
-# The maximum total time for the retries of all requests after status 401 or 403. The API server can
-# need a moment before a new Role has an effect. A restarted API server does not know any Role at
-# first. After a lost connection, the client therefore sets the total to 0.
+# The maximum total time for the retries of all requests after status 401 or a missing permission.
+# The API server can need a moment before a new Role has an effect. A restarted API server does not
+# know any Role at first. After a lost connection, the client therefore allows the whole time again.
 FORBIDDEN_RETRY_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
-# The statuses of an ApiError without an HTTP response.
+# The statuses of an ApiError without a readable answer.
 _NO_ANSWER, _UNTRUSTED = 0, -1
 _UNAUTHORIZED, FORBIDDEN = 401, 403
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
@@ -208,8 +208,8 @@ class Client:
         """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
 
         version: the resourceVersion from list_all;
-        seconds: the time after which the server ends the watch, rounded to at least one
-            whole second.
+        seconds: the time after which the server ends the watch, rounded to whole seconds, at
+            least 1.
         Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
         or a lost connection ends the watch early, without an error.
         """
@@ -364,7 +364,7 @@ class Client:
         raise self._error(answer, content, action)
 
     def _note_time(self, answer: Response) -> None:
-        """Store the time in the header Date of an answer. Ignore an absent or invalid header."""
+        """Store the time from the header Date of an answer. Ignore an absent or invalid header."""
         with contextlib.suppress(TypeError, ValueError):
             date = parsedate_to_datetime(answer.headers.get("Date", ""))
             self._server_time = date.astimezone(timezone.utc), time.monotonic()
@@ -372,7 +372,8 @@ class Client:
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
         """Return whether to retry a request.
 
-        After 401 or 403, the method also subtracts the delay from the time for further retries.
+        After 401 or a missing permission, the method also subtracts the delay from the time for
+        further retries.
         seconds: the time since the first try, plus the delay;
         delay: the delay before the next try, in seconds.
         """

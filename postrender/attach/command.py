@@ -139,7 +139,7 @@ def run_adopt(
 
 
 def log_level() -> str:
-    """Return LOG_LEVEL in lower case, `info` if unset. Raises UsageError for an unknown level."""
+    """Return LOG_LEVEL in lower case, `info` if unset or blank. Raises UsageError if unknown."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
         raise UsageError(

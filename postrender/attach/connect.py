@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from httpx2 import Client as Session
     from lightkube.config.kubeconfig import SingleConfig
 
-# The maximum times for the connection, and for each answer.
+# The maximum times for the connection, and for each wait for data.
 CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 
 
@@ -150,6 +150,6 @@ def _config(context: str | None, kubeconfig: str | None, *, uses_pod: bool) -> S
         raise LookupError("the kubeconfig has no current context")
     plugin = config.user.exec if config.user else None
     if plugin and plugin.apiVersion == "client.authentication.k8s.io/v1":
-        # lightkube supports only v1beta1. The fields that lightkube reads are the same in v1.
+        # lightkube rejects v1. The fields that lightkube reads are the same in v1beta1 and v1.
         plugin.apiVersion += "beta1"
     return config

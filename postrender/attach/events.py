@@ -12,7 +12,7 @@ from postrender.attach.resources import EVENTS
 # The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
 # The maximum number of characters of a workload's name in the name of an Event. A dot and a random
-# ID (17 characters) follow. Kubernetes permits 253 characters for the whole name.
+# ID of 16 characters follow. Kubernetes permits 253 characters for the whole name.
 _LONGEST_NAME = 200
 
 

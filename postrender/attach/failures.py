@@ -30,8 +30,8 @@ class Failure(NamedTuple):
     workloads: the affected workloads, each with its uid. The uid is "" if the workload does not
         exist, or if the uid is unknown;
     is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
-        loss of a revision that has a consumer, a ConfigMap with wrong content, and a missing
-        permission.
+        loss of a revision that has a consumer, a foreign ConfigMap (module `content`), and a
+        missing permission.
     """
 
     problem: str
@@ -86,7 +86,7 @@ def lost_revision_failures(
 ) -> Iterator[Failure]:
     """Yield one failure for all given revisions that were deleted after wait() returned.
 
-    missing: the given revisions that do not exist at the end of the run.
+    missing: the result of find_missing() at the end of the run.
     """
     lost = [ref for ref in missing if ref not in arrival.missing]
     if lost:

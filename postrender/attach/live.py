@@ -77,7 +77,7 @@ class Consumer(NamedTuple):
     copy of the template of a StatefulSet or DaemonSet.
 
     controller: the uid of the controller, "" for none;
-    references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;
+    references: the kinds and names of all ConfigMaps and Secrets that the object references;
     render_ids: the values of postrender/render-id in the pod templates;
     template_from: the target of spec.workloadRef, None if absent or if the kind of the target is
         not in CONSUMER_KINDS;

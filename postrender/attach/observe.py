@@ -77,8 +77,8 @@ def _protected(revision: Revision) -> Revision:
     """Return an original as a protected record, and any other revision unchanged.
 
     A protected record has is_sweepable=False and is_original_in_stream=True. `postrender adopt` may
-    have labelled the original, but a tool such as Helm manages the original. If a Job were the only
-    owner of the original, Kubernetes would delete the original with the Job.
+    have labelled the original, but a tool such as Helm manages the original. If a consumer were the
+    only owner of the original, Kubernetes would delete the original with the consumer.
     revision: an object of the applied stream.
     """
     if revision.base_name:

@@ -62,7 +62,7 @@ class ClusterState(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The properties of the revisions that a run looks after.
+    """The criteria for the revisions that a run looks after.
 
     The name of an attach group can change between two applies. A run recognises the revisions of
     the group with the earlier name by their consumers, owners and base names.

@@ -21,7 +21,7 @@ from postrender.attach.request import NamedObject
 from postrender.attach.resources import SERVICE_ACCOUNTS
 from postrender.startup.records import NamedTuple
 
-# The claim of a projected token (Kubernetes, pkg/serviceaccount/claims.go).
+# The claim with the account in a projected token (Kubernetes, pkg/serviceaccount/claims.go).
 _CLAIM = "kubernetes.io"
 
 _log = logging.getLogger(__name__)

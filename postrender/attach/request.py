@@ -59,12 +59,12 @@ class AttachRequest(NamedTuple):
 
     group_name: the attach group; "" means the group in the label of the given revisions;
     emitted: revisions and originals in the applied stream, which a run never deletes;
-    timeout: the maximum time to wait for the workloads, in seconds;
+    timeout: the maximum time of the wait, in seconds;
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
     release_owner: as defined in the module `release_owner`, None if unknown;
     retired: earlier revisions of Secrets, if the applied stream has no revision of a Secret. A run
-        deletes a retired revision once no object uses the revision.
+        marks and deletes these revisions like other unused revisions.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -145,7 +145,7 @@ def parse_release_owner(text: str) -> NamedObject | None:
 
 
 def check_group(name: str) -> None:
-    """Raise ValueError if the name of an attach group is not "" and not a valid label value."""
+    """Raise ValueError if the name of an attach group is neither "" nor a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(
             f'--group is {shown(name)}, expected at most 63 letters, digits, "-", "_" and ".", '
@@ -154,7 +154,7 @@ def check_group(name: str) -> None:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds in `90s`, `90` or `2m30s`. Raises ValueError for any other form."""
+    """Return the seconds in a text such as `90s` or `2m30`. Raises ValueError for other texts."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
         raise ValueError(f"--timeout is {shown(text)}, expected a time such as 90s or 2m")

@@ -74,7 +74,7 @@ CONSUMER_KINDS = (
 BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
 BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# For each kind of workload, the kind of object that contains a current or earlier pod template.
+# For some kinds of workloads, the kind of the objects with the current and earlier pod templates.
 HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,

@@ -46,7 +46,7 @@ def attach(
 ) -> list[Failure]:
     """Add owners to revisions, mark or delete unused revisions, and return the failures.
 
-    The run first waits until the workloads are ready, for at most request.timeout seconds.
+    The run first waits for the workloads and revisions, for at most request.timeout seconds.
     arguments: the command line of this run, by which the run finds its own Job;
     account: the ServiceAccount of this run, None if unknown.
     Raises ApiError.
@@ -142,7 +142,7 @@ def _find_failures(
 ) -> list[Failure]:
     """Check again that the revisions exist, and return the failures that the run has found.
 
-    Refused writes and foreign ConfigMaps are not among these failures.
+    The result does not contain the failures of revision_failures().
     """
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):

@@ -1,8 +1,4 @@
-"""The function that sends the patches of a run, one by one, and logs the changes.
-
-The log has lines for each patch that the API server does not refuse. The caller reports the
-refusals at the end of the run.
-"""
+"""The function that sends the patches of a run, one by one, and logs the changes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Watched:
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
         """Watch a kind until `is_enough` returns True. Return False if the watch ends earlier.
 
-        seconds: the maximum duration, rounded to at least one whole second.
+        seconds: the maximum duration, rounded to whole seconds, at least 1.
         """
         self.objects(resource)
         version = self._versions[resource]
