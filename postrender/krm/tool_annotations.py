@@ -55,7 +55,7 @@ def is_tool_annotation(annotation: str) -> bool:
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations that neither Helm nor a tool in this module adds to the input."""
+    """Return the annotations that Helm, kustomize and kpt do not add to the input."""
     return {
         name: value
         for name, value in annotations.items()
@@ -68,8 +68,8 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
     kustomize must not add a hash to the name of a revision. If the output also has the original,
     only the original keeps the annotations of kustomize and kpt. Otherwise the revision keeps the
-    annotation with the former names. kustomize needs this annotation to update the references that
-    postrender left unchanged.
+    other annotations. kustomize needs the former names to update the references that postrender
+    left unchanged.
     item: the ConfigMap or Secret in the input;
     is_copy: whether the output also has the original.
     """
