@@ -51,7 +51,7 @@ JOB_LABEL = PREFIX + "attach-job"
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# attach sets this annotation on an unused revision. The value is a time, as 2026-01-31T12:00:00Z.
+# attach sets this annotation on an unused revision, with a time such as 2026-01-31T12:00:00Z.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff (3.5.0 and later) compares two objects with the same value of this annotation.

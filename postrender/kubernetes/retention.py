@@ -50,7 +50,7 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
 def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
     """Return the labels or annotations to write, so that an object has the desired values.
 
-    If the value is a list of options, the function only adds an option, and removes a contrary
+    If the value is a list of options, the function adds an option, and removes only a contrary
     option such as `Prune=true`.
     current: the labels or annotations of the object.
     """
