@@ -103,7 +103,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
     first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
     start = first.start_mark.index
     if not node.start_mark.index <= start < node.end_mark.index:
-        return None  # the first entry is an alias, so the node is elsewhere in the text
+        return None  # the first entry is an alias, and its node is elsewhere
     if node.flow_style:
         return Site(start=start, end=start, form="flow")
     if isinstance(node, MappingNode):

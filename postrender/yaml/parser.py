@@ -24,7 +24,7 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# If the C parser rejects a text of up to this length, parse() retries with the pure Python parser.
+# If the C parser rejects a text of up to this length, parse() can try the pure Python parser.
 # The pure Python parser reads only 0.2 MB a second.
 MAX_PURE_CHARACTERS = 256 * 1024
 
