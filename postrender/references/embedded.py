@@ -9,9 +9,9 @@ In these examples, the strings that begin with `web` are references:
     username: {name: web-users, key: username}
 
 A string that looks like a reference can have another meaning. postrender therefore rewrites the
-string only if the catalogue describes the field. Otherwise, postrender leaves the string unchanged
-and keeps the original of the object with this name. An unnecessary original does less harm than a
-missed reference.
+string only if the catalogue or the configuration describes the field. Otherwise, postrender leaves
+the string unchanged and keeps the original of the object with this name. An unnecessary original
+does less harm than a missed reference.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ references, or keeps the originals for the reason in the `Use`. The module `embe
 in other fields that look like references. For these strings, postrender also keeps the originals.
 
 A reference from the catalogue does not cause a rename. The attacher does not read custom kinds, and
-does not know whether a custom object still uses a revision. The attacher would therefore never
-delete the revision while the release exists. If a workload causes a rename, postrender also
+does not know whether a custom object still uses a revision. After a rename, the attacher would
+therefore keep the revision while the release exists. If a workload causes a rename, postrender also
 rewrites the references in custom objects. If the user sets the strategy `rename`, a reference in
 the pod spec of a custom object also causes a rename.
 """

@@ -1,7 +1,7 @@
 """Kinds of databases and queues: CloudNativePG, Zalando's postgres operator and RabbitMQ.
 
-postrender rewrites references in the settings of pods. If a reference changes, each operator
-updates its pods one after the other:
+postrender rewrites references in the settings of pods. If a reference changes, the operator
+updates the pods of the object one after the other:
 
     kind: Cluster
     spec:

@@ -1,4 +1,4 @@
-"""Kinds of Kubernetes itself, in which postrender never rewrites a reference.
+"""Kinds of Kubernetes, and VolumeSnapshotClass. postrender never rewrites references in them.
 
 postrender keeps the original of a Secret that a PersistentVolume references:
 

@@ -36,7 +36,7 @@ class Use(NamedTuple):
 
     shape: the shape of the value at the path, a constant from NAME to EVERYTHING.
     patterns: pairs of a pattern and a target. Each pattern is the path of a name, relative to
-        `path`. () if postrender must search the value for names.
+        `path`. () if the value determines the targets.
     keep: a clause with the reason why postrender never rewrites the references, "" if postrender
         rewrites the references.
     keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
@@ -164,8 +164,8 @@ def object_reference(path: str, default: GroupKind | None = None) -> Use:
 def key_selectors(path: str) -> Use:
     """Return the use of every key selector below a path.
 
-    A key selector is a mapping with `name` and `key`. The key of the mapping must contain
-    `configMap` or `secret`, or the mapping must contain the kind of the target.
+    A key selector is a mapping with `name` and `key`. The field name must contain `configMap` or
+    `secret`, or the mapping must contain the kind of the target.
     """
     return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
