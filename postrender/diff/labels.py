@@ -23,7 +23,7 @@ def label_of(path: Path) -> str:
 
     For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
     an annotation, the label is the key without its prefix. For any other path, the label is the
-    last key before a final `name` or `secretName`, such as `tls` or `imagePullSecrets`.
+    last key except `name` and `secretName`, such as `tls` or `imagePullSecrets`.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

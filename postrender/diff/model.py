@@ -1,8 +1,8 @@
 """The model of a preview, which postrender.diff.build builds and the formats print.
 
 From the ContentChange of a Secret, postrender.diff.redact removes the keys, the fields and the
-revision names. The model does not contain render IDs of pod templates. A render ID can be a digest
-of a Secret's revision name. Every tuple has a stable order.
+revision names. The model does not contain the render IDs in annotations, because a render ID can
+cover a Secret's revision name. Every tuple has a stable order.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods 
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout uses its template
-# The pod template does not change, is not in the manifests, or belongs to a custom kind that keeps
-# its pods.
+# The pod template does not change, is not in the manifests, or belongs to a custom resource that
+# keeps its pods.
 STAYS = "stays"
 
 # The kinds of causes.
@@ -62,7 +62,7 @@ class Hunk(NamedTuple):
     """Changed lines with context, as below a header `@@ -old,old_count +new,new_count @@`.
 
     old and new: the number of the first line on each side, from 1. As in diff(1), a side without
-    lines has the number of the line before the hunk, or 0;
+    lines has the number of the line before the hunk (0 at the start);
     old_count and new_count: the number of lines on each side.
     """
 
@@ -140,8 +140,8 @@ class Cause(NamedTuple):
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
-    An original or a retained revision that changes has its own ContentChange, with a note and
-    without users.
+    An original or an earlier revision can have its own ContentChange, with a note and without
+    users.
 
     identity: the identity with the base name;
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes;
@@ -170,7 +170,8 @@ class ContentChange(NamedTuple):
 class WorkloadChange(NamedTuple):
     """A workload that changes, that gets new pods, or whose running pods can read new content.
 
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names or other objects change;
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names, notation or other objects
+    change;
     effect: one of ROLLS … STAYS;
     causes: the reasons why the pod template changes, in order of kind;
     via: for a Rollout with a workloadRef, the workload that has the pod template, else None;
@@ -235,7 +236,7 @@ class GraphNode(NamedTuple):
 
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
     change: ADDED, REMOVED, CHANGED or UNCHANGED;
-    effect: the effect on a workload, else "";
+    effect: the effect in the object's WorkloadChange, "" without a WorkloadChange;
     note: for `postrender explain`, a remark such as the new name; "" in a preview.
     """
 

@@ -61,8 +61,8 @@ class _Revision(NamedTuple):
     """A revision name, and the facts that decide whether `redact` must replace the name.
 
     content: the data or, in a plan, the whole object;
-    is_secret: whether the object is a Secret. In a plan, also True if the object references a
-    Secret directly or indirectly.
+    is_secret: whether the object is a Secret. In a plan, also True for an object of the input that
+    references a Secret directly or indirectly.
     """
 
     name: str

@@ -85,8 +85,8 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
     If the newer side is an input without the object, the function checks only the attach group. The
-    result is True if postrender would append an attacher of this group to the older side again.
-    Otherwise, the result is True if both conditions hold:
+    result is then True if postrender would append an attacher of this group to the older side
+    again. Otherwise, the result is True if both conditions hold:
     1. postrender would append exactly this object to its side again;
     2. the other side is an input, or would not get an attacher of this attach group.
     """

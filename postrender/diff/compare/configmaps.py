@@ -1,7 +1,7 @@
 """The changes in the data, names and metadata of ConfigMaps and Secrets.
 
 The module `changes` passes each pair of current objects to `compare_content`. `compare_originals`
-compares the originals. `compare_earlier` compares revisions that at least one side retains.
+compares the originals. `compare_earlier` compares revisions that are EARLIER on at least one side.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def lost_owners(
         lasting = read_owners(_texts(new)).release_owners
         if not lasting and not is_rendered(old):
             # Only a plan decided the owners of the older side. Because the newer side is an output
-            # without attachers, the cluster probably does not have these owners.
+            # without a release owner, the cluster probably does not have these owners.
             return {}
     else:
         lasting = lasting_titles(plan.context, plan.groups)

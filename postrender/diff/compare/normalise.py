@@ -75,7 +75,7 @@ class _Form(NamedTuple):
     """The form of compared data.
 
     base_names: the base names, by revision name;
-    redacts: whether the content and digests of Secrets become Redacted text;
+    redacts: whether the content of Secrets, and digests, become Redacted text;
     keeps_derived: whether objects keep _DERIVED_ANNOTATIONS;
     keeps_empty_lists: whether mappings keep their empty lists.
     """
@@ -137,10 +137,10 @@ def _without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
 
 
 def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and without fields that do not matter in a preview.
+    """Return an object with base names, and without the name and the namespace.
 
-    These fields are the name, the namespace, _IGNORED_FIELDS and _DERIVED_ANNOTATIONS. The content
-    and digests of Secrets become Redacted text.
+    The function also leaves out _IGNORED_FIELDS and _DERIVED_ANNOTATIONS. The content of Secrets,
+    and digests, become Redacted text.
     """
     rest = _without(data, "metadata")
     metadata = _without(mapping_at(data, ("metadata",)), "name", "namespace", *_IGNORED_FIELDS)

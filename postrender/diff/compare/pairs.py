@@ -86,8 +86,8 @@ def find_pairs(
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
     """Return all definitions of each object that a side defines more than once, in order, by key.
 
-    The result leaves out ConfigMaps and Secrets, because a plan handles duplicates of these. For
-    other objects, kubectl and Helm leave the last definition in the cluster.
+    The result leaves out ConfigMaps and Secrets, because a plan handles their duplicates. For other
+    objects, kubectl and Helm leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for compared in side.by_item.values():

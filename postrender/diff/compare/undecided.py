@@ -46,10 +46,9 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield an Undecided if the newer side is an output, and the older side is an input.
+    """Yield an Undecided if only the newer side is an output, and postrender renames old objects.
 
-    The function yields only if postrender renames an object of the older side. diff then cannot
-    know whether the user applied the older side without postrender.
+    diff then cannot know whether the user applied the older side without postrender.
     """
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "mmd"
 
-# The limits of Mermaid, which shows an error in place of a larger graph. The author of a page
+# The limits of Mermaid, which shows an error in place of a larger graph. The author of a diagram
 # cannot change the limits (mermaid 11, config schema, maxTextSize and maxEdges).
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
 _SHORTEST_BOX = len('  n_[""]\n')

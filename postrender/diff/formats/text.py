@@ -130,8 +130,8 @@ def _section(
 ) -> Iterator[str]:
     """Yield a title and the lines of each change, or nothing if `changes` is empty.
 
-    name: the key of the title in TITLES.
-    write: the function that yields the lines of a change.
+    name: the key of the title in TITLES;
+    write: the function that yields the lines of a change;
     is_dense: whether to omit the empty lines between changes.
     """
     for number, change in enumerate(changes):
@@ -169,7 +169,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield the first lines of an object in a group, and the facts that only this object has."""
+    """Yield the first lines of an object in a group, and its individual facts (ContentFacts)."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)

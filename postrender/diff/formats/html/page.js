@@ -119,7 +119,6 @@
       drawLater(isFiltered ? words : null);
     }
 
-    // Clears the search and the filters.
     function reset() {
       search.value = "";
       for (const box of boxes) box.checked = false;
@@ -344,13 +343,13 @@
   // ---- the graph
 
   // Sets up the drawing. Returns drawLater(words), which draws, after a delay, the nodes of visible
-  // entries and all connected nodes. Nodes without an entry must match the words of the search. If
-  // words is null, drawLater draws all nodes.
+  // entries and the results of connectedWith. Nodes without an entry must match the words of the
+  // search. If words is null, drawLater draws all nodes.
   function createGraph() {
     const drawing = document.getElementById("drawing");
     if (!drawing) return () => {};
     const section = drawing.parentElement;
-    // The number of nodes in the drawing until the reader presses "Draw all".
+    // The maximum number of nodes in the drawing until the reader presses "Draw all".
     const limit = 120;
     const nodes = [...document.querySelectorAll("#references > ul > li")].map((item, number) => ({
       number,
@@ -386,8 +385,8 @@
     let timer = 0;
     let isInView = false;
 
-    // Returns the nodes to draw: all nodes, or the nodes connected with the focused node or with a
-    // search result.
+    // Returns the nodes to draw: all nodes, or the results of connectedWith for the focused node or
+    // for the search results.
     function selection() {
       if (focus) return connectedWith(focus);
       if (!words) return new Set(nodes);
@@ -620,7 +619,6 @@
     return top + tallest + BOX.between;
   }
 
-  // Returns the definition of the arrow head.
   function arrowHead() {
     const head = element("path", { d: "M0 0L7 3.5L0 7", class: "unchanged" });
     return element("defs", {}, element("marker", {
