@@ -34,8 +34,9 @@ class _KeyEdge(NamedTuple):
 
 
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
-    """Return the graph of a plan: ConfigMaps, Secrets, and all objects with references to these.
+    """Return the graph of a plan: ConfigMaps, Secrets, and the objects that reference them.
 
+    The graph also has the Rollouts that use the pod template of one of these objects.
     secret_names: the revision names that the graph must not contain.
     """
     edges = list(_references(context))
