@@ -35,7 +35,8 @@ def run(
 ) -> int:
     """Adopt the originals that the input replaces, print a report, and return DONE.
 
-    Raises UserError. Also raises UsageError if the variable IS_IN_CLUSTER is invalid.
+    Raises UserError as read_input, take_inventory and run_adopt do. Raises UsageError if the
+    variable IS_IN_CLUSTER is invalid.
     """
     from postrender.attach.command import is_in_cluster, run_adopt
     from postrender.config.settings import Settings

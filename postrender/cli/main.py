@@ -63,9 +63,9 @@ def run(arguments: Sequence[str]) -> int:
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
     """Run a command line without click, and return the exit code.
 
-    Return None if the module `arguments` cannot read the command line, after a usage error, or if
-    the input is a terminal. click then runs the command line. For a terminal, click prints the help
-    or a usage error.
+    Return None if click must run the command line. Reasons are a group or unknown command,
+    arguments that read_arguments cannot read, a usage error, and a terminal as input. For a
+    terminal, click prints the help or a usage error.
     Raises UserError as the command does.
     """
     module = COMMANDS.get(arguments[0])

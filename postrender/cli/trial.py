@@ -1,7 +1,8 @@
 """The data of `postrender try`: the manifests of a chart, the plan and the previews.
 
 helm renders the manifests. Users can also preview a change. With NEW_CHART, the change replaces the
-chart. Without NEW_CHART, the change adds the values in --new-values, --set and --set-string.
+chart, and adds the values in --new-values. Without NEW_CHART, the change adds the values in
+--new-values, --set and --set-string.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Trial(NamedTuple):
     settings: the settings of the previews.
     plan: the plan for `sides.old`.
     findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None.
-    left_out: the problems that the previews must not show. With Helm 4, these are problems with
-        hooks that only Helm 3 has.
+    left_out: the problems that the previews must not show. With Helm 4, these are the problems of
+        Helm 3 with hooks.
     undecided: the parts that the previews must show as undecided. With Helm 3, these are effects on
         hooks.
     """

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "POSTRENDER_"
-# The name of the Argo CD Application. Argo CD sets this variable for config management plugins.
+# The variable with the name of the Argo CD Application. Argo CD sets the variable for config
+# management plugins.
 _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
 # The minimum similarity (ratio of difflib) of a misspelt variable and the correct variable. With a
 # lower minimum, postrender would warn of variables that only have some words in common.
