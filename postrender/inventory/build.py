@@ -143,7 +143,7 @@ def _examine(
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the input ends in the middle of an object",
-            "Check that the program that produced the input ran to its end",
+            "Check the exit code of the program that produced the input, and run the program again",
             location,
         )
     return examined

@@ -25,13 +25,13 @@ def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
 def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
     line = document.nodes.location_of(duplicate.first).line
     problem = (
-        f"the key {shown(duplicate.path[-1])} is duplicated, and this value overrides the value on "
-        f"line {line}"
+        f"the mapping has the key {shown(duplicate.path[-1])} again, and this value overrides the "
+        f"value on line {line}"
     )
     return Finding(
         code="duplicate-key",
         problem=_error(document, duplicate).problem if duplicate.is_ambiguous else problem,
-        fix="Remove one of the two keys, because kustomize rejects duplicate keys",
+        fix="Remove one of the two keys",
         location=document.nodes.location_of(duplicate.key, duplicate.path),
     )
 
@@ -40,8 +40,8 @@ def _error(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
         f"the keys {_as_written(duplicate.first)} (line {line}) and "
-        f"{_as_written(duplicate.key)} are the same key in JSON, and kubectl picks either key at "
-        "random",
+        f"{_as_written(duplicate.key)} are one key in JSON, and kubectl uses one of the two values "
+        "at random",
         "Remove one of the two keys",
         document.nodes.location_of(duplicate.key, duplicate.path),
     )

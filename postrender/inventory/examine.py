@@ -186,7 +186,8 @@ class _Examiner:
             return
         path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
         if value not in ("true", "false"):
-            problem = f'the annotation is {shown(value)}, expected "true" or "false"'
+            quotes = " without quotes" if isinstance(value, bool) else ""
+            problem = f'the annotation is {shown(value)}{quotes}, expected "true" or "false"'
             self.refuse(path, problem, 'Write "true" or "false", with the quotes')
         source = workload_ref(item.identity.group_kind, data)
         if source and item.has_opted_out:
@@ -228,8 +229,9 @@ class _Examiner:
         path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
-                problem = f"the {key} of this {item.identity.kind} is not a string"
-                self.refuse((*path, key), problem, _string_fix(metadata[key]))
+                actual = _type_of(metadata[key])
+                problem = f"the {key} of the {item.identity.kind} is {actual}, expected a string"
+                self.refuse((*path, key), problem, _string_fix(metadata[key], key))
         for key in ("labels", "annotations"):
             self.check_strings((*path, key), mapping_at(metadata, (key,)))
 
@@ -240,8 +242,8 @@ class _Examiner:
         """
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
-                problem = f"the value of {shown(name)} is not a string"
-                self.refuse((*path, name), problem, _string_fix(value))
+                problem = f"the value is {_type_of(value)}, expected a string"
+                self.refuse((*path, name), problem, _string_fix(value, "value"))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
         """Return an item with `content` set, and with `error` set if the object is invalid."""
@@ -276,7 +278,7 @@ class _Examiner:
             if values is None:
                 continue
             if not isinstance(values, dict):
-                problem = f"{key} is not a mapping"
+                problem = f"the value is {_type_of(values)}, expected a mapping"
                 self.refuse((*path, key), problem, f"Write {key} as `key: value` pairs")
             self.check_strings((*path, key), values)
 
@@ -396,17 +398,18 @@ class _Examiner:
         return self.names is not None and str(value) not in self.names
 
     def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
-        types = {"dict": "a mapping", "list": "a list"}
-        actual = types.get(type(value).__name__, "a number or a boolean")
+        actual = _type_of(value)
         if rule.origin:
             problem = f"the reference rule {rule.origin} matches {actual}, expected a string"
-            self.refuse(path, problem, "Change the path of the rule to the path of a string")
-        problem = f"the name of a {rule.target[1]} is {actual}, expected a string"
-        fix = (
-            "Write the name as a quoted string"
-            if isinstance(value, (bool, int, float))
-            else f"Write the name of the {rule.target[1]}"
-        )
+            fixes = {
+                "a mapping": "Extend the path of the rule to the key that contains the name",
+                "a list": "Add [] to the path of the rule, to match each item of the list",
+            }
+            fix = fixes.get(actual, "Change the path of the rule, or put the value in quotes")
+            self.refuse(path, problem, fix)
+        problem = f"the reference is {actual}, expected the name of a {rule.target[1]}"
+        is_scalar = not isinstance(value, (dict, list))
+        fix = "Put the name in quotes" if is_scalar else f"Write the name of the {rule.target[1]}"
         self.refuse(path, problem, fix)
 
     def locate_annotations(self, path: Path, template: Json) -> None:
@@ -434,9 +437,18 @@ class _Examiner:
         raise UserError(problem, fix, self.document.location_of(path))
 
 
-def _string_fix(value: Json) -> str:
+def _type_of(value: Json) -> str:
+    """Return the type of a value in words, such as "a list"."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return "a string" if isinstance(value, str) else "a number or a boolean"
+
+
+def _string_fix(value: Json, noun: str) -> str:
     is_scalar = not isinstance(value, (dict, list))
-    return "Put the value in quotes" if is_scalar else "Write the value as a string"
+    return f"Put the {noun} in quotes" if is_scalar else f"Write the {noun} as a string"
 
 
 def _name_text(name: Json) -> str:

@@ -54,9 +54,11 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
                 seen.add((item.key, name))
                 yield Finding(
                     code="other-release",
-                    problem=f"{item.identity} references ConfigMap/{name}, which is not in the "
-                    "input. Another release may own the ConfigMap, and later delete the ConfigMap",
-                    fix="Render both releases together, or give this release its own ConfigMap",
+                    problem=f"{item.identity} references ConfigMap/{name}, which looks like a "
+                    "revision but is not in the input. If another release owns the ConfigMap, that "
+                    "release can delete the ConfigMap",
+                    fix="Render both releases together, or add the ConfigMap to the chart of this "
+                    "release",
                     location=inventory.location_of(item, reference.path, reference.line),
                 )
 
@@ -67,8 +69,8 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
         if metadata.get("ownerReferences"):
             yield Finding(
                 code="copied-owners",
-                problem=f"{item.identity} has metadata.ownerReferences. If these owners do not "
-                f"exist, Kubernetes deletes {item.identity} at once",
+                problem=f"{item.identity} has owner references, and Kubernetes deletes the "
+                f"{item.identity.kind} if the owners do not exist",
                 fix="Remove metadata.ownerReferences",
                 location=inventory.location_of(item, (*item.path, "metadata", "ownerReferences")),
             )

@@ -24,9 +24,9 @@ def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
     similar = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
     return Finding(
         code="unknown-annotation",
-        problem=f"postrender does not read the annotation {key}",
-        fix=f"Use the annotation {PREFIX}{similar[0]}"
+        problem=f"postrender does not know the annotation {key}, so the annotation has no effect",
+        fix=f"Rename the annotation to {PREFIX}{similar[0]}"
         if similar
-        else f"Use one of {', '.join(USER_ANNOTATIONS)}",
+        else f"Remove the annotation, or use one of {', '.join(USER_ANNOTATIONS)}",
         location=inventory.location_of(item),
     )

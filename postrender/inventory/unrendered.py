@@ -27,7 +27,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
     if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
         return None
     return UserError(
-        f"the document looks like an unrendered Helm template ({error.problem})",
+        "the document looks like a Helm template that helm has not rendered",
         "Render the chart first: helm template NAME CHART | postrender render",
         error.location,
     )
@@ -40,7 +40,7 @@ def find_no_objects(stream: Stream) -> Finding | None:
         return None
     return Finding(
         code="no-objects",
-        problem="the input has no Kubernetes objects",
+        problem="the input does not contain Kubernetes objects",
         fix="Pass rendered manifests. If the input is the values file of a chart, render the chart "
         "first: helm template NAME CHART --values FILE | postrender render",
         location=Location(stream.source),

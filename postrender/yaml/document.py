@@ -118,7 +118,7 @@ def parse_document(text: str, location: Location) -> ParsedDocument:
     if len(text) > MAX_CHARACTERS:
         raise UserError(
             f"the document has {len(text):,} characters, expected at most {MAX_CHARACTERS:,}",
-            "Split the document, because an API server accepts objects of up to 3 MiB",
+            "Split the document into smaller documents",
             location,
         )
     document = ParsedDocument(text, location, read_plain(text))

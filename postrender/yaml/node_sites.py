@@ -158,10 +158,13 @@ def _in_place_of_empty(
 
 
 def _refuse(document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]) -> None:
-    expected = "mapping" if kind is MappingNode else "list"
+    types = {MappingNode: "a mapping", SequenceNode: "a list"}
+    is_string = node.__class__ is ScalarNode and isinstance(read_scalar(node), str)
+    scalar = "a string" if is_string else "a number or a boolean"
+    expected = "`key: value` pairs" if kind is MappingNode else "a list"
     raise UserError(
-        f"the value is not a {expected}",
-        "Fix the template that produced the value",
+        f"the value is {types.get(node.__class__, scalar)}, expected {types[kind]}",
+        f"Write the value as {expected}",
         document.location_of(node, path),
     )
 

@@ -152,8 +152,8 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
         known = extents.get(id(node))
         if known == _UNFINISHED:
             raise UserError(
-                "the YAML anchor contains an alias of itself, which Kubernetes does not allow",
-                "Remove the alias",
+                "a YAML anchor contains an alias of the anchor itself, so the value has no end",
+                "Replace the alias with a value",
                 location._replace(line=location.line + node.start_mark.line),
             )
         if known is None:
@@ -168,8 +168,8 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     size, depth = extent(root)
     if size > MAX_EXPANDED_NODES:
         raise UserError(
-            f"the YAML aliases expand to more than {MAX_EXPANDED_NODES:,} nodes",
-            "Write the object without aliases",
+            f"the YAML aliases expand to more than {MAX_EXPANDED_NODES:,} values",
+            "Use fewer aliases",
             location,
         )
     if depth > MAX_DEPTH:
@@ -189,8 +189,8 @@ def _join_surrogates(node: YamlNode, location: Location) -> None:
             node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
             raise UserError(
-                "the escape is only one half of a surrogate pair",
-                "Write both halves of the surrogate pair, or the character itself",
+                "the string has a single \\u escape from the range D800 to DFFF, expected a pair",
+                "Write both escapes of the pair, or the character itself",
                 location._replace(line=location.line + node.start_mark.line),
             ) from None
 
@@ -209,7 +209,12 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
         mapping: dict[str, Json] = {}
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
-                _refuse_key(key, document, "the key is a mapping or a list, expected a scalar")
+                _refuse_key(
+                    key,
+                    document,
+                    "the key is a mapping or a list, expected a string",
+                    "Write the key as a string in quotes",
+                )
             name = key.value
             if not key.style and (name in WORDS or not name.isidentifier()):
                 if name == MERGE:
@@ -264,13 +269,17 @@ def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) ->
     """
     for source in reversed(merge_sources(value)):
         if not isinstance(source, MappingNode):
-            _refuse_key(value, document, "the value of the merge key (<<) is not a mapping")
+            _refuse_key(
+                value,
+                document,
+                "the value of << is invalid, expected a mapping or a list of mappings",
+                "Write a mapping, or an alias of a mapping, after <<",
+            )
         data = _read(source, document)
         mapping.update(data if isinstance(data, dict) else {})
 
 
-def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoReturn:
-    fix = "Fix the template that produced the key"
+def _refuse_key(node: YamlNode, document: NodeDocument, problem: str, fix: str) -> NoReturn:
     raise UserError(problem, fix, document.location_of(node))
 
 

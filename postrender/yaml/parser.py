@@ -172,14 +172,14 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
     location = location._replace(line=location.line + line)
     if _is_flow_colon(error):
         raise UserError(
-            "an unquoted value in [ ] or { } contains a colon, and the document is larger than "
-            f"{MAX_PURE_CHARACTERS // 1024} KiB",
+            "an unquoted value in [ ] or { } contains a colon, which postrender reads only in "
+            f"documents of up to {MAX_PURE_CHARACTERS // 1024} KiB",
             "Quote the value, or split the document",
             location,
         ) from None
     raise UserError(
-        f"the document is not valid YAML: {problem}",
-        "Fix the template that produced the document",
+        f"the document is not valid YAML ({problem})",
+        "Fix the YAML near this line, for example the indentation, a colon or a quote",
         location,
     ) from None
 
@@ -187,8 +187,8 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
 def refuse_depth(location: Location) -> NoReturn:
     """Raise UserError for a document that is nested too deeply."""
     raise UserError(
-        f"the document has more than {MAX_DEPTH} nested levels, expected at most {MAX_DEPTH}",
-        "Fix the template that produced the document",
+        f"the document has more than {MAX_DEPTH} nested levels",
+        "Remove some of the nested levels",
         location,
     ) from None
 

@@ -81,7 +81,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     if end != len(text) or not parts:
         raise UserError(
             f"{shown(text)} is not a path",
-            'Write a path such as spec.volumes[].configMap.name, with ["…"] around keys with dots',
+            'Write a path such as spec.volumes[].configMap.name or metadata.annotations["a.b/c"]',
         )
     return tuple(parts)
 

@@ -8,7 +8,6 @@ from operator import attrgetter
 from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.text.shown import shown
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
@@ -86,9 +85,9 @@ def splice(
 def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
     path, alias_path = format_path(edit.path), format_path(alias)
     raise UserError(
-        f"postrender would change {path} to {shown(edit.value)} but not {alias_path}, "
-        "which has the same string through a YAML alias",
-        f"Write the string without an alias at {path} or {alias_path}",
+        f"{path} and {alias_path} share one string through a YAML alias, but postrender would "
+        "change only the first path",
+        "Write the string at both paths, without an alias",
         location,
     )
 

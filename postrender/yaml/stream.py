@@ -106,8 +106,8 @@ def read_stream(data: bytes, source: str) -> Stream:
     nul = data.find(b"\0")
     if nul >= 0:
         raise UserError(
-            "the input contains a NUL byte, which YAML does not allow",
-            "Check the program that produced the input",
+            "the input contains a NUL byte, expected text in UTF-8",
+            "Check the program that produced the input. Convert UTF-16 to UTF-8",
             _location_of_byte(data, nul, source),
         )
     has_bom = data.startswith(_BOM)
@@ -180,8 +180,8 @@ def _decode(data: bytes, start: int, end: int, source: str) -> str:
     except UnicodeDecodeError as error:
         index = start + error.start
         raise UserError(
-            f"the byte 0x{data[index]:02x} is not UTF-8",
-            "Save the input as UTF-8",
+            f"the input is not valid UTF-8, because of the byte 0x{data[index]:02x}",
+            "Convert the input to UTF-8",
             _location_of_byte(data, index, source),
         ) from None
 

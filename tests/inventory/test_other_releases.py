@@ -46,8 +46,8 @@ def test_a_reference_to_a_revision_of_another_release() -> None:
     assert note.startswith(
         "<stdin>:9 (document 1, Deployment/reports) spec.template.spec.containers[0].envFrom[0]"
         ".configMapRef.name: Deployment/reports references ConfigMap/web-config-hf678c7m2b, which "
-        "is not in the input. Another release may own the ConfigMap, and later delete the "
-        "ConfigMap."
+        "looks like a revision but is not in the input. If another release owns the ConfigMap, "
+        "that release can delete the ConfigMap."
     )
 
 
@@ -60,7 +60,7 @@ def test_other_names_are_not_reported() -> None:
 
 def test_a_copied_object_with_owners() -> None:
     [note] = notes(COPY, deployment("shop-config"))
-    assert "metadata.ownerReferences: ConfigMap/shop-config has metadata.ownerReferences" in note
+    assert "metadata.ownerReferences: ConfigMap/shop-config has owner references" in note
 
 
 def test_an_invalid_object_is_left_to_render() -> None:

@@ -28,15 +28,18 @@ def findings(annotation: str) -> list[str]:
 @pytest.mark.parametrize(
     ("annotation", "fix"),
     [
-        ("postrender/stratgy", "Use the annotation postrender/strategy"),
-        ("postrender/mountpath", "Use the annotation postrender/mount-path"),
-        ("postrender/qqq", "Use one of postrender/strategy, postrender/keep-original,"),
+        ("postrender/stratgy", "Rename the annotation to postrender/strategy"),
+        ("postrender/mountpath", "Rename the annotation to postrender/mount-path"),
+        ("postrender/qqq", "Remove the annotation, or use one of postrender/strategy,"),
     ],
 )
 def test_a_misspelt_annotation_is_reported(annotation: str, fix: str) -> None:
     (text,) = findings(annotation)
     assert text.startswith("app.yaml:1 (document 1, ConfigMap/app): ")
-    assert f"postrender does not read the annotation {annotation}. {fix}" in text
+    problem = (
+        f"postrender does not know the annotation {annotation}, so the annotation has no effect"
+    )
+    assert f"{problem}. {fix}" in text
 
 
 @pytest.mark.parametrize("annotation", ["postrender/sweep", "example.com/stratgy"])

@@ -590,7 +590,7 @@ def test_an_object_in_two_files_is_an_error() -> None:
     with pytest.raises(UserError) as caught:
         make_plan(take_inventory(stream, Settings()), Settings())
     assert "two.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
-    assert "The first definition is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
+    assert "The first object is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
 
 
 def changed(done: Run) -> list[tuple[str, str]]:
@@ -632,7 +632,8 @@ def test_diff_of_a_file_without_objects_is_an_error(repository: Path, values: st
     (repository / "values.yaml").write_text(values)
     for sides in (("values.yaml", "git:main:rendered"), ("git:main:rendered", "values.yaml")):
         done = postrender("diff", *sides)
-        assert_refused(done, "values.yaml: the input has no Kubernetes objects. ", "helm template")
+        problem = "values.yaml: the input does not contain Kubernetes objects. "
+        assert_refused(done, problem, "helm template")
     # Next to an object, the file is only mentioned.
     (repository / "rendered" / "more.yaml").write_text(values)
     done = postrender("diff", "git:main:rendered", "rendered")

@@ -129,7 +129,7 @@ HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
 def test_an_unrendered_template_is_an_error_that_says_so(text: str, line: int) -> None:
     with pytest.raises(UserError) as caught:
         take_inventory(read_stream(text.encode(), "config.yaml"), Settings())
-    assert caught.value.problem.startswith("the document looks like an unrendered Helm template (")
+    assert caught.value.problem.startswith("the document looks like a Helm template")
     assert caught.value.fix == (
         "Render the chart first: helm template NAME CHART | postrender render"
     )
@@ -170,7 +170,7 @@ def test_an_input_without_objects_is_a_finding(text: str) -> None:
     assert (finding.code, finding.severity, finding.strict) == ("no-objects", "warning", False)
     assert finding.code in CODES
     assert str(finding) == (
-        "values.yaml: the input has no Kubernetes objects. Pass rendered manifests. "
+        "values.yaml: the input does not contain Kubernetes objects. Pass rendered manifests. "
         "If the input is the values file of a chart, render the chart first: "
         "helm template NAME CHART --values FILE | postrender render. [no-objects]"
     )

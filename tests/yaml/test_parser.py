@@ -68,7 +68,7 @@ def test_the_line_by_line_reader_reads_the_colon(flow: str) -> None:
 def test_a_flow_collection_that_kubectl_rejects(flow: str, problem: str) -> None:
     with pytest.raises(UserError) as error:
         compose(f"a: {flow}\n", LOCATION)
-    assert error.value.problem == f"the document is not valid YAML: {problem}"
+    assert error.value.problem == f"the document is not valid YAML ({problem})"
 
 
 def test_the_slower_parser_has_the_same_limits() -> None:
@@ -78,7 +78,8 @@ def test_the_slower_parser_has_the_same_limits() -> None:
     with pytest.raises(UserError) as error:
         compose(f"a: [b:c]\nd: {'e' * MAX_PURE_CHARACTERS}\n", LOCATION)
     assert error.value.problem == (
-        "an unquoted value in [ ] or { } contains a colon, and the document is larger than 256 KiB"
+        "an unquoted value in [ ] or { } contains a colon, which postrender reads only in "
+        "documents of up to 256 KiB"
     )
 
 
