@@ -172,7 +172,7 @@ FIXES = {
     "stale-revision": "Do not edit a revision. Change the chart, and render again",
     "unknown-annotation": "Use one of the [annotations](annotations.md)",
     UNPROTECTED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
-    "checksum": "Use the strategy `rename` if old pods need the old content",
+    "checksum": "If old pods need the old content, use the strategy `rename`",
     HOOK_ON_HELM_3: "Pass `--keep-original` on Helm 3, or annotate the ConfigMap with "
     '`postrender/keep-original: "true"`',
     "duplicate-key": "Remove one of the two keys",
@@ -185,7 +185,8 @@ FIXES = {
     "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
     "If the name must change, keep the workload for one more release, with 0 replicas",
     "group-name": "Pass `--group`, or set `attacher.group`",
-    "other-release": "Render both releases together, or give this release its own ConfigMap",
+    "other-release": "Render both releases together, or add the ConfigMap to the chart of this "
+    "release",
     "copied-owners": "Remove `metadata.ownerReferences` from the manifest",
     "short-ttl": "Raise `attacher.ttlSecondsAfterFinished`",
     "config-above": "Move the file into the repository, or pass `--config`",

@@ -102,7 +102,8 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
 # The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
-    "by-name": "a program reads an object by its name, so the output keeps the original",
+    "by-name": "a program may read or change an object by name, so postrender keeps the original "
+    "or the name",
     "namespace": "postrender leaves a reference unchanged, because only one of the two objects has "
     "a namespace",
     "unreferenced": "the strategy of an object is rename, but workloads do not reference "
@@ -110,7 +111,8 @@ CODES = {
     "empty": "a rule or an annotation requests the rename of an object without data",
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
-    UNPROTECTED: "the attacher is off and --previous is not set, so old pods lose their revisions",
+    UNPROTECTED: "the attacher is off and --previous is not set, so the next release deletes "
+    "revisions that old pods use",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
     HOOK_ON_HELM_3: "a hook references a ConfigMap, and with Helm 3 postrender would not keep the "
     "original",
@@ -118,8 +120,8 @@ CODES = {
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
     "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
-    "history-unchecked": "Helm does not find the release in --previous, and cannot search other "
-    "namespaces",
+    "history-unchecked": "Helm does not find the release in --previous, and postrender cannot "
+    "search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
     "last-owner": "the next apply deletes all owners of a revision that the output contains",
     "group-name": "the attach group has the name of a workload, which a later release may rename",
@@ -128,7 +130,8 @@ CODES = {
     "copied-owners": "an object has owner references, so Kubernetes may delete the object at once",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
     "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
-    "no-objects": "the input has no Kubernetes objects, usually because the input is a values file",
+    "no-objects": "the input does not contain Kubernetes objects, usually because the input is "
+    "a values file",
 }
 NOTES = frozenset(
     {

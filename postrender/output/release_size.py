@@ -33,8 +33,8 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     fix = "Move large data out of the ConfigMaps"
     return Finding(
         code="release-size",
-        problem=f"the manifests take about {size // 1024} KiB in Helm's release Secret, which has "
-        f"room for 1024 KiB including the chart{largest}",
+        problem=f"the manifests use about {size // 1024} of the 1024 KiB in Helm's release Secret, "
+        f"which also stores the chart{largest}",
         fix="Lower history.keep, or move large data out of the ConfigMaps" if largest else fix,
         location=Location(plan.inventory.stream.source),
     )
@@ -50,5 +50,5 @@ def _largest_sentence(plan: Plan) -> str:
         if retained.is_emitted:
             sizes[retained.revision.base_name] += len(json.dumps(retained.revision.content))
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:3]
-    names = ", ".join(f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
+    names = ", ".join(f"{name} ({size // 1024} KiB uncompressed)" for name, size in largest)
     return f". The base names with the largest retained revisions are {names}" if names else ""

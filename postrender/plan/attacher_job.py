@@ -109,7 +109,7 @@ def wave_of(item: Item) -> int:
         return 0
 
 
-_BLOCKED = "so the attacher as a Sync hook of Argo CD would block the sync"
+_BLOCKED = "so a Sync hook would block the sync of Argo CD"
 
 
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
@@ -131,8 +131,9 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
-    listed = f"only the sync wave {min(waves)}" if any(waves) else "no sync waves"
-    return HOOK, f"the input has {listed} of Argo CD, and no hook before or during the sync"
+    listed = f"has only the sync wave {min(waves)}" if any(waves) else "does not have sync waves"
+    reason = f"the input {listed} of Argo CD, and does not have a hook before or during the sync"
+    return HOOK, reason
 
 
 def _hooks(item: Item) -> list[str]:
@@ -152,7 +153,7 @@ def attacher_findings(
             code="attacher-image",
             problem=f"attacher.image is not set, and the default image {default_image()} is not in "
             "a public registry",
-            fix="Build the image. Then load the image into the cluster, or push the image and set "
+            fix="Build the image, and push the image or load the image into the cluster. Then set "
             "attacher.image",
             location=location,
             strict=True,
@@ -161,7 +162,7 @@ def attacher_findings(
         yield Finding(
             code="short-ttl",
             problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so Kubernetes may "
-            "delete the Job before Helm's --wait-for-jobs sees that the Job is finished",
+            "delete the Job while helm --wait-for-jobs still waits for the Job",
             fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL_SECONDS} or more",
             location=location,
         )

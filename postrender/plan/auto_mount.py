@@ -137,25 +137,31 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
         if workload.workload_ref and not candidates:
             (_, kind), name = workload.workload_ref
             raise UserError(
-                f"{workload.identity} uses the pod template of {kind}/{name}, which is not in the "
-                "input, so postrender cannot add a volume",
+                f"{item.identity} requests an auto-mount in {workload.identity}, but the input "
+                f"does not contain {kind}/{name}, which has the pod template",
                 f"Add {kind}/{name} to the input",
                 inventory.location_of(workload),
             )
     listed = ", ".join(str(workload.identity) for workload in candidates)
     found = f" (found {listed})" if listed else ""
-    such_as = f", such as {workloads[0].identity}" if workloads else ""
     raise UserError(
-        f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload that postrender rewrites "
-        f"in the namespace of {item.identity}{such_as}"
+        f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload that postrender "
+        f"rewrites, in the namespace of the {item.identity.kind}"
         if mount_in is not None
-        else f"{item.identity} requests an auto-mount, but the namespace of {item.identity} "
-        f"has {len(candidates)} workloads, expected 1 workload{found}",
-        f"Set {MOUNT_IN_ANNOTATION} to one of the workloads"
+        else f"{item.identity} requests an auto-mount, but the input has {len(candidates)} "
+        f"workloads in the namespace of the {item.identity.kind}, expected 1 workload{found}",
+        f"Set {MOUNT_IN_ANNOTATION} to one workload, such as {workloads[0].identity}"
         if workloads
-        else f"Add a workload to the namespace, or remove the mount annotations of {item.identity}",
+        else f"Add a workload in this namespace to the input, or remove {_mounts_of(item)}",
         inventory.location_of(item),
     )
+
+
+def _mounts_of(item: Item) -> str:
+    """Return a phrase for the annotations of an object that request an auto-mount."""
+    names = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
+    listed = " and ".join(name for name in names if name in item.annotations)
+    return f"{listed} from {item.identity}"
 
 
 def _check_rewritable(
@@ -173,13 +179,13 @@ def _check_rewritable(
         fix = f"Remove {REWRITE_ANNOTATION} from {opted_out.identity}"
     elif refused and not (selected or MOUNT_IN_ANNOTATION in item.annotations):
         listed = ", ".join(str(workload.identity) for workload in refused)
-        problem = f"postrender does not rewrite the workloads of the namespace ({listed})"
+        problem = f"postrender does not rewrite {listed}"
         fix = "Add a workload that postrender rewrites, such as a Deployment"
     else:
         return
     raise UserError(
         f"{item.identity} requests an auto-mount, but {problem}",
-        f"{fix}, or remove the mount annotations of {item.identity}",
+        f"{fix}, or remove {_mounts_of(item)}",
         inventory.location_of(item),
     )
 
@@ -217,8 +223,8 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
     )
     if mount.path and mount.path == earlier.path and is_shared:
         raise UserError(
-            f"postrender would mount {mount.item.identity} and {earlier.item.identity} at "
-            f"{mount.path} in {mount.workload.identity}",
+            f"{mount.item.identity} and {earlier.item.identity} both request a mount at "
+            f"{mount.path} in {mount.workload.identity}, expected different paths",
             f"Change {MOUNT_PATH_ANNOTATION} of one of the two objects",
             inventory.location_of(mount.item),
         )
@@ -309,9 +315,9 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
     ]
     if not any(list_key == "containers" for list_key, _, _ in entries):
         raise UserError(
-            f"{mount.item.identity} requests an auto-mount, but a pod template of "
-            f"{mount.workload.identity} has no containers",
-            f"Add a container to {mount.workload.identity}, or remove the mount annotations",
+            f"{mount.item.identity} requests an auto-mount in {mount.workload.identity}, but a pod "
+            "template of the workload does not contain a container",
+            f"Add a container to {mount.workload.identity}, or remove {_mounts_of(mount.item)}",
             inventory.location_of(mount.item),
         )
     if not mount.containers:
@@ -320,9 +326,9 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
     for name in mount.containers:
         if name not in names:
             raise UserError(
-                f"{CONTAINERS_ANNOTATION} has {shown(name)}, expected containers of "
+                f"{CONTAINERS_ANNOTATION} lists {shown(name)}, expected containers of "
                 f"{mount.workload.identity} ({', '.join(map(shown, filter(None, names)))})",
-                f"Fix the annotation {CONTAINERS_ANNOTATION}",
+                f"Correct or remove {shown(name)} in {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
     return [entry for entry, name in zip(entries, names, strict=True) if name in mount.containers]
@@ -342,8 +348,8 @@ def _is_mounted(
                 return True
             name = shown(value_at(container, ("name",)))
             raise UserError(
-                f"the container {name} of {mount.workload.identity} "
-                f"already mounts another volume at {mount.path}",
+                f"{mount.item.identity} requests a mount at {mount.path}, but the container {name} "
+                f"of {mount.workload.identity} mounts another volume at this path",
                 f"Change {MOUNT_PATH_ANNOTATION} or {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )

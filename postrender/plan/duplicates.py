@@ -34,9 +34,9 @@ def find_duplicates(
             continue
         if _comparable(earlier, key.namespace) != _comparable(item, key.namespace):
             raise UserError(
-                f"{item.identity} is defined twice, with different content. The first definition "
-                f"is at {inventory.location_of(earlier)}",
-                "Remove one of the two definitions, or rename one of the objects",
+                f"the input contains {item.identity} twice, with different content. The first "
+                f"object is at {inventory.location_of(earlier)}",
+                "Remove or rename one of the two objects",
                 inventory.location_of(item),
             )
         repeated.add(item.key)

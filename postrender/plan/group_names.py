@@ -73,10 +73,10 @@ def group_name_findings(
         Finding(
             code="group-name",
             problem=f"postrender derives the name of the attach group ({name}) from "
-            f"{item.identity}, so a release that renames {item.identity} deletes revisions that "
+            f"{item.identity}. If you rename {item.identity}, Kubernetes can delete revisions that "
             "pods use",
-            fix="Give the attach group the name of the release: pass --group NAME, or set "
-            "attacher.group in postrender.yaml",
+            fix="Pass --group with the name of the release, or set attacher.group in "
+            "postrender.yaml",
             location=location,
         )
         for name, item in named_after

@@ -82,8 +82,8 @@ def _is_helm_hook(item: Item) -> bool:
 def _finding(inventory: Inventory, item: Item, hook: Item) -> Finding:
     return Finding(
         code=HOOK_ON_HELM_3,
-        problem=f"with Helm 3, postrender would not keep the original {item.identity}, which the "
-        f"hook {hook.identity} reads. Helm 3 does not pass hooks to a post-renderer",
+        problem=f"Helm 3 does not pass the hook {hook.identity} to postrender. With Helm 3, the "
+        f"output therefore lacks the original {item.identity}, which the hook reads",
         fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
         f"{item.identity}",
         location=inventory.location_of(item),

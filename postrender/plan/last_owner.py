@@ -106,11 +106,11 @@ def find_last_owners(
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
-            problem=f"the output contains {lost.kind}/{lost.name}, but the apply deletes all "
-            f"owners of the {lost.kind} ({', '.join(lost.owners)}), so Kubernetes deletes the "
-            f"{lost.kind} too",
-            fix=f"{_keep_release_owner(lost)}. Or keep the deleted workload for one more release, "
-            "scaled to 0",
+            problem=f"an apply of this output deletes all owners of {lost.kind}/{lost.name} "
+            f"({', '.join(lost.owners)}). Kubernetes then deletes the {lost.kind}, although the "
+            f"output contains the {lost.kind}",
+            fix=f"{_keep_release_owner(lost)}. Alternatively, keep the deleted workload with 0 "
+            "replicas for one more release",
             location=Location(context.inventory.stream.source),
         )
 
@@ -123,13 +123,15 @@ def _keep_release_owner(lost: LostOwners) -> str:
     for title in lost.owners:
         kind, _, name = title.partition("/")
         if kind == "Role":
-            return f"Enable the attacher and keep {title} with --group {name}"
+            return f"To keep {title}, enable the attacher, and pass --group {name}"
         if kind == "ServiceAccount":
             return (
-                f"Enable the attacher and keep {title} with --group {name} (or with "
-                "attacher.serviceAccount.name)"
+                f"To keep {title}, enable the attacher, and pass --group {name} or set "
+                "attacher.serviceAccount.name"
             )
-    return "Set attacher.serviceAccount.name in a release before this change"
+    return (
+        "Set attacher.serviceAccount.name in one release, and make this change in a later release"
+    )
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:

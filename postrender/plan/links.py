@@ -108,7 +108,7 @@ def _ambiguous_finding(
     kind = reference.rule.target[1]
     return Finding(
         code="namespace",
-        problem=f"the reference to {kind}/{name} is left unchanged, because only one of "
+        problem=f"postrender does not rewrite the reference to {kind}/{name}, because only one of "
         f"{item.identity} and {kind}/{name} has a namespace",
         fix="Set the namespace of the release with --namespace",
         location=inventory.location_of(item, reference.path, reference.line),

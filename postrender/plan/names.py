@@ -67,8 +67,8 @@ class _Namer:
         cycle = [*self.stack[self.stack.index(key) :], key]
         objects = " -> ".join(str(self.decisions[member].item.identity) for member in cycle)
         raise UserError(
-            f"the data of these objects reference each other in a cycle: {objects}",
-            "Remove one of the entries in `references` for the data of these objects",
+            f"these objects reference each other in a cycle: {objects}",
+            "Remove the entry in `references` that matches the data of one of these objects",
             self.inventory.location_of(self.decisions[key].item),
         )
 

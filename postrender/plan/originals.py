@@ -29,10 +29,10 @@ def find_replaced(context: PlanContext) -> frozenset[ItemKey]:
             replaced.add(item_key)
         elif key in taken:
             raise UserError(
-                f"postrender would rename {identity} to {name}, but another {identity.kind} at "
-                f"{context.inventory.location_of(taken[key])} has that name",
-                "Remove one of the two objects, or add the annotation postrender/strategy: ignore "
-                f"to {identity}",
+                f"postrender would rename {identity} to {name}, but the input already contains "
+                f"{identity.kind}/{name} at {context.inventory.location_of(taken[key])}",
+                f"Remove or rename {identity.kind}/{name}, or add the annotation "
+                f"postrender/strategy: ignore to {identity}",
                 context.inventory.location_of(item),
             )
     return frozenset(replaced)

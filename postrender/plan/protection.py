@@ -23,9 +23,9 @@ def find_unprotected(context: PlanContext) -> Iterator[Finding]:
     if context.names and not (settings.attacher.is_enabled or settings.history.previous):
         yield Finding(
             code=UNPROTECTED,
-            problem="the attacher is off and --previous is not set, so the next upgrade deletes "
+            problem="the attacher is off and --previous is not set, so the next release deletes "
             "revisions that old pods still use",
-            fix="Enable the attacher, or pass --previous",
+            fix="Enable the attacher, or pass the previous output with --previous",
             location=Location(context.inventory.stream.source),
             strict=True,
         )
@@ -48,12 +48,11 @@ def find_overwritten(context: PlanContext) -> Iterator[Finding]:
         if decision.strategy == CHECKSUM and key in used
     ]
     if items:
-        verb = "keeps its name" if len(items) == 1 else "keep their names"
         yield Finding(
             code="checksum",
-            problem=f"{_listed(items)} {verb} (strategy checksum), so an old pod that restarts "
-            "reads the new content",
-            fix="Use the strategy rename if old pods need the old content",
+            problem="with the strategy checksum, a restarted old pod reads the new content of "
+            f"{_listed(items)}",
+            fix="If old pods need the old content, use the strategy rename",
             location=context.inventory.location_of(items[0]),
         )
 

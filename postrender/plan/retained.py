@@ -22,6 +22,7 @@ from postrender.plan.numbering import RevisionNumbers
 _DEFAULT_LIMIT = 10
 # The history limit counts only old ReplicaSets, not the current revision and a canary's revision.
 _EXTRA_REVISIONS = 2
+_NEWEST = "the newest revision"
 
 
 def find_retained(
@@ -47,7 +48,7 @@ def find_retained(
                 if base._replace(name=revision.identity.name) not in taken:
                     decision, reason = _decide(revision, position, current, keep, history)
                 elif revision.is_original:
-                    decision, reason = REPLACED, "the input has an object with this name"
+                    decision, reason = REPLACED, f"the input contains {revision.identity}"
                 else:
                     continue
                 retained.append(
@@ -74,17 +75,13 @@ def _decide(
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
-        return RETAIN, f"one of the {_last(keep)}"
+        return RETAIN, f"one of the {keep} newest revisions"
     if not is_forgotten and position == last_position:
-        return LAST_TIME, f"the oldest of the {_last(keep)}"
+        return LAST_TIME, f"the oldest of the {keep} newest revisions" if keep > 1 else _NEWEST
     decision = DROP if revision.live_state == LiveState.WITHOUT_KEEP else LAST_TIME
     if is_forgotten:
-        return decision, "the chart does not have this content in any release that Helm stores"
-    return decision, f"not one of the {_last(keep)}"
-
-
-def _last(keep: int) -> str:
-    return "last revision" if keep == 1 else f"last {keep} revisions"
+        return decision, "the chart had this content only in releases that Helm no longer stores"
+    return decision, f"not one of the {keep} newest revisions" if keep > 1 else f"not {_NEWEST}"
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, Item]:

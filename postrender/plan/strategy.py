@@ -49,7 +49,7 @@ _ALLOWED_VALUES = {
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
-_BY_RULE = "set by a rule of the configuration"
+_BY_RULE = "a rule of the configuration sets"
 
 
 class StrategyDecision(NamedTuple):
@@ -147,7 +147,7 @@ def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
     if decision.strategy != RENAME or decision.is_keep_decided:
         return decision
     if sign.is_write and not decision.is_requested:
-        reason = f"{sign.reason} and may change the {decision.item.identity.kind}"
+        reason = f"{sign.reason}, and a program may change the {decision.item.identity.kind}"
         return decision._replace(strategy=IGNORE, reason=reason, keep_reason="")
     return decision if decision.keep_reason else decision._replace(keep_reason=sign.reason)
 
@@ -155,15 +155,17 @@ def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
 def _by_name_finding(decision: StrategyDecision, sign: Sign) -> Finding:
     identity = decision.item.identity
     if decision.strategy == IGNORE:
-        effect = f"{identity} is not renamed"
+        effect = f"postrender does not rename {identity}"
         fix = (
-            f"To hide this finding, add the annotation {STRATEGY_ANNOTATION}: ignore to {identity}"
+            f"If a program changes {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore. "
+            "Otherwise, add the annotation with the value rename"
         )
     else:
-        effect = f"the original {identity} stays next to its revision"
+        effect = f"the output keeps the original {identity}"
         fix = (
-            f'To hide this finding, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
-            f"{identity}. To leave {identity} unchanged, add {STRATEGY_ANNOTATION}: ignore"
+            f"If a program reads {identity} by name, add the annotation "
+            f'{KEEP_ORIGINAL_ANNOTATION}: "true". Otherwise, add the annotation with the value '
+            '"false"'
         )
     return Finding(
         code="by-name",
@@ -192,7 +194,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
         return StrategyDecision(item, IGNORE, "the API server generates the name (generateName)")
     content = item.content or {}
     if content.get("type") in _OWNED_SECRET_TYPES:
-        reason = f"programs look up a Secret of type {content['type']} by its name"
+        reason = f"Helm or Kubernetes looks up a Secret of the type {content['type']} by name"
         return StrategyDecision(item, IGNORE, reason)
     if is_known_revision(item):
         reason = f"the {kind} is already a revision"
@@ -243,7 +245,11 @@ def _decide(
     elif strategy == RENAME and users:
         reason, keep_reason = _used_by(users), _keep_reason(item, unrewritable, rule, settings)
     elif is_requested and strategy != RENAME:
-        reason = f"set by the annotation {STRATEGY_ANNOTATION}" if annotation else _BY_RULE
+        reason = (
+            f"the annotation {STRATEGY_ANNOTATION} sets the strategy"
+            if annotation
+            else f"{_BY_RULE} the strategy"
+        )
     else:
         strategy = IGNORE
         unused = f"workloads do not reference the {item.identity.kind}"
@@ -276,15 +282,18 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
     if _SOPS in (item.content or {}):
         # The hash changes with each encryption of the same data, and the checksum of SOPS covers
         # the name of the object.
-        return f"SOPS encrypts the {item.identity.kind}"
+        return f"SOPS encrypts the {item.identity.kind}, so equal data can have different hashes"
     program, cause = filler_of(item.identity.group_kind, item.annotations, item.labels)
     if program:
         return f"{program} writes to the {item.identity.kind}, {cause}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
-        return f"{reader} reads the {item.identity.kind} by this well-known name"
+        return (
+            f"{reader} reads the {item.identity.kind} by the well-known name {item.identity.name}"
+        )
     # The hash of an object without data never changes, and often a program adds the data later.
-    return "" if _has_data(item) else f"the {item.identity.kind} has no data"
+    kind = item.identity.kind
+    return "" if _has_data(item) else f"the {kind} is empty, and a program may add data later"
 
 
 def _used_by(items: Sequence[Item]) -> str:
@@ -309,9 +318,9 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
         value = item.annotations.get(annotation)
         if value is not None and value not in allowed:
             raise UserError(
-                f"the annotation {annotation} is {shown(value)}, expected one of "
-                f"{', '.join(map(shown, allowed))}",
-                "Fix the annotation",
+                f"the annotation {annotation} is {shown(value)}, expected "
+                f"{' or '.join(map(shown, allowed))}",
+                "Write one of these values",
                 inventory.location_of(item),
             )
 
@@ -339,12 +348,12 @@ def _keep_reason(
         return _kept_reference(unrewritable[0])
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
-        return f"set by the annotation {KEEP_ORIGINAL_ANNOTATION}" if is_kept else ""
+        return f'the annotation {KEEP_ORIGINAL_ANNOTATION} is "true"' if is_kept else ""
     if rule and rule.keep_original is not None:
-        return _BY_RULE if rule.keep_original else ""
+        return f"{_BY_RULE} keepOriginal" if rule.keep_original else ""
     if settings.keep_original is None and item.identity.kind == "Secret":
         # The output of Helm does not show which templates call `lookup`.
-        return "a chart may look up the Secret by its name, and keepOriginal is not set"
+        return "a chart template can read the Secret with `lookup`, and keepOriginal is not set"
     return "keepOriginal is true" if settings.keep_original else ""
 
 
@@ -366,12 +375,12 @@ def _stale_revision_findings(
     users = [link.source for link in links if link.triggers_rename or link.keeps_base_name]
     if not users or _matches_hash(item, base_name, hash_key if is_keyed else None):
         return
-    fix = f"Render the {item.identity.kind} again from the chart, and do not edit the output"
+    fix = "Edit the chart instead of the output, and render the chart again"
     if is_keyed:
-        fix += ". Also check that the key of the hash is still the same"
+        fix += ". Also check that the hash key has not changed"
     yield Finding(
         code="stale-revision",
-        problem=f"the content of {item.identity} no longer matches the hash in its name, and "
+        problem=f"the content of {item.identity} does not match the hash in the name, and "
         f"{users[0].identity} references the {item.identity.kind}",
         fix=fix,
         location=inventory.location_of(item),
@@ -382,9 +391,9 @@ def _stale_revision_findings(
 def _empty_finding(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="empty",
-        problem=f"{item.identity} has no data, so pods would read an empty revision",
+        problem=f"{item.identity} does not contain data, so pods would read an empty revision",
         fix=f"If a program writes to {item.identity} at run time, add the annotation "
-        f"{STRATEGY_ANNOTATION}: ignore",
+        f"{STRATEGY_ANNOTATION}: ignore. Otherwise, add the data",
         location=inventory.location_of(item),
     )
 
@@ -394,7 +403,7 @@ def _unreferenced_finding(inventory: Inventory, item: Item) -> Finding:
         code="unreferenced",
         problem=f"the strategy of {item.identity} is rename, but workloads do not reference the "
         f"{item.identity.kind}, so {item.identity} keeps its name",
-        fix=f"Reference the {item.identity.kind} in a workload, set the strategy to ignore, or add "
-        "the referencing field to `references` in postrender.yaml",
+        fix=f"If a field references {item.identity}, add the field to `references` in "
+        "postrender.yaml. Otherwise, set the strategy to ignore",
         location=inventory.location_of(item),
     )

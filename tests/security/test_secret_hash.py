@@ -136,8 +136,8 @@ def test_an_edited_secret_is_found_with_the_key(attack: Attack) -> None:
     edited = render(attack, **VARIABLE).replace(PIN, "9999")
     done = attack.run("check", "--secrets", stdin=edited, environment=VARIABLE)
     assert done.code == 1
-    assert "no longer matches the hash in its name" in done.err
-    assert "Also check that the key of the hash is still the same. [stale-revision]" in done.err
+    assert "does not match the hash in the name" in done.err
+    assert "Also check that the hash key has not changed. [stale-revision]" in done.err
 
 
 def test_an_edited_secret_without_a_key_is_still_found(attack: Attack) -> None:

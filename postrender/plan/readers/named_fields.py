@@ -32,7 +32,11 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             field = _field_for(mention, target.identity.kind)
             if field:
                 source, name = mention.item.identity, mention.name
-                place = f"next to {field}" if field.startswith("kind: ") else f"in {shown(field)}"
+                place = (
+                    f"next to {field}"
+                    if field.startswith("kind: ")
+                    else f"in the value of {shown(field)}"
+                )
                 reason = f"{source} contains the name {name} {place}"
                 yield sign_of(evidence, mention, target, reason)
 

@@ -69,7 +69,7 @@ def _sign(evidence: Evidence, link: Link) -> Sign:
     verbs = value_at(evidence.data(link.source.document), (*path[:-2], "verbs"))
     return Sign(
         target=link.target,
-        reason=f"{link.source.identity} has the name in resourceNames",
+        reason=f"{link.source.identity} lists the {link.target.identity.kind} in resourceNames",
         source=link.source,
         location=evidence.inventory.location_of(link.source, path, link.reference.line),
         is_write=_permits(verbs, _WRITE_VERBS),

@@ -35,7 +35,10 @@ def find(evidence: Evidence) -> Iterator[Sign]:
         for target in mention.targets:
             if target.identity.kind == _CONFIG_MAP:
                 source, name = mention.item.identity, mention.name
-                reason = f"{source} sets the name of a Spring application to {name}"
+                reason = (
+                    f"{source} sets the Spring application name {name}, and Spring Cloud "
+                    "Kubernetes reads the ConfigMap of this name"
+                )
                 yield sign_of(evidence, mention, target, reason)
 
 
