@@ -81,8 +81,8 @@ def _check_plain(stream: Stream) -> None:
     """Raise UserError if the stream from before the first release is an output of postrender."""
     if is_rendered(stream):
         raise UserError(
-            "--first-release is set, but the older side is an output of postrender",
-            "Pass the manifests from before the first release, or remove --first-release",
+            "--first-release is set, but OLD is an output of postrender",
+            "Pass the manifests from before the first release as OLD, or remove --first-release",
             Location(stream.source),
         )
 
@@ -98,7 +98,7 @@ def _check_objects(side: Side, selected: Iterable[int]) -> None:
     left_out = set(range(len(documents))).difference(selected)
     if not any(has_content(documents[index].text) for index in left_out):
         raise UserError(
-            "the input has no Kubernetes objects",
+            "the input does not contain Kubernetes objects",
             "Pass rendered manifests, such as the output of helm template or kustomize build",
             Location(side.inventory.stream.source),
         )

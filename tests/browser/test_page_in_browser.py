@@ -278,13 +278,13 @@ def test_letter_shortcuts_can_be_switched_off(open_page: Open) -> None:
 
     def switch_off() -> None:
         page.get_by_text("Keys", exact=True).click()
-        page.get_by_label("Use / j k as shortcuts").uncheck()
+        page.get_by_label("Use the keys /, j and k").uncheck()
 
     switch_off()
     page.keyboard.press("j")
     page.keyboard.press("/")
-    expect(page.get_by_label("Use / j k as shortcuts")).to_be_focused()
-    page.get_by_label("Use / j k as shortcuts").check()
+    expect(page.get_by_label("Use the keys /, j and k")).to_be_focused()
+    page.get_by_label("Use the keys /, j and k").check()
     page.get_by_text("Keys", exact=True).click()
     reload_after(page, switch_off, "letters")
     page.keyboard.press("/")

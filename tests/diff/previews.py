@@ -154,7 +154,7 @@ def sample() -> Preview:
                 keys=(KeyChange("index.html", CHANGED, (HOSTILE_HUNK,)),),
                 fields=(),
                 users=(AGENT,),
-                note="the name does not change: this change does not roll workloads",
+                note="the ConfigMap keeps its name, so this change does not roll workloads",
             ),
             ContentChange(
                 identity=MOVED,

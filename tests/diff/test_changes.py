@@ -153,8 +153,8 @@ def test_the_exit_code_shows_changes_only_with_the_option(case: Case) -> None:
 BOTH = ("old", "new")
 
 # The start of the notice that one side is not rendered.
-ON_HELM_3 = "Helm 3 does not pass hooks"
-UNRENDERED = "the older side is not an output of postrender"
+ON_HELM_3 = "Helm 3 does not pass the hook"
+UNRENDERED = "OLD is not an output of postrender"
 
 # The case in which an attacher that exists on both sides causes a loss.
 LOSES = "a-renamed-workload-loses-its-revision"

@@ -187,7 +187,7 @@ def test_the_same_objects_in_another_notation_do_not_differ(
     preview = compared(old, new, run)
     assert not preview.has_certain_changes
     # Helm 3 does not pass hooks. A ResourceList is from kustomize, which does not have this limit.
-    assert all("Helm 3 does not pass hooks" in part.problem for part in preview.undecided)
+    assert all("Helm 3 does not pass the hook" in part.problem for part in preview.undecided)
     assert {revision.change for revision in preview.revisions} <= {REUSED, RETAINED}
 
 

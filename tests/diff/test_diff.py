@@ -134,7 +134,7 @@ def test_a_rollout_without_its_template_is_undecided(tmp_path: Path, is_old: boo
     assert "shop" not in effects(preview)
     assert [item["problem"] for item in preview["undecided"]] == [
         "Rollout/shop uses the pod template of Deployment/shop-template, which is not in these "
-        "manifests, so diff cannot predict a restart"
+        "manifests, so diff cannot predict whether the Rollout rolls"
     ]
 
 
@@ -220,18 +220,16 @@ def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> 
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     rendered = [rendered_text(tmp_path, side) for side in sides]
     assert preview_of(tmp_path, rendered[0], sides[1])["undecided"] == []
-    assert "diff first renders the older side" in str(
-        preview_of(tmp_path, sides[0], rendered[1])["undecided"]
-    )
+    assert "diff first renders OLD" in str(preview_of(tmp_path, sides[0], rendered[1])["undecided"])
 
 
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("ignore", "checksum", "strategy changes"),
-        ("checksum", "ignore", "strategy changes"),
-        ("ignore", "rename", "another name for the same content"),
-        ("rename", "checksum", "another name for the same content"),
+        ("ignore", "checksum", "the strategy changes"),
+        ("checksum", "ignore", "the strategy changes"),
+        ("ignore", "rename", "the name changes, but the content does not change"),
+        ("rename", "checksum", "the name changes, but the content does not change"),
     ],
 )
 def test_a_new_strategy_rolls_workloads_with_the_same_content(
@@ -256,4 +254,4 @@ def test_a_removed_configmap_is_still_referenced_if_only_it_has_a_namespace(
     assert effects(preview) == {"shop": "rolls"}
     (content,) = preview["contents"]
     assert (content["formerUsers"], len(content["users"])) == ([], 1)
-    assert "still referenced" in content["note"]
+    assert "still references" in content["note"]

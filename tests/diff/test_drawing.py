@@ -454,7 +454,7 @@ def test_the_note_of_a_configmap_is_its_decision(explained: Graph) -> None:
     notes = {node.identity.name: node.note for node in explained.nodes if node.role == "config"}
     assert re.fullmatch(r"becomes app-[a-z0-9]{10}, original kept", notes["app"])
     assert notes["unused"] == "not renamed: workloads do not reference the ConfigMap"
-    assert notes["sums"] == "checksum: set by the annotation postrender/strategy"
+    assert notes["sums"] == "checksum: the annotation postrender/strategy sets the strategy"
     assert notes["database"] == "becomes a revision, original kept"
 
 
@@ -498,4 +498,4 @@ def test_a_stream_without_configmaps_has_an_empty_graph() -> None:
 def test_the_note_of_a_configmap_names_the_rule() -> None:
     graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
     [app] = [node for node in graph.nodes if node.identity.name == "app"]
-    assert app.note == "not renamed: set by a rule of the configuration"
+    assert app.note == "not renamed: a rule of the configuration sets the strategy"

@@ -84,9 +84,9 @@ def test_the_workloads_roll_and_a_deleted_original_is_shown(folder: Path) -> Non
     assert "~ Deployment/web rolls" in done.stdout
     assert "files -> files-" in done.stdout
     assert "settings -> settings-" in done.stdout
-    assert "ConfigMap/files: another name for the same content" in done.stdout
+    assert "ConfigMap/files: the name changes, but the content does not change" in done.stdout
     shown = notes(folder)
-    assert shown["files"].startswith("the original ConfigMap is no longer in the manifests.")
+    assert shown["files"].startswith("tools such as Helm delete the original ConfigMap,")
     assert shown["settings"] == ""  # Job/migrate keeps the original, which does not change
 
 
@@ -130,8 +130,8 @@ def test_an_output_of_postrender_was_not_applied_without_postrender(folder: Path
     refused = first_release(folder, old="rendered.yaml", new="old.yaml")
     assert (refused.code, refused.stdout) == (1, "")
     assert refused.stderr.endswith(
-        "error: rendered.yaml: --first-release is set, but the older side is an output of "
-        "postrender. Pass the manifests from before the first release, or remove "
+        "error: rendered.yaml: --first-release is set, but OLD is an output of "
+        "postrender. Pass the manifests from before the first release as OLD, or remove "
         "--first-release.\n"
     )
 

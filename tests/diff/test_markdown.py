@@ -227,7 +227,7 @@ def test_a_truncated_comment_has_a_notice(preview: Preview) -> None:
 
 
 def numbered(count: int, lines: int = 3) -> Preview:
-    """Return a preview of so many workloads, ConfigMaps, Services and undecided items."""
+    """Return a preview of so many workloads, ConfigMaps, Services and undecided parts."""
     names = [f"web-{number:04}" for number in range(count)]
     maps = [Identity("", "ConfigMap", None, name) for name in names]
     rollouts = [Identity("argoproj.io", "Rollout", None, name) for name in names]
@@ -267,18 +267,17 @@ def test_5000_workloads_fit() -> None:
     assert rows == [f"{number:04}" for number in range(len(rows))]
     assert "**5,000 Rollouts roll, 5,000 ConfigMaps change, 5,000 new revisions;" in comment
     assert notice_of(comment) == (
-        f"> Truncated to fit into a comment. Left out: the causes of {len(rows):,} workloads, "
+        f"> This comment leaves out the causes of {len(rows):,} workloads, "
         f"{5_000 - len(rows):,} workloads, 5,000 ConfigMaps, 5,000 workloads that change "
-        "outside their pod templates, 5,000 revisions, 5,000 other objects, 5,000 undecided items. "
-        "`postrender diff --format text` shows everything."
+        "outside their pod templates, 5,000 revisions, 5,000 other objects, 5,000 undecided parts, "
+        "because a comment has a maximum length. `postrender diff --format text` shows the whole "
+        "preview."
     )
 
 
 def test_fields_of_other_objects_are_left_out_first() -> None:
     comment = comment_of(numbered(133))
-    assert notice_of(comment).startswith(
-        "> Truncated to fit into a comment. Left out: the fields of "
-    )
+    assert notice_of(comment).startswith("> This comment leaves out the fields of ")
     assert notice_of(comment).count(" of ") == 1
     assert comment.count("- `Service/web-") == 133
 
@@ -288,7 +287,7 @@ def test_the_longest_diffs_are_left_out_next() -> None:
     contents = [one_key(["x" * 10] * length, f"map-{length}").contents[0] for length in lengths]
     preview = numbered(10)._replace(contents=tuple(contents))
     comment = comment_of(preview)
-    assert "Left out: the diffs of 1 key, the fields of 10 other objects." in notice_of(comment)
+    assert "leaves out the diffs of 1 key, the fields of 10 other objects," in notice_of(comment)
     assert comment.count("changes (empty): the diff is left out") == 1
     assert len(rendered(comment).blocks) == 3
     assert rendered(comment).tags.count("details") == 4 + 3
@@ -303,7 +302,7 @@ def test_the_last_keys_of_a_large_configmap_are_left_out() -> None:
     comment = comment_of(Preview("old.yaml", "new.yaml", (content._replace(keys=keys),)))
     blocks = len(rendered(comment).blocks)
     assert 500 < blocks < 2_000
-    assert f"Left out: {2_000 - blocks:,} keys." in notice_of(comment)
+    assert f"leaves out {2_000 - blocks:,} keys," in notice_of(comment)
     assert size_of(comment) > GITHUB_LIMIT - 2_000
 
 

@@ -142,12 +142,12 @@ def test_a_text_without_changes_shows_undecided_items() -> None:
         revisions=(RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),),
         undecided=(Undecided("new.yaml:3", "the reference is ambiguous", "Set the namespace"),),
     )
-    summary = "1 undecided"
+    summary = "1 undecided part"
     assert text_of(preview).splitlines() == [
         summary,
         "from old.yaml to new.yaml",
         "",
-        "UNDECIDED",
+        "UNDECIDED PARTS",
         "",
         "? new.yaml:3: the reference is ambiguous",
         "    Set the namespace",
@@ -183,7 +183,7 @@ def test_the_summary_counts_workloads_that_read_new_content() -> None:
     changed = WorkloadChange(ROLLOUT, CHANGED, STAYS)
     preview = NOTHING._replace(workloads=(unchanged, changed))
     assert summary_line(preview) == (
-        "1 Rollout changes without a roll, 1 Deployment reads new content in place"
+        "1 Rollout changes but does not roll, 1 Deployment reads new content but does not roll"
     )
 
 
@@ -194,7 +194,7 @@ def test_the_summary_counts_a_pod_template_with_its_rollout() -> None:
     assert summary_line(preview) == "1 Rollout rolls"
     assert "~ Rollout/web rolls\n" in text_of(preview)
     alone = NOTHING._replace(workloads=(template,))
-    assert summary_line(alone) == "1 Deployment has no pods of its own"
+    assert summary_line(alone) == "1 Deployment does not have its own pods"
 
 
 def test_revisions_of_unchanged_configmaps_are_only_counted() -> None:
@@ -204,7 +204,7 @@ def test_revisions_of_unchanged_configmaps_are_only_counted() -> None:
         RevisionChange(BINARY, "web-logo-8cd7tc6dk6", RETAINED),
     )
     text = text_of(NOTHING._replace(contents=(content(),), revisions=revisions))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content already exists\n" in text
+    assert "  ConfigMap/web-config-7f89tk7g74: reused from the older manifests\n" in text
     assert "  2 other revisions are unchanged\n" in text
     assert "web-logo" not in text
 
@@ -216,7 +216,7 @@ def test_a_reused_revision_is_shown_with_only_revisions() -> None:
     )
     preview = NOTHING._replace(contents=(content(),), revisions=revisions)
     text = text_of(only_sections(preview, ["revisions"]))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content already exists\n" in text
+    assert "  ConfigMap/web-config-7f89tk7g74: reused from the older manifests\n" in text
 
 
 def test_superseded_revisions_are_in_the_summary_if_nothing_else_changes() -> None:

@@ -152,8 +152,8 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
     kind = pair.identity.kind
     if pair.new is None and len(users.all) > len(users.former):
         return (
-            f"the {kind} is still referenced: new pods do not start, unless something else creates "
-            f"the {kind} or the reference is optional"
+            f"a workload still references the {kind}. Without the {kind}, new pods do not start, "
+            "except if the reference is optional"
         )
     if pair.both is None or not is_rewritten or pair.both[0].name != pair.both[1].name:
         return ""
@@ -164,19 +164,19 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
             f"immutable {kind}. Render the chart again, and do not edit the output"
         )
     if new.is_immutable and old.is_immutable:
-        return f"the {kind} is immutable and keeps its name: the API server rejects the change"
+        return f"the {kind} is immutable and keeps its name, so the API server rejects the change"
     if not users.all:
         return ""
     if new.is_hook:
-        return f"the {kind} is a hook: hooks that run after this hook read the new content"
+        return f"the {kind} is a hook, so hooks that run later read the new content"
     if new.strategy == CHECKSUM:
         return (
-            f"the name does not change: workloads that use the {kind} roll, and old pods that "
-            "restart read the new content"
+            f"the {kind} keeps its name, so restarted old pods read the new content. Workloads "
+            f"that use the {kind} roll"
         )
     return (
-        "the name does not change: this change does not roll workloads, and pods read new content "
-        "at their next restart or earlier"
+        f"the {kind} keeps its name, so this change does not roll workloads. Pods read the new "
+        "content after a restart, or earlier in mounted files"
     )
 
 
@@ -210,7 +210,7 @@ def compare_originals(
     compared = (compare_content(pair, names, Users(), context) for pair in pairs)
     return [
         content.change._replace(
-            note=f"this is the original {content.change.identity.kind}, not its revision"
+            note=f"this entry is the original {content.change.identity.kind}, not a revision"
         )
         for content in compared
         if content
@@ -257,7 +257,7 @@ def compare_earlier(
         left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if is_exact else None
         content = compare_content(pair, names, Users(), context, left_out)
         if content:
-            note = f"this is an earlier revision of the {identity.kind}"
+            note = f"this entry is an earlier revision of the {identity.kind}"
             changes.append(content.change._replace(change=CHANGED, note=note))
     return changes
 

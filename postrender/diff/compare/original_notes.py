@@ -44,8 +44,8 @@ def with_original_notes(
 
 def _deletion_note(identity: Identity) -> str:
     return (
-        f"the original {identity.kind} is no longer in the manifests. Tools such as Helm therefore "
-        "delete the original, although old pods still use the original. First run postrender adopt"
+        f"tools such as Helm delete the original {identity.kind}, although old pods still use the "
+        "original. Before the apply, run postrender adopt"
     )
 
 
@@ -58,7 +58,7 @@ def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
     if not readers and identity.group_kind == SECRET:
         return ""
     users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))
-    reason = f"referenced by {users}" if users else "which stays next to the revision"
+    reason = f"referenced by {users}" if users else "which stays in the manifests"
     return f"the original {identity.kind}, {reason}, also changes"
 
 

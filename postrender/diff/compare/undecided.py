@@ -53,11 +53,10 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
-            problem="the older side is not an output of postrender, so diff first renders the "
-            "older side. If you applied the older side without postrender, every workload that "
-            "uses a renamed object rolls",
-            fix="If you applied an output of postrender, pass that output as the older side. "
-            "Otherwise, pass --first-release",
+            problem="OLD is not an output of postrender, so diff first renders OLD. If you "
+            "applied OLD without postrender, every workload that uses a renamed object rolls",
+            fix="If you applied an output of postrender, pass that output as OLD. Otherwise, pass "
+            "--first-release",
         )
 
 
@@ -72,7 +71,7 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
         location=str(_location(side, pair.newest)),
         problem=f"the {kind} has a generateName instead of a name, so diff does not compare "
         f"the {kind} with the other side",
-        fix=f"Give the {kind} a name, or compare the {kind} yourself",
+        fix=f"Give the {kind} a name, or compare the {kind} by hand",
     )
 
 
@@ -84,7 +83,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
         yield Undecided(
             location=str(location),
             problem="the content is not a Kubernetes object, so diff does not compare the content",
-            fix="Remove the content from the manifests, or compare the content yourself",
+            fix="Remove the content from the manifests, or compare the content by hand",
         )
 
 
@@ -109,8 +108,9 @@ def _namespaces(
         seen.add((namespace, id(side)))
         yield Undecided(
             location=str(_location(side, pair.both[1 if side is new else 0])),
-            problem=f"only this side writes the namespace {namespace} of {pair.identity.kind}/"
-            f"{pair.identity.name}, so the object may move to another namespace",
+            problem=f"only {'NEW' if side is new else 'OLD'} sets the namespace {namespace} of "
+            f"{pair.identity.kind}/{pair.identity.name}, so the object may move to another "
+            "namespace",
             fix="Set the release namespace with --namespace",
         )
 
@@ -132,8 +132,8 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
                 continue
             yield Undecided(
                 location=str(_location(side, objects[-1])),
-                problem=f"{objects[-1].identity} is defined {len(objects)} times, and diff "
-                "compares the last definition. The tool that applies the manifests may use "
+                problem=f"the manifests define {objects[-1].identity} {len(objects)} times. diff "
+                "compares the last definition, but the tool that applies the manifests may use "
                 "another definition",
                 fix="Remove or rename the other definitions",
             )
@@ -182,7 +182,8 @@ def _missing_templates(
                 yield Undecided(
                     location=str(_location(side, compared)),
                     problem=f"{compared.identity} uses the pod template of {kind[1]}/{name}, which "
-                    "is not in these manifests, so diff cannot predict a restart",
+                    "is not in these manifests, so diff cannot predict whether the "
+                    f"{compared.identity.kind} rolls",
                     fix="Compare manifests that have both objects",
                 )
                 break

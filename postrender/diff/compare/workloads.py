@@ -289,15 +289,15 @@ def _reason(
     if target in comparison.rewritten:
         return _CONTENT_CHANGES
     if not isinstance(target, int):
-        return "reference to another revision, which is not in these manifests"
+        return "the reference changes to a revision that is not in these manifests"
     content = comparison.content_change(target)
     if content and content.change == REMOVED:
-        return "removed, but still referenced"
+        return "removed, but the workload still references the name"
     if content and content.change == ADDED:
-        return "added, and already referenced before"
+        return "added, but the workload already referenced the name"
     if {usage.name for usage in before} == {usage.name for usage in after}:
-        return "strategy changes"
-    return "another name for the same content"
+        return "the strategy changes"
+    return "the name changes, but the content does not change"
 
 
 def _in_place(

@@ -81,7 +81,7 @@ _FIELDS = Forms(
 )
 _REVISIONS = Forms("revision", "revisions")
 _OBJECTS = Forms("other object", "other objects")
-_UNDECIDED = Forms("undecided item", "undecided items")
+_UNDECIDED = Forms("undecided part", "undecided parts")
 
 _END = "\n</details>\n"
 
@@ -166,8 +166,8 @@ def _notice(omissions: Sequence[str]) -> str:
     if not omissions:
         return ""
     return (
-        f"\n> Truncated to fit into a comment. Left out: {prose(', '.join(omissions))}. "
-        "`postrender diff --format text` shows everything.\n"
+        f"\n> This comment leaves out {prose(', '.join(omissions))}, because a comment has a "
+        "maximum length. `postrender diff --format text` shows the whole preview.\n"
     )
 
 

@@ -48,7 +48,7 @@ TITLES = {
     "contents": "ConfigMaps and Secrets",
     "revisions": "Revisions",
     "objects": "Other objects",
-    "undecided": "Undecided",
+    "undecided": "Undecided parts",
     "graph": "References",
 }
 
@@ -63,14 +63,14 @@ CHANGES = {
 
 # The keys are in order of importance to a reader: failures first, then workloads that roll.
 EFFECTS = {
-    REFUSED: Forms("is rejected", "are rejected"),
+    REFUSED: Forms("is rejected by the API server", "are rejected by the API server"),
     ROLLS: Forms("rolls", "roll"),
     HOOK: Forms("runs again", "run again"),
-    NEXT_RUN: Forms("changes on its next run", "change on their next run"),
-    NEXT_PODS: Forms("changes when its pods are replaced", "change when their pods are replaced"),
+    NEXT_RUN: Forms("uses the change on its next run", "use the change on their next run"),
+    NEXT_PODS: Forms("changes only new pods", "change only new pods"),
     STARTS: Forms("is added", "are added"),
     ENDS: Forms("is removed", "are removed"),
-    NO_PODS: Forms("has no pods of its own", "have no pods of their own"),
+    NO_PODS: Forms("does not have its own pods", "do not have their own pods"),
     STAYS: Forms("does not roll", "do not roll"),
 }
 
@@ -79,20 +79,21 @@ BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
     HOOK: "runs again: Helm or Argo CD deletes and re-creates the hook",
-    NEXT_RUN: "changes on its next run, and does not roll now",
-    NEXT_PODS: "changes when its pods are replaced, and does not roll now",
+    NEXT_RUN: "uses the change on its next run, and does not roll",
+    NEXT_PODS: "changes only new pods, and does not roll",
 }
 
 _REVISIONS = {
     NEW: "new",
-    REUSED: "reused, its content already exists",
+    REUSED: "reused from the older manifests",
     RETAINED: "earlier revision, retained in the manifests",
-    DROPPED: "earlier revision, no longer in the manifests",
+    DROPPED: "earlier revision, dropped from the manifests",
 }
 
 # The phrases for a revision that a workload still uses, but that Kubernetes deletes.
-LOST = Forms("is deleted while in use", "are deleted while in use")
+LOST = Forms("revision in use", "revisions in use")
 
+_KEPT_NAMES = Forms("the object keeps its name", "the objects keep their names")
 _UNCHANGED = Forms("is unchanged", "are unchanged")
 
 
@@ -140,9 +141,12 @@ def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
-        return f"{phrase}: a running Pod is immutable, so delete or rename the Pod first"
+        return f"{phrase}, because a Pod is immutable. Delete or rename the Pod before the apply"
     if workload.effect == REFUSED:
-        return f"{phrase}: a Job's pod template is immutable, so delete or rename the Job first"
+        return (
+            f"{phrase}, because the pod template of a Job is immutable. Delete or rename the Job "
+            "before the apply"
+        )
     return _LONG_EFFECTS.get(workload.effect, phrase)
 
 
@@ -153,10 +157,10 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
     if workload.in_place:
         names = listed([style.code(style.name(target)) for target in workload.in_place])
-        verb = Forms("the name does", "the names do").of(len(workload.in_place))
+        reason = _KEPT_NAMES.of(len(workload.in_place))
         phrases.append(
-            f"pods read the new content of {names} at their next restart or earlier, "
-            f"because {verb} not change"
+            f"pods read the new content of {names} after a restart, or earlier in mounted files, "
+            f"because {reason}"
         )
     return phrases
 
@@ -202,7 +206,7 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     if content.note:
         phrases.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
-        phrases.append("the content is not shown")
+        phrases.append("diff does not show the content")
     return phrases
 
 
@@ -248,7 +252,10 @@ def describe_revision(revision: RevisionChange, style: Style) -> str:
     if not revision.lost_owners:
         return status
     owners = conjoined([style.code(owner) for owner in revision.lost_owners])
-    return f"{status}; deleted while in use, because the change deletes {owners}"
+    return (
+        f"deleted by Kubernetes while in use, because the change deletes all owners ({owners}); "
+        f"{status}"
+    )
 
 
 def _describe_status(revision: RevisionChange) -> str:

@@ -23,8 +23,8 @@ from postrender.diff.wording.phrases import CHANGES, EFFECTS, LOST, is_metadata_
 from postrender.diff.wording.plurals import Forms, conjoined, counted
 
 _METADATA_ONLY = Forms("changes outside its data", "change outside their data")
-_NO_ROLL = Forms("changes without a roll", "change without a roll")
-_IN_PLACE = Forms("reads new content in place", "read new content in place")
+_NO_ROLL = Forms("changes but does not roll", "change but do not roll")
+_IN_PLACE = Forms("reads new content but does not roll", "read new content but do not roll")
 
 
 def summary_line(preview: Preview) -> str:
@@ -40,7 +40,7 @@ def summary_line(preview: Preview) -> str:
     if not clauses and not preview.undecided:
         clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
     if preview.undecided:
-        clauses.append(f"{len(preview.undecided):,} undecided")
+        clauses.append(counted(len(preview.undecided), "undecided part"))
     return "; ".join(clauses)
 
 
@@ -76,7 +76,7 @@ def _contents(preview: Preview) -> list[str]:
 
 def _revisions(preview: Preview) -> list[str]:
     lost = sum(1 for revision in preview.revisions if revision.lost_owners)
-    clauses = [f"{counted(lost, 'revision')} {LOST.of(lost)}"] if lost else []
+    clauses = [f"Kubernetes deletes {lost:,} {LOST.of(lost)}"] if lost else []
     return clauses + _revisions_with_status(preview, (NEW, DROPPED))
 
 

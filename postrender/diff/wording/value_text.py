@@ -14,7 +14,7 @@ from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
 # The phrase for a FieldChange without values. Only notation or a revision name differs.
-WRITTEN_DIFFERENTLY = "is written differently"
+WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
 # The number of equal characters that a truncated value shows before the first difference.
 _CONTEXT = 20

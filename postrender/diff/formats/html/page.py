@@ -126,7 +126,12 @@ def _tiles(preview: Preview) -> Html:
         _tile(len(preview.contents), Forms("ConfigMap or Secret", TITLES["contents"]), "contents"),
         _tile(new, Forms("new revision", "new revisions"), "revisions"),
         _tile(len(preview.objects), Forms("other object", "other objects"), "objects"),
-        _tile(len(preview.undecided), Forms("undecided", "undecided"), "undecided", "undecided"),
+        _tile(
+            len(preview.undecided),
+            Forms("undecided part", "undecided parts"),
+            "undecided",
+            "undecided",
+        ),
     ]
     return tag("ul", *tiles, class_="tiles") if any(tiles) else Html("")
 
@@ -226,7 +231,7 @@ def _shortcuts() -> Html:
     ]
     rows = [tag("li", tag("kbd", key), " ", action) for key, action in shortcuts]
     box = tag("input", type="checkbox", id="letters", checked=True)
-    return joined(tag("ul", *rows), tag("label", box, " Use / j k as shortcuts", class_="letters"))
+    return joined(tag("ul", *rows), tag("label", box, " Use the keys /, j and k", class_="letters"))
 
 
 def _section_links(preview: Preview) -> Html:
