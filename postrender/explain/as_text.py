@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
+from postrender.diff.wording.plurals import counted
 from postrender.diff.wording.style import name_of
 from postrender.explain.model import (
     FROM_AUTO_MOUNT,
@@ -32,12 +33,13 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
     lines = [line for entry in explanation.objects for line in _object_lines(entry)]
     lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
     lines += [
-        f"attacher {name}: {explanation.mode}, because {explanation.mode_reason}"
+        f"attacher {name} runs as a {explanation.mode}, because {explanation.mode_reason}"
         for name in explanation.attach_groups
     ]
     renamed = sum(1 for entry in explanation.objects if entry.strategy == RENAME)
     total = len(explanation.objects)
-    lines.append(f"{renamed} of {total} renamed" if total else "nothing to rename")
+    rename = f"rename {renamed} of {counted(total, 'object')}" if total else "not rename any object"
+    lines.append(f"postrender would {rename}")
     return "\n".join(lines) + "\n"
 
 
@@ -62,7 +64,7 @@ def _reference(reference: ObjectReference, is_renamed: bool) -> str:
     is_auto_mount = reference.source == FROM_AUTO_MOUNT
     location = reference.source if is_auto_mount else f"line {reference.line}, {reference.path}"
     keeps_name = is_renamed and not reference.is_rewritten
-    note = "; this reference keeps the base name" if keeps_name else ""
+    note = "; postrender does not rewrite this reference" if keeps_name else ""
     return f"referenced by {name_of(reference.identity)} ({location}){note}"
 
 

@@ -34,8 +34,10 @@ _MAX_KEPT = 2
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
-_PROTECT = ". If pods use a deleted object, first protect the object: docs/how-to/first-release.md"
-_LATER = "each change adds a new object, and old pods that restart find the old object"
+_PROTECT = (
+    ". If the application already runs, first protect these objects: docs/how-to/first-release.md"
+)
+_LATER = "each change adds a revision, and restarted old pods read the old revision"
 _SECRETS = "Secrets unchanged, because --secrets is not set"
 
 
@@ -51,16 +53,18 @@ def name_lines(
     """
     entries = sorted(explanation.objects, key=lambda entry: entry.strategy != RENAME)
     kinds = "ConfigMap or Secret" if with_secrets else "ConfigMap"
+    plural = "ConfigMaps and Secrets" if with_secrets else "ConfigMaps"
     if not entries:
         return [
-            f"{visible(chart)} has no {kinds}, so postrender would not change anything.",
+            f"{visible(chart)} does not contain a {kinds}, so postrender would not change "
+            "anything.",
             *([] if with_secrets else ["Pass --secrets to include Secrets."]),
         ]
     most = _MAX_OBJECTS_WITH_PREVIEW if is_short else _MAX_OBJECTS
     shown = entries if len(entries) <= most + 1 else entries[:most]
     width = max(len(_title(entry.identity)) for entry in shown)
     number = len(_renamed(explanation))
-    title = f"postrender adds a hash of the content to {number} of {len(entries)} names in"
+    title = f"postrender would rename {number} of {len(entries)} {plural} in"
     if not number:
         title = f"postrender would not rename any {kinds} in"
     lines = [f"{title} {visible(chart)} (--release={visible(release)})", ""]
@@ -90,7 +94,7 @@ def first_release_lines(
         return []
     rolling = [change.identity for change in preview.workloads if change.effect == ROLLS]
     has_rollout = any(identity.kind == "Rollout" for identity in rolling)
-    canary = ". A canary waits at its pauses" if has_rollout else ""
+    canary = ". A canary stops at its first pause" if has_rollout else ""
     kept = [f"{entry.identity}: {entry.keep_reason}" for entry in renamed if entry.keep_reason]
     deleted = [entry.identity for entry in renamed if not entry.keep_reason]
     has_secrets = any(node.identity.group_kind == SECRET for node in preview.graph.nodes)
@@ -98,7 +102,7 @@ def first_release_lines(
         "",
         "The first release with postrender",
         *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
-        *_row("adds", f"{counted(len(renamed), 'new name')}{_attacher(settings)}"),
+        *_row("adds", f"{counted(len(renamed), 'revision')}{_attacher(settings)}"),
         *(line for text in kept[:_MAX_KEPT] for line in _row("keeps", text)),
         *_row("keeps", and_more(len(kept) - _MAX_KEPT) if len(kept) > _MAX_KEPT else ""),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
@@ -152,7 +156,7 @@ def _title(identity: Identity) -> str:
 def _decision(entry: ObjectEntry) -> str:
     """Return the new name of an object, or the strategy and its reason."""
     if entry.strategy == RENAME:
-        kept = ", and the original is kept" if entry.keep_reason else ""
+        kept = ", and the original stays" if entry.keep_reason else ""
         return f"-> {visible(entry.revision or 'a revision')}{kept}"
     strategy = "keeps its name" if entry.strategy == IGNORE else entry.strategy
     return f"{strategy}: {visible(entry.reason)}"
@@ -190,11 +194,11 @@ def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
     has_change: whether to leave out the first step, because the report previews a change.
     """
     command = f"postrender try {visible(chart)}"
-    change = f"{command} --new-values FILE, or with --set, or postrender try OLD NEW"
+    change = f"{command} --new-values FILE (or --set KEY=VALUE, or a second chart)"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_change else [f"  preview  {change}"]),
         "  image    build the attacher's image: docs/how-to/install.md",
         f"  release  {visible(upgrade)}",
-        "           Helm 4 needs a plugin: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
+        "           For Helm 4, first see docs/how-to/helm.md. For other tools, see docs/index.md",
     ]

@@ -56,10 +56,10 @@ def attempt(helm: Helm, *arguments: str, **variables: str) -> Run:
 FIRST_RELEASE = """
 The first release with postrender
   rolls    Deployment/web
-  adds     1 new name, and the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
-  deletes  ConfigMap/app. If pods use a deleted object, first protect the object:
+  adds     1 revision, and the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
+  deletes  ConfigMap/app. If the application already runs, first protect these objects:
            docs/how-to/first-release.md
-  later    each change adds a new object, and old pods that restart find the old object
+  later    each change adds a revision, and restarted old pods read the old revision
 
 """
 
@@ -71,14 +71,14 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     text = done.out.decode()
     assert "  app  -> app-" in text
     assert FIRST_RELEASE in text
-    assert "postrender try shop --new-values FILE, or with --set" in text
+    assert "postrender try shop --new-values FILE (or --set KEY=VALUE, or a second chart)" in text
     assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
     assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
     assert helm.calls == ["template -- web-shop shop"]
     assert done.err == ""
     page = Path("page.html").read_text("utf-8")
     assert "shop without postrender" in page
-    assert "another name for the same content" in page
+    assert "the name changes, but the content does not change" in page
 
 
 def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
@@ -93,8 +93,8 @@ def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
     config_map = GOOD.removesuffix(DEPLOYMENT)
     helm.print("template", f"{config_map}{reader}{SECRET}{with_secret}")
     text = attempt(helm, chart).out.decode()
-    assert "  rolls    Rollout/web. A canary waits at its pauses\n" in text
-    assert "  adds     1 new name, and the attacher: a Job and a ServiceAccount\n" in text
+    assert "  rolls    Rollout/web. A canary stops at its first pause\n" in text
+    assert "  adds     1 revision, and the attacher: a Job and a ServiceAccount\n" in text
     assert "  keeps    ConfigMap/app: Job/report, which postrender never rewrites" in text
     assert "deletes" not in text
     assert "  leaves   Secrets unchanged, because --secrets is not set\n" in text
@@ -104,7 +104,7 @@ def test_an_attacher_that_is_off_is_not_added(helm: Helm, chart: str) -> None:
     Path("postrender.yaml").write_text("attacher: {enabled: false}\n")
     helm.print("template", GOOD)
     text = attempt(helm, chart).out.decode()
-    assert "  adds     1 new name\n  deletes  ConfigMap/app." in text
+    assert "  adds     1 revision\n  deletes  ConfigMap/app." in text
 
 
 def test_new_values_are_previewed(helm: Helm, chart: str) -> None:
@@ -210,11 +210,11 @@ def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -
     assert "keeps" not in text
     assert "deletes  ConfigMap/app." in text
     assert "also changes" not in text
-    assert "with Helm 3, postrender would not keep the original" in done.err
-    assert "  warning  with Helm 3, postrender would not keep the original ConfigMap/app" in text
+    assert "With Helm 3, the output therefore lacks the original" in done.err
+    assert "  warning  Helm 3 does not pass the hook " in text
     assert "--post-renderer postrender --post-renderer-args=--keep-original\n" in text
-    assert "UNDECIDED" not in text
-    assert "with Helm 3, postrender would not keep" in Path("page.html").read_text("utf-8")
+    assert "UNDECIDED PARTS" not in text
+    assert "With Helm 3, the output therefore lacks" in Path("page.html").read_text("utf-8")
 
 
 def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:
@@ -260,14 +260,20 @@ def test_a_large_chart_fits_a_screen(helm: Helm, chart: str, options: tuple[str,
 def test_a_chart_without_config_maps_would_not_change(helm: Helm, chart: str) -> None:
     helm.print("template", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
     done = attempt(helm, chart)
-    assert "shop has no ConfigMap, so postrender would not change anything." in done.out.decode()
+    assert (
+        "shop does not contain a ConfigMap, so postrender would not change anything."
+        in done.out.decode()
+    )
     assert "Pass --secrets to include Secrets." in done.out.decode()
 
 
 def test_a_chart_without_secrets_does_not_ask_for_the_passed_option(helm: Helm, chart: str) -> None:
     helm.print("template", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
     text = attempt(helm, chart, "--secrets").out.decode()
-    assert "shop has no ConfigMap or Secret, so postrender would not change anything." in text
+    assert (
+        "shop does not contain a ConfigMap or Secret, so postrender would not change anything."
+        in text
+    )
     assert "Pass --secrets" not in text
 
 
@@ -275,7 +281,7 @@ def test_secrets_are_redacted(helm: Helm, chart: str) -> None:
     helm.print("template", SECRET + DEPLOYMENT.replace("configMapRef", "secretRef"))
     done = attempt(helm, chart, "--secrets")
     text = done.out.decode()
-    assert "Secret/app  -> a revision, and the original is kept" in text
+    assert "Secret/app  -> a revision, and the original stays" in text
     assert "hunter2" not in text + Path("page.html").read_text("utf-8")
 
 

@@ -72,7 +72,8 @@ def test_the_commands_of_the_first_five_minutes(recipe: Recipe) -> None:
     done = recipe.run_text(text)
     assert "ConfigMap/shop-web-config -> shop-web-config-" in done.stdout
     assert "Rollout/shop-web rolls" in done.stdout
-    assert "ConfigMap/shop-web-config: another name for the same content" in done.stdout
+    cause = "ConfigMap/shop-web-config: the name changes, but the content does not change"
+    assert cause in done.stdout
     assert "<title>" in (recipe.folder / "change.html").read_text("utf-8")
 
 
@@ -112,7 +113,7 @@ def test_the_first_release_and_the_uninstall(recipe: Recipe, api: Api) -> None:
     preview, adopt, owners = commands(HOW_TO / "first-release.md", test)
     shown = recipe.run_text(preview).stdout
     assert "ConfigMap/app-config -> app-config-" in shown
-    assert "the original ConfigMap is no longer in the manifests" in shown
+    assert "tools such as Helm delete the original ConfigMap" in shown
     planned = recipe.run_text(adopt)
     assert "ConfigMap/app-config" in planned.stdout
     assert revisions(api) == []

@@ -41,7 +41,7 @@ def attempt(helm: str, folder: Path, *arguments: str) -> subprocess.CompletedPro
 def test_one_chart_is_explained(helm: str, tmp_path: Path) -> None:
     done = attempt(helm, tmp_path, CHART)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "adds a hash of the content to 8 of 9 names" in done.stdout
+    assert "would rename 8 of 9 ConfigMaps" in done.stdout
     assert len(done.stdout.splitlines()) <= 30
     assert (tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
 
