@@ -83,7 +83,7 @@ def laughs(depth: int) -> str:
         (chain(20_000), "expand to more"),
         (laughs(12), "expand to more"),
         (laughs(60), "expand to more"),
-        (f"{CONFIG}x: &a [*a]\n", "an alias of itself"),
+        (f"{CONFIG}x: &a [*a]\n", "an alias of the anchor itself"),
     ],
 )
 def test_aliases_are_bounded(text: str, problem: str) -> None:
