@@ -157,14 +157,14 @@ def _by_name_finding(decision: StrategyDecision, sign: Sign) -> Finding:
     if decision.strategy == IGNORE:
         effect = f"postrender does not rename {identity}"
         fix = (
-            f"If a program changes {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore. "
-            "Otherwise, add the annotation with the value rename"
+            f"If a program changes {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore to "
+            f"{identity}. Otherwise, set the annotation to rename"
         )
     else:
         effect = f"the output keeps the original {identity}"
         fix = (
             f"If a program reads {identity} by name, add the annotation "
-            f'{KEEP_ORIGINAL_ANNOTATION}: "true". Otherwise, add the annotation with the value '
+            f'{KEEP_ORIGINAL_ANNOTATION}: "true" to {identity}. Otherwise, set the annotation to '
             '"false"'
         )
     return Finding(
