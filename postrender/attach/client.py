@@ -180,7 +180,7 @@ class Client:
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """Yield the metadata and items of each page of a list. Raises ApiError.
+        """Return the metadata and items of each page of a list. Raises ApiError.
 
         parameters: the query parameters for the first page. The method changes the parameters for
             the next pages.
@@ -205,7 +205,7 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
+        """Return the type (such as `ADDED`) and the object of each change, until the watch ends.
 
         version: the resourceVersion from list_all;
         seconds: the time after which the server ends the watch, rounded to whole seconds, at
@@ -454,7 +454,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
-    """Yield the type and object of each event in the answer to a watch, until an ERROR event."""
+    """Return the type and object of each event in the answer to a watch, until an ERROR event."""
     for line in answer.iter_lines():
         event = json.loads(line) if line else {}
         kind, data = event.get("type"), event.get("object")

@@ -48,7 +48,7 @@ class ContentCheck:
         return tuple(item for item in revisions if item not in self._foreign)
 
     def problems(self) -> Iterator[UserError]:
-        """Yield an error for each revision that the latest call of `accepted` excluded."""
+        """Return an error for each revision that the latest call of `accepted` excluded."""
         for revision in self._foreign:
             yield UserError(
                 f"the content of {revision} does not match the hash in the name, so attach does "

@@ -44,7 +44,7 @@ class Failure(NamedTuple):
 
 
 def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each workload that is not ready, and failures for missing revisions.
+    """Return a failure for each workload that is not ready, and failures for missing revisions.
 
     Each missing revision whose deletion waits for a finalizer has its own failure. All other
     missing revisions share one failure.
@@ -70,7 +70,7 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each workload that was deleted or re-created during the run."""
+    """Return a failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
             change = "re-created" if uids[workload] else "deleted"
@@ -84,7 +84,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield one failure for all given revisions that were deleted after wait() returned.
+    """Return one failure for all given revisions that were deleted after wait() returned.
 
     missing: the result of find_missing() at the end of the run.
     """
@@ -96,7 +96,7 @@ def lost_revision_failures(
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield one failure for all kinds that the run has no permission to list."""
+    """Return one failure for all kinds that the run has no permission to list."""
     if state.unreadable:
         kinds = _joined(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
@@ -111,7 +111,7 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """Yield a failure for each problem with a revision, such as a refused write.
+    """Return a failure for each problem with a revision, such as a refused write.
 
     are_severe: whether all problems are severe. If False, only a missing permission is severe.
     """

@@ -199,7 +199,7 @@ def text_at(data: Json, *path: str) -> str:
 
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
-    """Yield each owner, and whether the owner is the controller."""
+    """Return each owner, and whether the owner is the controller."""
     for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         owner = Owner(
             api_version=str(entry.get("apiVersion", "")),
@@ -237,7 +237,7 @@ def _template_from(resource: Resource, data: Object) -> NamedObject | None:
 
 
 def _status_problems(data: Object) -> Iterator[str]:
-    """Yield the message of the status with the phase, and each condition that reports a problem."""
+    """Return the status message with the phase, and each condition that reports a problem."""
     status = mapping_at(data, ("status",))
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:
@@ -257,7 +257,7 @@ def _reports_problem(condition: Object) -> bool:
 
 
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
-    """Yield the uids of the owner references that attach added.
+    """Return the uids of the owner references that attach added.
 
     metadata.managedFields shows who added an owner reference, but some tools clear this field. If
     the field does not show who added an owner reference, _has_our_form decides.

@@ -42,7 +42,7 @@ def _send(client: Client, patch: Patch) -> ApiError | None:
 
 
 def _lines(patch: Patch) -> Iterator[str]:
-    """Yield the log lines about a patch that the API server has accepted."""
+    """Return the log lines about a patch that the API server has accepted."""
     if patch.added:
         yield f"attach added owners to {patch.revision}: {', '.join(map(str, patch.added))}"
     if patch.removed:

@@ -68,7 +68,7 @@ def sweep(
 
 
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
-    """Yield an error for each deleted revision that has a consumer again.
+    """Return an error for each deleted revision that has a consumer again.
 
     A new consumer does not change the revision, so the preconditions of the delete request do not
     prevent the deletion.
@@ -99,7 +99,7 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions that attach does not keep, and log why attach keeps the other revisions.
+    """Return the revisions that attach does not keep, and log why attach keeps the other revisions.
 
     unused: the result of find_unused. Raises ApiError.
     """

@@ -32,7 +32,7 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until `is_enough` returns True. Return False if the watch ends earlier.
+        """Return whether `is_enough` returns True before the watch of a kind ends.
 
         seconds: the maximum duration, rounded to whole seconds, at least 1.
         """
@@ -41,11 +41,11 @@ class Watched:
         ends = time.monotonic() + seconds
         if not version:  # the cluster does not have the kind yet
             return False
-        for kind, data in self._client.watch(resource, version, seconds):
+        for event_type, data in self._client.watch(resource, version, seconds):
             consumer = read_consumer(resource, data)
-            if kind == "DELETED":
+            if event_type == "DELETED":
                 self._objects[resource].pop(consumer.uid, None)
-            elif kind in ("ADDED", "MODIFIED"):
+            elif event_type in ("ADDED", "MODIFIED"):
                 self._objects[resource][consumer.uid] = consumer
             self._versions[resource] = text_at(data, "metadata", "resourceVersion") or version
             if is_enough():

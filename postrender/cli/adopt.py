@@ -33,7 +33,7 @@ def run(
     kubeconfig: str | None,
     dry_run: bool,
 ) -> int:
-    """Adopt the originals that the input replaces, print a report, and return DONE.
+    """Return DONE after adopting the originals that the input replaces.
 
     Raises UserError as read_input, take_inventory and run_adopt do. Raises UsageError if the
     variable IS_IN_CLUSTER is invalid.

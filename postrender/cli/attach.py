@@ -114,7 +114,7 @@ def run(
     no_prune: bool,
     **given: Any,
 ) -> int:
-    """Run attach against the cluster, and return the exit code 0, 1 or INTERRUPTED.
+    """Return the exit code 0, 1 or INTERRUPTED after running attach against the cluster.
 
     given: the values of all other options, by parameter.
     Raises UsageError for an invalid option or environment variable.

@@ -45,7 +45,7 @@ COMMAND = Command(
 
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
-    """Check each file. Return FAULT if a file has an error or a strict finding, otherwise DONE.
+    """Return FAULT if a file has an error or a strict finding, otherwise DONE.
 
     files: the paths. An empty tuple means stdin.
     Raises UserError for invalid settings.

@@ -23,7 +23,7 @@ COMMAND = Command(
 
 
 def run(shell: str) -> int:
-    """Print the completion script, and return DONE.
+    """Return DONE after printing the completion script.
 
     Raises UserError if click does not support the shell.
     """

@@ -23,7 +23,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Print the policy as YAML documents, and return DONE.
+    """Return DONE after printing the policy as YAML documents.
 
     Raises UserError for invalid settings.
     """

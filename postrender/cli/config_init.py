@@ -33,7 +33,7 @@ _TEXT = """\
 
 
 def run(file: str) -> int:
-    """Create the file, print its path, and return DONE.
+    """Return DONE after creating the file.
 
     Raises UserError if the file exists or cannot be written.
     """

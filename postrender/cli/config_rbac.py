@@ -34,7 +34,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, mode: str | None, **given: object) -> int:
-    """Print the objects as YAML documents, and return DONE.
+    """Return DONE after printing the objects as YAML documents.
 
     mode: the form of the Job, None for the setting `attacher.mode`.
     Raises UserError for invalid settings.

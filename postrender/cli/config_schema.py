@@ -15,6 +15,6 @@ COMMAND = Command(
 
 
 def run() -> int:
-    """Print the JSON Schema, and return DONE."""
+    """Return DONE after printing the JSON Schema."""
     write([schema_text()])
     return DONE

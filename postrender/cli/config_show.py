@@ -30,7 +30,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Print the configuration as YAML with comments, and return DONE.
+    """Return DONE after printing the configuration as YAML with comments.
 
     Raises UserError as effective_values does.
     """
@@ -54,7 +54,7 @@ def _lines(
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the YAML lines of `values`. A comment after each value shows the value's source.
+    """Return the YAML lines of `values`. A comment after each value shows the value's source.
 
     default_values: the default of each key. If the default is a mapping with keys, each of these
         keys has its own comment.
@@ -90,7 +90,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the path of each key in a mapping and in nested mappings.
+    """Return the path of each key in a mapping and in nested mappings.
 
     For a value that is not a mapping, the function yields nothing.
     path: the path of the value.

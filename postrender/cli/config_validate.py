@@ -22,7 +22,7 @@ COMMAND = Command(
 
 
 def run(file: str, config: str | None) -> int:
-    """Check the configuration file, and return DONE.
+    """Return DONE if the configuration file is valid.
 
     file: the path, "" for the file in --config or the nearest postrender.yaml.
     Raises UserError if the file is missing or invalid.

@@ -99,7 +99,7 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Print the preview, and return the exit code.
+    """Return the exit code after printing the preview.
 
     The exit code is CHANGES if `exit_code` is True and the preview has changes, otherwise DONE.
     given: the values of all other options, by parameter.

@@ -21,7 +21,7 @@ COMMAND = Command(
 
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Print the report and the findings, and return DONE.
+    """Return DONE after printing the report and the findings.
 
     given: the values of all other options, by parameter.
     Raises UserError for invalid settings or input. With --strict, also raises UserError for strict

@@ -19,7 +19,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Read a ResourceList, write the changed ResourceList, and return DONE.
+    """Return DONE after writing the changed ResourceList.
 
     Raises UserError as run_render does.
     """

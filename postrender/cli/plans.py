@@ -66,7 +66,7 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
-    """Yield the findings about input without objects, duplicate keys and unknown annotations."""
+    """Return the findings about input without objects, duplicate keys and unknown annotations."""
     if not inventory.items:
         from postrender.inventory.unrendered import find_no_objects
 

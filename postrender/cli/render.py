@@ -31,7 +31,7 @@ COMMAND = Command(
 
 
 def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Write the manifests with revisions, and return DONE.
+    """Return DONE after writing the manifests with revisions.
 
     Raises UserError as run_render does.
     """
@@ -41,7 +41,7 @@ def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
 def run_render(
     input_: str, config: str | None, given: Mapping[str, object], *, is_function: bool = False
 ) -> int:
-    """Read an input, write the manifests with revisions to stdout, and return DONE.
+    """Return DONE after writing the manifests of an input with revisions to stdout.
 
     input_: a path, `-` for stdin, or `git:REV:PATH`.
     config: the file in --config, None for the nearest postrender.yaml.

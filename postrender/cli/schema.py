@@ -20,6 +20,6 @@ COMMAND = Command(
 
 
 def run(command: str) -> int:
-    """Print the JSON Schema for a command, and return DONE."""
+    """Return DONE after printing the JSON Schema for a command."""
     write([schema_text(JSON_SCHEMAS[command])])
     return DONE

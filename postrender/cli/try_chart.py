@@ -111,7 +111,7 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Print the report, write the page, and return DONE.
+    """Return DONE after printing the report and writing the page.
 
     new_chart: the chart after the change, "" if absent.
     release: the name of the release, None for the result of release_name.

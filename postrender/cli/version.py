@@ -11,6 +11,6 @@ COMMAND = Command("version", "Print the version.", example="postrender version")
 
 
 def run() -> int:
-    """Print the version, and return DONE."""
+    """Return DONE after printing the version."""
     write([f"postrender {__version__}\n"])
     return DONE

@@ -238,7 +238,7 @@ def _check_with_jsonschema(
 
 
 def _pattern_paths(values: Json) -> Iterator[Path]:
-    """Yield the path of each path pattern in `values`."""
+    """Return the path of each path pattern in `values`."""
     for start in (("references",), ("leftovers", "ignore")):
         entries = value_at(values, start)
         for number, entry in enumerate(entries if isinstance(entries, list) else ()):

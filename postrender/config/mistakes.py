@@ -74,7 +74,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Yield the path of every key in a schema, such as `rules[].match.kind`.
+    """Return the path of every key in a schema, such as `rules[].match.kind`.
 
     start: the path of the schema, "" for the whole configuration.
     """

@@ -109,7 +109,7 @@ def _extension_need(_value: str, repository: str) -> _Need:
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files below a folder. postrender does not follow links to folders."""
+    """Return the links to files below a folder. postrender does not follow links to folders."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))

@@ -164,7 +164,7 @@ def _holds_any(data: object, names: AbstractSet[str]) -> bool:
 
 
 def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
-    """Yield the texts at keys with "secret" (`secretName`), and at `name` below these keys."""
+    """Return the texts at keys with "secret" (`secretName`), and at `name` below these keys."""
     if isinstance(data, str):
         if "secret" in key.lower():
             yield data

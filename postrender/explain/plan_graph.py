@@ -59,7 +59,7 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
 
 
 def _references(context: PlanContext) -> Iterator[_KeyEdge]:
-    """Yield an edge for each reference to a ConfigMap or Secret, and for each auto-mount."""
+    """Return an edge for each reference to a ConfigMap or Secret, and for each auto-mount."""
     for source, links in context.links.items():
         for link in links:
             target = link.target.key
@@ -76,7 +76,7 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Yield an edge from each Rollout of `context.rollouts` to its workload.
+    """Return an edge from each Rollout of `context.rollouts` to its workload.
 
     The function leaves out workloads that are not in `sources`.
     sources: the objects that reference a ConfigMap or Secret.

@@ -21,7 +21,7 @@ _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """Yield the notes about ownerReferences, and about references to other releases."""
+    """Return the notes about ownerReferences, and about references to other releases."""
     yield from _copied_owners(inventory)
     # To save time, read only the documents with text that looks like the name of a revision.
     indexes = [
@@ -39,7 +39,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Yield a note for each reference to a ConfigMap that is probably from another release.
+    """Return a note for each reference to a ConfigMap that is probably from another release.
 
     The name in the reference ends in a hash. The input contains neither a ConfigMap with this name,
     nor a ConfigMap with the base name. References of one object to one name share a note.

@@ -12,7 +12,7 @@ from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unkno
 
 
 def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
-    """Yield a finding for each unknown annotation with the prefix `postrender/`."""
+    """Return a finding for each unknown annotation with the prefix `postrender/`."""
     for item in inventory.items:
         for key in item.annotations:
             if is_unknown(key):

@@ -64,12 +64,12 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
-    """Yield the names of the annotations that a revision must not have.
+    """Return the names of the annotations that a revision must not have.
 
     kustomize must not add a hash to the name of a revision. If the output also has the original,
-    only the original keeps the annotations of kustomize and kpt. Otherwise the revision keeps the
-    other annotations. kustomize needs the former names to update the references that postrender
-    left unchanged.
+    the revision does not keep any annotation of kustomize or kpt. Otherwise the revision keeps
+    these annotations, except _GENERATOR_ANNOTATIONS. kustomize needs the former names to update the
+    references that postrender left unchanged.
     item: the ConfigMap or Secret in the input;
     is_copy: whether the output also has the original.
     """
@@ -79,7 +79,7 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the name of the annotation that an original next to its revision must not have.
+    """Return the name of the annotation that an original next to its revision must not have.
 
     With the annotation, kustomize would add a hash to the name of the original.
     """

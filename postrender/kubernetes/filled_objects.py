@@ -19,8 +19,8 @@ _TRUE = frozenset({"1", "t", "true"})
 
 _SERVICE_CA = "the service CA operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
-# The program of each annotation that requests data with the value `true`. Source:
-# openshift/service-ca-operator pkg/controller/api/api.go
+# The program of each annotation that requests data if the value of the annotation is `true`.
+# Source: openshift/service-ca-operator pkg/controller/api/api.go
 _SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
     "service.alpha.openshift.io/inject-cabundle": _SERVICE_CA,
@@ -28,8 +28,8 @@ _SWITCHES = {
 # Source:
 # openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
 _TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
-# The program of each annotation that requests data with any value, such as the name of another
-# object. Sources:
+# The program of each annotation that requests data. The annotation can have any value, such as the
+# name of another object. Sources:
 # mittwald/kubernetes-replicator replicate/common/consts.go
 # emberstack/kubernetes-reflector README.md
 _SOURCES = {

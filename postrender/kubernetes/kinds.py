@@ -163,7 +163,7 @@ def items_of(data: Json) -> list[Json] | None:
 
 
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield the path and data of each object: `data` itself, or the items of a List.
+    """Return the path and data of each object: `data` itself, or the items of a List.
 
     The function yields the items of an inner List, not the inner List. An item of a List such as
     a ConfigMapList can lack `kind` and `apiVersion`. The function then yields a copy of the item

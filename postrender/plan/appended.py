@@ -22,7 +22,7 @@ _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 def retained_objects(
     context: PlanContext, attach_groups: AttachGroups
 ) -> Iterator[dict[str, Json]]:
-    """Yield the objects of PlanContext.retained that stay in the output."""
+    """Return the objects of PlanContext.retained that stay in the output."""
     is_from_helm_4 = context.inventory.is_from_helm_4
     pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
     for retained, group_name in pairs:

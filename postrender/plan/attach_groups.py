@@ -103,7 +103,7 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Yield at most one group for a stream without attached workloads.
+    """Return at most one group for a stream without attached workloads.
 
     The attacher of this group adds only the release owner to the revisions. If the revisions have
     several namespaces or group names, the function does not yield a group. An absent and an
@@ -233,7 +233,7 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield the objects of the groups, each as the group key with the kind and name of the object.
+    """Return the objects of the groups, each as the group key with the kind and name of the object.
 
     The objects are revisions, and originals that stay in the output. A group includes originals,
     because `postrender adopt` adds the group label to live originals.
@@ -270,7 +270,7 @@ def _attached_workloads(
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
-    """Yield the workloads of a group, and the Rollouts that use the pod templates of a workload.
+    """Return the workloads of a group, and the Rollouts that use the pod templates of a workload.
 
     Each Rollout follows the workload with the pod template.
     """

@@ -147,7 +147,7 @@ def _hooks(item: Item) -> list[str]:
 def attacher_findings(
     settings: AttacherSettings, mode: str, location: Location
 ) -> Iterator[Finding]:
-    """Yield the findings about the settings of the appended attacher."""
+    """Return the findings about the settings of the appended attacher."""
     if not settings.image:
         yield Finding(
             code="attacher-image",

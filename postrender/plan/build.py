@@ -126,7 +126,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 def _result_findings(
     context: PlanContext, attach_groups: AttachGroups, mode: str, history: History
 ) -> Iterator[Finding]:
-    """Yield the findings about attachers, unprotected old pods, leftovers and deleted owners."""
+    """Return the findings about attachers, unprotected old pods, leftovers and deleted owners."""
     attacher, groups = context.settings.attacher, attach_groups.groups
     if attacher.is_enabled and groups:
         location = Location(context.inventory.stream.source)
@@ -154,7 +154,7 @@ def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
 
 
 def _protection_findings(context: PlanContext) -> Iterator[Finding]:
-    """Yield the findings about old pods that can lose old content."""
+    """Return the findings about old pods that can lose old content."""
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
         # Imported late, because the module finds problems only without attachers or with checksums.

@@ -181,7 +181,7 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the ConfigMaps of a manifest, and the Secrets if the setting `secrets` is true.
+    """Return the ConfigMaps of a manifest, and the Secrets if the setting `secrets` is true.
 
     The function skips hooks, invalid objects and objects of the attacher.
     examined: a cache of the objects in a document, by the document's text. The cache saves time,
@@ -257,7 +257,7 @@ def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
 
 
 def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
-    """Yield the key of each object that a hook references, and the identity of the hook."""
+    """Return the key of each object that a hook references, and the identity of the hook."""
     stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):

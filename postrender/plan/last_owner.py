@@ -61,7 +61,7 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 
 def _secrets_in(source: Source) -> Iterator[str]:
-    """Yield the names of Secrets' revisions in the arguments of attachers."""
+    """Return the names of Secrets' revisions in the arguments of attachers."""
     for document in read_streams([source], source.name).documents:
         if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
             yield from _SECRET.findall(document.text)
@@ -102,7 +102,7 @@ def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> Previ
 def find_last_owners(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> Iterator[Finding]:
-    """Yield a finding for each revision of the output that would lose all of its owners."""
+    """Return a finding for each revision of the output that would lose all of its owners."""
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
@@ -148,7 +148,7 @@ def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> froze
 def find_lost_owners(
     context: PlanContext, lasting: Iterable[str], owners: PreviousOwners
 ) -> Iterator[LostOwners]:
-    """Yield each revision of the new output that would lose all of its owners.
+    """Return each revision of the new output that would lose all of its owners.
 
     The function does not yield revisions if a release owner is also an object of a new attacher.
     lasting: the objects of the new attachers that can be a release owner, as `Kind/name`.

@@ -20,7 +20,7 @@ from postrender.text.shown import shown
 
 
 def find_leftovers(context: PlanContext) -> Iterator[Finding]:
-    """Yield a finding for each leftover."""
+    """Return a finding for each leftover."""
     kept = context.kept_keys
     fixed_names = context.inventory.fixed_names
     for mention in context.mentions:

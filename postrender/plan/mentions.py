@@ -349,7 +349,7 @@ def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
 
 
 def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the strings with their paths, and the keys below a key such as `configMaps`."""
+    """Return the strings with their paths, and the keys below a key such as `configMaps`."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, dict):

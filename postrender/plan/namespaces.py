@@ -223,7 +223,7 @@ def is_proof(source: Item, reference: Reference, target: Item) -> bool:
 
 
 def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
-    """Yield the namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
+    """Return the namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
         if item.identity.namespace and (is_workload or item.content is not None):

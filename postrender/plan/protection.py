@@ -13,7 +13,7 @@ _MAX_LISTED = 3
 
 
 def find_unprotected(context: PlanContext) -> Iterator[Finding]:
-    """Yield a finding if the apply of the next output would delete the revisions of this output.
+    """Return a finding if the apply of the next output would delete the revisions of this output.
 
     The apply deletes these revisions only if the attacher is off and --previous is not set. If the
     attacher is off, the revisions do not have the annotations that prevent the deletion. If
@@ -32,7 +32,7 @@ def find_unprotected(context: PlanContext) -> Iterator[Finding]:
 
 
 def find_overwritten(context: PlanContext) -> Iterator[Finding]:
-    """Yield a note if workloads use objects with the strategy checksum.
+    """Return a note if workloads use objects with the strategy checksum.
 
     These objects keep their name, so old pods can read new content.
     """

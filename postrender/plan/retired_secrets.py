@@ -42,7 +42,7 @@ def with_retired_secrets(
 
 
 def _names_in(item: Item) -> Iterator[str]:
-    """Yield the names in the option `--retired` of an attacher in the stream.
+    """Return the names in the option `--retired` of an attacher in the stream.
 
     If the input is an output of postrender, and earlier outputs are unknown, only this option has
     the names.

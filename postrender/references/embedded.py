@@ -50,7 +50,7 @@ class EmbeddedReference(NamedTuple):
 def embedded_references(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the strings that look like references, except strings in metadata and status.
+    """Return the strings that look like references, except strings in metadata and status.
 
     data: the object.
     targets: the kinds of the referenced objects.
@@ -63,7 +63,7 @@ def embedded_references(
 def _search(
     data: Json, path: Path, suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the references in a value. suggested: the targets that the value's key suggests."""
+    """Return the references in a value. suggested: the targets that the value's key suggests."""
     if isinstance(data, str):
         for target in suggested:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)

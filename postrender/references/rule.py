@@ -26,7 +26,7 @@ OUTSIDE = "outside"
 class Rule(NamedTuple):
     """A field in which some objects reference objects of the kind `target`.
 
-    group: the API group of the object with the field; None: any group.
+    group: the API group of the object with the field, None for any group.
     kind: the kind of the object with the field, as a glob.
     pattern: the path pattern of the field.
     target: the group and kind of the referenced object.
@@ -65,7 +65,7 @@ class Rule(NamedTuple):
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         """Return whether a user's rule applies to objects of a kind and name."""
-        from fnmatch import fnmatchcase  # imported late: few configurations have such rules
+        from fnmatch import fnmatchcase  # imported late, because few configurations have such rules
 
         group, kind = group_kind
         return (

@@ -210,7 +210,7 @@ def _object_name(name: str, path: str, entry: _Entry) -> str:
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
-    """Yield the path and the entry of each file, link and submodule below a tree.
+    """Return the path and the entry of each file, link and submodule below a tree.
 
     tree: the ID of the tree. The paths are relative to the tree.
     """

@@ -75,7 +75,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Yield the relative path of each file below a folder, with `/` between the parts.
+    """Return the relative path of each file below a folder, with `/` between the parts.
 
     The function skips folders that begin with a dot. Raises UserError for an unreadable folder.
     """

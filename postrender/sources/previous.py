@@ -27,8 +27,8 @@ def with_release_namespace(settings: Settings) -> Settings:
         return settings
     if settings.namespace not in ("", release.namespace):
         raise UserError(
-            f"the namespace is {settings.namespace}, but --previous={release} has the namespace "
-            f"{release.namespace}",
+            f"the setting namespace is {settings.namespace}, expected {release.namespace} as in "
+            f"--previous={release}",
             "Set the same namespace in --namespace and --previous, or only in --previous",
         )
     attacher = settings.attacher._replace(release=release.name)

@@ -26,7 +26,7 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of each base64 value in the document of a Secret.
+    """Return the decoded text of each base64 value in the document of a Secret.
 
     The function skips values that decoded() cannot decode. Some words that are not base64 also look
     like base64 values, so the result can contain meaningless text.

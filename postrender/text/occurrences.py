@@ -33,7 +33,7 @@ def forms_of(text: str, name: str) -> set[str]:
 
 
 def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """Yield the form of the name in each token that contains the name as a word.
+    """Return the form of the name in each token that contains the name as a word.
 
     A token is a part of the line between two delimiters, such as spaces, quotes or brackets.
     is_value: whether the line is the whole text.

@@ -89,7 +89,7 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 
 
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
-    """Yield the duplicate keys of a document.
+    """Return the duplicate keys of a document.
 
     The function yields the duplicate keys of a mapping, and then the duplicate keys in the values
     of the mapping. A key that occurs three times in a mapping has only one DuplicateKey.

@@ -152,7 +152,7 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
         known = extents.get(id(node))
         if known == _UNFINISHED:
             raise UserError(
-                "a YAML anchor contains an alias of the anchor itself, so the value has no end",
+                "a YAML anchor contains an alias of the anchor itself, so the value does not end",
                 "Replace the alias with a value",
                 location._replace(line=location.line + node.start_mark.line),
             )
@@ -372,7 +372,7 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and value of each folded scalar in a node. path: the path of the node.
+    """Return the path and value of each folded scalar in a node. path: the path of the node.
 
     Helm 4 can add newlines to a folded scalar. In revisions, postrender therefore writes folded
     scalars in double quotes.

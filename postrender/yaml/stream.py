@@ -159,7 +159,7 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents in the bytes of a source, from the index `begin`.
+    """Return the documents in the bytes of a source, from the index `begin`.
 
     The function decodes each document separately, to save memory. If a text contains any character
     beyond Latin-1, Python stores every character of the text in two or four bytes.

@@ -184,7 +184,7 @@ def _without_hash(compared: ComparedObject) -> ComparedObject:
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """Yield the argument list of each container that runs `postrender attach`, if data is a Job."""
+    """Return the arguments of each container that runs `postrender attach`, if data is a Job."""
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None

@@ -146,7 +146,7 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
 
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
-    """Yield pairs of ranges: the items in the new range replace the items in the old range."""
+    """Return pairs of ranges: the items in the new range replace the items in the old range."""
     if max(len(old), len(new)) > _MAX_SEQUENCE:
         yield range(len(old)), range(len(new))
         return

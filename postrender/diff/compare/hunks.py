@@ -42,7 +42,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[_Change]:
-    """Yield the changes, in order. All other lines are equal."""
+    """Return the changes, in order. All other lines are equal."""
     start = common_length(old, new)
     end = common_length(old[start:][::-1], new[start:][::-1])
     yield from _changes_between(old, new, start, len(old) - end, start, len(new) - end)
@@ -129,7 +129,7 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]:
-    """Yield the changes of each hunk. Adjacent changes are at most `2 * context` lines apart."""
+    """Return the changes of each hunk. Adjacent changes are at most `2 * context` lines apart."""
     group: list[_Change] = []
     for change in changes:
         if group and change.start - group[-1].end > 2 * context:

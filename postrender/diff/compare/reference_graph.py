@@ -61,7 +61,7 @@ def _role(pair: Pair) -> str:
 
 
 def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
-    """Yield the references on one side; `source` and `target` are indexes of pairs."""
+    """Return the references on one side; `source` and `target` are indexes of pairs."""
     numbers: dict[ItemKey, int] = {}
     for number, pair in enumerate(pairs):
         compared = pair.new if is_new else pair.old

@@ -33,7 +33,7 @@ def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
 
 @cache
 def template_pattern(group_kind: GroupKind) -> PatternTree | None:
-    """Return the pattern of a kind's pod templates, None for a Pod or a kind without templates."""
+    """Return the tree of template_path(), None for a Pod or a kind without pod templates."""
     path = template_path(group_kind)
     if not path:
         return None

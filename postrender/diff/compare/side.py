@@ -269,7 +269,7 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
 def _non_objects(
     stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
 ) -> Iterator[tuple[Json, Location]]:
-    """Yield each value in the documents that is not a Kubernetes object, with the location."""
+    """Return each value in the documents that is not a Kubernetes object, with the location."""
     known = {item.key for item in inventory.items} | basis.repeated
     for index, root in data.items():
         for path, value in roots_of(root):

@@ -46,7 +46,7 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield an Undecided if only the newer side is an output, and postrender renames old objects.
+    """Return an Undecided if only the newer side is an output, and postrender renames old objects.
 
     diff then cannot know whether the user applied the older side without postrender.
     """
@@ -90,7 +90,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Yield an Undecided for objects to which only one side gives a namespace.
+    """Return an Undecided for objects to which only one side gives a namespace.
 
     The result has only the first object for each side and namespace.
     """
@@ -116,7 +116,7 @@ def _namespaces(
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Yield an Undecided for each object that a side defines several times with different content.
+    """Return an Undecided for each object that a side defines several times with different content.
 
     If both sides have the same definitions of an object, the function leaves out the object.
     """
@@ -140,7 +140,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Yield an Undecided for each ambiguous reference from or to an object that the graph shows.
+    """Return an Undecided for each ambiguous reference from or to an object that the graph shows.
 
     A reference is ambiguous if exactly one of its two objects has a namespace.
     identities: the identities of the objects that the graph shows.
@@ -171,7 +171,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Yield an Undecided for each Rollout with a missing pod template that can change."""
+    """Return an Undecided for each Rollout with a missing pod template that can change."""
     for pair in pairs:
         if pair.new is None:
             continue
@@ -201,7 +201,7 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Yield an Undecided for each original that postrender would not keep with Helm 3.
+    """Return an Undecided for each original that postrender would not keep with Helm 3.
 
     If `has_changes` is False, the result has only problems that the older side does not have.
     """

@@ -160,7 +160,7 @@ def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_templat
 def _usages_elsewhere(
     side: Side, item: Item, reference: Reference, targets: _Targets
 ) -> Iterator[Usage]:
-    """Yield the usage for a reference to an object that the documents of this side do not have.
+    """Return the usage for a reference to an object that the documents of this side do not have.
 
     The target can be an object of the other side, a Secret's revision, or a revision that render
     creates for this side. The function skips any other target.

@@ -206,7 +206,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """Yield the causes for different pod templates if `_difference` does not find other causes.
+    """Return the causes for different pod templates if `_difference` does not find other causes.
 
     For example, the templates differ only in a revision name in free text, or in notation such as
     `env: null`.
@@ -303,7 +303,7 @@ def _reason(
 def _in_place(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> Iterator[Identity]:
-    """Yield the ConfigMaps and Secrets that a workload uses and that change under the same name."""
+    """Return the ConfigMaps and Secrets of a workload that change under the same name."""
     for target, (before, after) in _template_usages(old, new, comparison).items():
         change = comparison.content_change(target)
         if change is None or target not in comparison.rewritten:
@@ -315,7 +315,7 @@ def _in_place(
 def _without_references(
     changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
-    """Yield the changes, except changes of references that config_causes already report."""
+    """Return the changes, except changes of references that config_causes already report."""
     names = {cause.subject.name for cause in config_causes if cause.subject}
     for change in changes:
         if not (_is_reference(change) and {change.old, change.new} <= names):
@@ -345,7 +345,7 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
 
 
 def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """Yield the changes, with one change for each variable if a whole `env` is added or removed."""
+    """Return the changes, with one change for each variable of an `env` that only one side has."""
     for change in changes:
         items = change.old if change.new is None else change.new
         is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)

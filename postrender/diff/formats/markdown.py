@@ -1,9 +1,9 @@
 """A preview as a comment on a pull request, for GitHub and GitLab.
 
-Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. In
-code, Markdown, HTML, mentions and issue numbers do not have an effect. The summary of a folded
-section is HTML, in which `_code_in_html` escapes text from manifests. `render` truncates a long
-preview.
+Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. There,
+GitHub and GitLab do not interpret Markdown, HTML, mentions or issue numbers. The summary of a
+folded section is HTML, in which `_code_in_html` escapes text from manifests. `render` truncates a
+long preview.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ MARKER = "<!-- postrender diff -->"
 # A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. LIMIT leaves 536
 # characters for text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
-# Sizes in characters, and a number of causes. Truncation abbreviates only diffs that are longer
-# than _LONG_DIFF.
+# Sizes in characters, and a number of causes. Truncation abbreviates a diff only if the diff is
+# longer than _LONG_DIFF.
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
@@ -172,7 +172,7 @@ def _notice(omissions: Sequence[str]) -> str:
 
 
 def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
-    """Yield groups of at most _LARGEST_GROUP changes. A larger group becomes several groups."""
+    """Return groups of at most _LARGEST_GROUP changes. A larger group becomes several groups."""
     for group in groups:
         for start in range(0, len(group), _LARGEST_GROUP):
             yield group[start : start + _LARGEST_GROUP]

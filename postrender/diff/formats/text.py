@@ -88,7 +88,7 @@ class _Page(NamedTuple):
     is_coloured: bool
 
     def lines(self, text: str, indent: str = _INDENT, colour: str = "") -> Iterator[str]:
-        """Yield a text as lines of at most `width` columns; later lines have a larger indent."""
+        """Return a text as lines of at most `width` columns; later lines have a larger indent."""
         for line in _wrap(text, self.width, indent, indent + _HANG):
             yield self.paint(line, colour)
 
@@ -128,7 +128,7 @@ def _section(
     *,
     is_dense: bool = False,
 ) -> Iterator[str]:
-    """Yield a title and the lines of each change, or nothing if `changes` is empty.
+    """Return a title and the lines of each change, or nothing if `changes` is empty.
 
     name: the key of the title in TITLES;
     write: the function that yields the lines of a change;
@@ -169,7 +169,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield the first lines of an object in a group, and its individual facts (ContentFacts)."""
+    """Return the first lines of an object in a group, and its individual facts (ContentFacts)."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -178,7 +178,7 @@ def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
 def _rest(
     rest: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
 ) -> Iterator[str]:
-    """Yield the lines of all objects in a group, except the first object."""
+    """Return the lines of all objects in a group, except the first object."""
     if rest:
         yield from page.lines(describe_rest(rest), _HANG, _DIM)
     for change in rest:
@@ -231,7 +231,7 @@ def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
 
 
 def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) -> Iterator[str]:
-    """Yield the first lines of a change: its mark, the name of the object and the verb."""
+    """Return the first lines of a change: its mark, the name of the object and the verb."""
     verb, colour = describe_change(change.change), ""
     if isinstance(change, WorkloadChange):
         verb, colour = describe_effect(change), _EFFECT_COLOURS.get(change.effect, _DIM)
@@ -265,7 +265,7 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """Yield pairs: the space before a piece, or "", and a piece of at most `room` columns.
+    """Return pairs: the space before a piece, or "", and a piece of at most `room` columns.
 
     If a word is too long, the function breaks the word after the punctuation of a path or name. If
     a part is still too long, the function breaks the part at any character.

@@ -18,7 +18,7 @@ from postrender.plan.readers.sign import Evidence, Sign
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each renamed object that another program copies."""
+    """Return a sign for each renamed object that another program copies."""
     for item in evidence.renamed:
         program, annotation = copier_of(item.annotations)
         if program:

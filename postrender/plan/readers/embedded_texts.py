@@ -60,7 +60,7 @@ class _Text(NamedTuple):
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention in a manifest, a pod template or a command inside a string."""
+    """Return a sign for each mention in a manifest, a pod template or a command inside a string."""
     texts: dict[str, _Text] = {}
     for mention in evidence.mentions:
         if mention.text not in texts:
@@ -105,7 +105,7 @@ def _has_kind(line: str, kind: str) -> bool:
 
 
 def _variable_kinds(line: str) -> Iterator[str]:
-    """Yield the kinds, in lower case, that the commands in a line read by a name from a variable.
+    """Return the kinds, in lower case, that the commands in a line read by a name from a variable.
 
     In `kubectl get cm -n "$NAMESPACE" "$NAME"`, the name is the last word.
     """

@@ -23,7 +23,7 @@ from postrender.text.words import letters_of
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention with the target's kind in Mention.fields.
+    """Return a sign for each mention with the target's kind in Mention.fields.
 
     Annotations of Reloader are not signs, because Reloader only watches objects.
     """

@@ -42,7 +42,7 @@ _RoleKey = tuple[str, str]
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each name in resourceNames, unless all subjects of the role are people."""
+    """Return a sign for each name in resourceNames, unless all subjects of the role are people."""
     links = [
         link
         for link in evidence.links
@@ -188,7 +188,7 @@ def _may_have(kinds: AbstractSet[str], text: str) -> bool:
 
 
 def _general_resources(role: Mapping[str, Json], verbs: AbstractSet[str]) -> Iterator[str]:
-    """Yield the resources for which policy rules without resourceNames permit one of the verbs."""
+    """Return the resources for which policy rules without resourceNames permit one of the verbs."""
     for rule in mappings_in(role.get("rules")):
         resources = rule.get("resources")
         is_general = not rule.get("resourceNames")

@@ -26,7 +26,7 @@ _CONFIG_MAP = "ConfigMap"
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention that is the name of a Spring application."""
+    """Return a sign for each mention that is the name of a Spring application."""
     mentions = [mention for mention in evidence.mentions if any(map(_is_property, mention.fields))]
     in_texts = [mention for mention in evidence.mentions if _is_in_text(mention)]
     if in_texts and roles.may_read_all(evidence, _CONFIG_MAP):

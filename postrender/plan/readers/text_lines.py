@@ -46,7 +46,7 @@ def parent_of(lines: Sequence[str], number: int) -> int | None:
 
 
 def siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
-    """Yield a line and the nearby lines of the same mapping, without nested lines."""
+    """Return a line and the nearby lines of the same mapping, without nested lines."""
     indent = _indent_of(lines[number])
     for line in reversed(lines[max(0, number - MAX_DISTANCE) : number + 1]):
         if line.strip() and _indent_of(line) <= indent:

@@ -25,7 +25,7 @@ _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "sett
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention that is a whole value.
+    """Return a sign for each mention that is a whole value.
 
     The program of a container and the annotations of Reloader are not signs.
     """

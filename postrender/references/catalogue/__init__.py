@@ -139,7 +139,7 @@ def _matches(
 
 @cache
 def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    """Return the patterns of a kind, each with the payload (use, target).
+    """Return the patterns of a kind. The payload of each pattern is (use, target).
 
     The target is None if the value at the path determines the target.
     """

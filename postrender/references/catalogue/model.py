@@ -39,8 +39,8 @@ class Use(NamedTuple):
         `path`. () if the value determines the targets.
     keep: a clause with the reason why postrender never rewrites the references, "" if postrender
         rewrites the references.
-    keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
-    default_target: the target of an object reference without a kind; None: every target.
+    keep_if: the condition on the object under which `keep` applies, None if `keep` always applies.
+    default_target: the target of an object reference without a kind, None for every target.
     is_written: whether a program writes to the referenced objects.
     """
 
@@ -94,7 +94,7 @@ class Entry(NamedTuple):
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
     """Return a pod template. If the template changes, new pods replace the running pods.
 
-    rolls_if: the condition on the object for this replacement; None: no condition.
+    rolls_if: the condition on the object for this replacement, None for no condition.
     """
     return Template(parse_pattern(path), rolls_if=rolls_if)
 
@@ -156,7 +156,7 @@ def secret(path: str, keep: str = "") -> Use:
 def object_reference(path: str, default: GroupKind | None = None) -> Use:
     """Return the use of a mapping with `name`, and perhaps `kind` and `namespace`.
 
-    default: the target if the mapping has no kind; None: every target.
+    default: the target if the mapping has no kind, None for every target.
     """
     return Use(shape=OBJECT_REFERENCE, path=parse_pattern(path), default_target=default)
 

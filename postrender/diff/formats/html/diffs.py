@@ -50,7 +50,7 @@ def _line(line: Line, text: Html, width: int) -> str:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Yield each removed line with its markup, then each added line with its markup.
+    """Return each removed line with its markup, then each added line with its markup.
 
     Marks show the differences between a removed line and the added line at the same position.
     """
