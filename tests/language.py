@@ -72,8 +72,7 @@ def problems(text: Text) -> Iterator[str]:
         words = [word for word in sentence.split() if re.search(r"\w", word)]
         if len(words) > MAX_WORDS:
             yield f"{text}: {len(words)} words, at most {MAX_WORDS}: {' '.join(words)[:60]} …"
-        is_property = text.kind == "docstring" and sentence.startswith("Whether ")
-        if OPENINGS.match(sentence) and not is_property:
+        if OPENINGS.match(sentence):
             yield f"{text}: begin with a noun or a verb: {' '.join(words)[:60]} …"
 
 

@@ -96,7 +96,7 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Adopt the originals of one namespace, and return a line of the report for each original.
+    """Return a report line for each original after adopting the originals of one namespace.
 
     If none of the originals is in the cluster, an additional line shows which options to check.
     is_dry: whether to report the changes without changing the cluster.
@@ -128,11 +128,12 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original, and return its line of the report in two parts. Raises ApiError.
+    """Return the report line of an original in two parts after adopting the original.
 
     The first part is the text before the name of the original. The second part is the text after
     the name, "" if there is none.
     data: the live object, None if absent.
+    Raises ApiError.
     """
     if data is None:
         return "adopt skips", ", because the object does not exist"

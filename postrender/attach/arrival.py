@@ -55,7 +55,7 @@ class Arrival(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every workload is ready and every given revision exists."""
+        """Return whether every workload is ready and every given revision exists."""
         return not self.pending and not self.missing
 
     @property

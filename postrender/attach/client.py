@@ -106,7 +106,7 @@ class ApiError(UserError):
 
     @property
     def is_answer(self) -> bool:
-        """Whether the API server sent a readable answer."""
+        """Return whether the API server sent a readable answer."""
         return self.status > 0
 
 

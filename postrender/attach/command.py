@@ -51,7 +51,7 @@ def run_attach(
     is_quiet: bool,
     arguments: Sequence[str],
 ) -> int:
-    """Run attach against the cluster, log the errors, and return the exit code 0, 1 or INTERRUPTED.
+    """Return the exit code 0, 1 or INTERRUPTED after running attach and logging the errors.
 
     namespace: the namespace of the run. None means the namespace of the Pod or of the kubeconfig's
         context.
@@ -115,7 +115,7 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals of the revisions in an inventory, and return the lines of the report.
+    """Return the lines of the report after adopting the originals of the revisions in an inventory.
 
     inventory: the objects in an output of postrender.
     namespace: the namespace of originals without a namespace in the output. None means the

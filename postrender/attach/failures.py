@@ -27,7 +27,7 @@ class Failure(NamedTuple):
     """A failure of a run, which attach reports at the end of the run.
 
     fix: an imperative, "" for none;
-    workloads: the affected workloads, each with its uid. The uid is "" if the workload does not
+    workloads: the affected workloads with their uids. The uid is "" if the workload does not
         exist, or if the uid is unknown;
     is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
         loss of a revision that has a consumer, a foreign ConfigMap (module `content`), and a
@@ -161,7 +161,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
-    """Report failures in the log and as Events, and return the exit code.
+    """Return the exit code after reporting failures in the log and as Events.
 
     fails: whether every failure causes exit code 1. If False, only a severe failure, or a failure
     that no Event records, causes exit code 1.
@@ -172,7 +172,7 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def _report(client: Client, failure: Failure) -> bool:
-    """Report a failure, and return whether an Event records the failure."""
+    """Return whether an Event records a failure, after reporting the failure."""
     _log.error(str(failure))
     try:
         _record(client, failure)

@@ -139,7 +139,7 @@ class Revision(NamedTuple):
 
     @property
     def is_original(self) -> bool:
-        """Whether the object is an adopted original, or an original in the applied stream."""
+        """Return whether the object is adopted, or is an original in the applied stream."""
         return self.is_original_in_stream or bool(self.group_name and not self.base_name)
 
     @property

@@ -101,7 +101,7 @@ class Patch(NamedTuple):
 
     @property
     def has_changes(self) -> bool:
-        """Whether the patch changes anything."""
+        """Return whether the patch changes anything."""
         return bool(self.added or self.removed or self.mark is not None)
 
     @property
@@ -200,7 +200,7 @@ def find_unused(
     *,
     includes_unmarked: bool = False,
 ) -> list[tuple[Revision, str]]:
-    """Return the unused revisions with a mark, each with the reason to keep the revision.
+    """Return the unused revisions with a mark, and the reasons to keep these revisions.
 
     The reason is "" for a revision to delete. The result contains only revisions that the scope
     covers, and does not contain revisions that are being deleted.

@@ -44,7 +44,7 @@ def attach(
     arguments: Sequence[str] = (),
     account: Account | None = None,
 ) -> list[Failure]:
-    """Add owners to revisions, mark or delete unused revisions, and return the failures.
+    """Return the failures of a run that adds owners to revisions and deletes unused revisions.
 
     The run first waits for the workloads and revisions, for at most request.timeout seconds.
     arguments: the command line of this run, by which the run finds its own Job;
@@ -94,7 +94,7 @@ def _reconcile(
     content: ContentCheck,
     release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches of `reconcile`, and return the scope, the state, and the refusals."""
+    """Return the scope, the state and the refusals after sending the patches of `reconcile`."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
@@ -140,7 +140,7 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
 def _find_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
-    """Check again that the revisions exist, and return the failures that the run has found.
+    """Return the failures that the run has found, after checking again that the revisions exist.
 
     The result does not contain the failures of revision_failures().
     """

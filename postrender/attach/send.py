@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
-    """Send patches, and return the refusals. After a refusal, `send` continues with the next patch.
+    """Return the refusals after sending patches. A refusal does not stop the function.
 
     Raises ApiError if the API server does not answer.
     """
@@ -21,7 +21,7 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:
-    """Send a patch, and return the refusal, None if the API server does not refuse the patch.
+    """Return the refusal after sending a patch, None if the API server accepts the patch.
 
     Raises ApiError if the API server does not answer.
     """

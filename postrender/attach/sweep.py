@@ -37,7 +37,7 @@ def sweep(
     scope: Scope,
     arguments: Sequence[str],
 ) -> SweepProblems:
-    """Delete the unused revisions with an old mark, and return the problems.
+    """Return the problems after deleting the unused revisions with an old mark.
 
     arguments: the command line of this run, which identifies its own Job.
     Raises ApiError, but not for a refused deletion.
@@ -126,7 +126,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
 
 
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
-    """Delete a revision, and return whether the revision was deleted.
+    """Return whether the API server deletes a revision.
 
     refusals: the list to which this function adds the error if the API server refuses.
     """

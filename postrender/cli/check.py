@@ -58,7 +58,7 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Print the findings and any error of an input. Return FAULT or DONE as `run` does."""
+    """Return FAULT or DONE as `run` does, after printing the findings and any error of an input."""
     # Empty stdin usually means that a command has failed. An empty file is not an error.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:

@@ -37,7 +37,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
-    """Run a command line, print any usage error, and return the exit code.
+    """Return the exit code after running a command line and printing any usage error.
 
     After an interrupt, the exit code is INTERRUPTED. Raises UserError as the command does.
     """

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line, report any error, and return the exit code.
+    """Return the exit code after running a command line and reporting any error.
 
     If `arguments` is empty, the command is `render`. The command is also `render` if the first
     argument is an option other than -h, --help and --version.
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
-    """Run a command line without click, and return the exit code.
+    """Return the exit code after running a command line without click.
 
     Return None if click must run the command line. Reasons are a group or unknown command,
     arguments that read_arguments cannot read, a usage error, and a terminal as input. For a

@@ -88,7 +88,7 @@ class Option(NamedTuple):
 
     @property
     def is_path(self) -> bool:
-        """Whether the value can be a path. Only paths can contain bytes that are not UTF-8."""
+        """Return whether the value can be a path. Only paths can have bytes that are not UTF-8."""
         return "FILE" in (self.metavar or "")
 
 

@@ -42,13 +42,13 @@ GROUPS = {"config": "Create, check and show the configuration.\n\nExample: postr
 
 
 def load(module: str) -> Any:
-    """Import a module by its full name, such as `postrender.cli.render`, and return the module."""
+    """Return a module after importing its full name, such as `postrender.cli.render`."""
     __import__(module)  # the import of importlib takes half a millisecond
     return sys.modules[module]
 
 
 def invoke(module: Any, values: Mapping[str, object]) -> int:
-    """Run the command in a module, and return the exit code.
+    """Return the exit code after running the command in a module.
 
     values: the values of the arguments and of all options, by parameter.
     Raises UserError and UsageError as the command does. Also raises UserError for a value that is

@@ -63,7 +63,7 @@ class Trial(NamedTuple):
 
 
 def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> Trial:
-    """Render a chart with helm, make the plan, and return the trial.
+    """Return the trial after rendering a chart with helm and making the plan.
 
     chart: the path, the URL or the name of the chart, for helm.
     new_chart: the chart after the change, "" if the change does not replace the chart.

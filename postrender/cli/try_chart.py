@@ -212,7 +212,7 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write a preview as an HTML page, and return the path of the page.
+    """Return the path of an HTML page after writing a preview to the page.
 
     file: the path, None for a new temporary file.
     Raises UserError if the page cannot be written, or if the file exists and is not a page.

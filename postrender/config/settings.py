@@ -130,7 +130,7 @@ class AttacherSettings(NamedTuple):
 
     @property
     def appends_service_account(self) -> bool:
-        """Whether postrender appends the attacher's ServiceAccount to the output.
+        """Return whether postrender appends the attacher's ServiceAccount to the output.
 
         postrender never appends SHARED_ACCOUNT, because several releases can use this account.
         `postrender config rbac` prints the manifest of this account.

@@ -236,8 +236,8 @@ def redact(
 
     secret_names: the base name that replaces each revision name to redact, by revision name;
     has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` changes only Identities of Secrets, because a ConfigMap's base name can equal a
-    Secret's revision name.
+    so, `redact` leaves the Identities of other kinds unchanged, because a ConfigMap's base name can
+    equal a Secret's revision name.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted

@@ -67,7 +67,7 @@ class Inventory(NamedTuple):
 
     @property
     def is_from_helm_4(self) -> bool:
-        """Whether Helm 4 wrote the stream."""
+        """Return whether Helm 4 wrote the stream."""
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:

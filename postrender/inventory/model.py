@@ -83,12 +83,12 @@ class Item(NamedTuple):
 
     @property
     def requests_auto_mount(self) -> bool:
-        """Whether the object has an annotation that can request an auto-mount."""
+        """Return whether the object has an annotation that can request an auto-mount."""
         return not self.annotations.keys().isdisjoint(_MOUNTS)
 
     @property
     def has_opted_out(self) -> bool:
-        """Whether an annotation turns off the rewriting of the object's references."""
+        """Return whether an annotation turns off the rewriting of the object's references."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
@@ -103,12 +103,12 @@ class Item(NamedTuple):
 
     @property
     def has_generated_name(self) -> bool:
-        """Whether the API server generates the name of the object (generateName)."""
+        """Return whether the API server generates the name of the object (generateName)."""
         return not self.identity.name
 
     @property
     def is_revision(self) -> bool:
-        """Whether the object has the label and the annotation of a revision."""
+        """Return whether the object has the label and the annotation of a revision."""
         return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property

@@ -74,7 +74,7 @@ class WorkloadKind(NamedTuple):
 
     @property
     def has_several_templates(self) -> bool:
-        """Whether an object of the kind can have several pod templates."""
+        """Return whether an object of the kind can have several pod templates."""
         return "[]" in self.template
 
 

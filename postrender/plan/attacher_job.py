@@ -94,7 +94,7 @@ class AttachGroup(NamedTuple):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the group has a Secret in the output."""
+        """Return whether the group has a Secret in the output."""
         return any(kind == "secret" for kind, _ in self.emitted)
 
 

@@ -34,7 +34,7 @@ from postrender.yaml.paths import Json, mapping_at
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
 ) -> None:
-    """Add to `edits`, for each object to rename, the edits that create its revision."""
+    """Add to `edits` the edits that turn each renamed object into its revision."""
     outside_attach = {
         link.target.key
         for links in context.links.values()
@@ -72,12 +72,12 @@ def _revision_edits(
     if context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
     if item.key in context.orders:
-        # Later outputs retain the revision. Helm must not delete the live object until an output
-        # retains the revision for the last time.
+        # Later outputs retain the revision. The output that retains the revision for the last time
+        # lacks this annotation, so that Helm then deletes the live object.
         annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
         annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
     if context.settings.attacher.is_enabled:
-        # Because of these annotations, only an attacher deletes the revision.
+        # These annotations stop Helm, Argo CD and Flux from deleting the revision.
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"

@@ -111,7 +111,7 @@ class EarlierRevision(NamedTuple):
 
     @property
     def is_original(self) -> bool:
-        """Whether the object has its base name."""
+        """Return whether the object has its base name."""
         return not self.item.is_revision
 
 

@@ -34,23 +34,23 @@ class Link(NamedTuple):
 
     @property
     def triggers_rename(self) -> bool:
-        """Whether the reference is a reason to rename the target."""
+        """Return whether the reference is a reason to rename the target."""
         rule = self.reference.rule
         return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
 
     @property
     def permits_rename(self) -> bool:
-        """Whether the reference is enough for a rename that the user requests."""
+        """Return whether the reference is enough for a rename that the user requests."""
         return self.is_rewritten and self.reference.rule.permits_rename
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether postrender rewrites the reference if postrender renames the target."""
+        """Return whether postrender rewrites the reference if postrender renames the target."""
         return self.source.is_rewritable and not self.reference.rule.keep_reason
 
     @property
     def keeps_base_name(self) -> bool:
-        """Whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
+        """Return whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
 
         False for RBAC references. The module `readers.roles` decides whether the original stays.
         """
@@ -58,7 +58,7 @@ class Link(NamedTuple):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the reference has a revision name that a person wrote.
+        """Return whether the reference has a revision name that a person wrote.
 
         If postrender wrote the name, the pod template has a render ID. postrender leaves pinned
         references unchanged.
@@ -70,7 +70,7 @@ class Link(NamedTuple):
 
     @property
     def is_outside_attach(self) -> bool:
-        """Whether postrender rewrites the reference, but the attacher does not read the field."""
+        """Return whether postrender rewrites the reference, but the attacher does not read it."""
         is_seen = is_namespaced_workload(self.source.identity.group_kind)
         family = self.reference.rule.family
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)

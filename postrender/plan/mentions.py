@@ -86,7 +86,7 @@ class Mention(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Whether the string is in an annotation of Reloader, which only watches objects."""
+        """Return whether the string is in an annotation of Reloader, which only watches objects."""
         return any(_RELOADER in field for field in self.fields)
 
 

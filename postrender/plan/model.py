@@ -43,7 +43,7 @@ class RetentionDecision(NamedTuple):
 
     @property
     def is_emitted(self) -> bool:
-        """Whether the object is in the output."""
+        """Return whether the object is in the output."""
         return self.decision in (RETAIN, LAST_TIME)
 
 

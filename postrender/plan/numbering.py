@@ -92,7 +92,7 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 
 
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
-    """Return the revisions of one base name, newest first, each with a different number.
+    """Return the revisions of one base name, newest first, with different numbers.
 
     The newest revision has the highest `last_current`. Another revision can have a higher number,
     because a Helm rollback does not change numbers. Without --previous, postrender does not

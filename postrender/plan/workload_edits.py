@@ -67,7 +67,7 @@ def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Add the edits of pod template annotations to `edits`, and return the render ID of the object.
+    """Return the render ID of an object after adding the edits of its pod templates' annotations.
 
     The render ID is "" if no pod template uses a revision.
     """

@@ -293,7 +293,7 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Run git, and return the output. Raises UserError if git is missing or fails.
+    """Return the output of git. Raises UserError if git is missing or fails.
 
     stdin: the input of git.
     name: the input of postrender, for messages.

@@ -161,7 +161,7 @@ def _get_command(release: Release, part: str, number: int) -> list[str]:
 
 
 def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
-    """Run helm commands in parallel, and return their outputs in the order of the commands.
+    """Return the outputs of helm commands that run in parallel, in the order of the commands.
 
     After an error or an interrupt, the function kills the remaining helm processes.
     Raises HelmError for a command that fails, and NotFoundError for an unknown release or release

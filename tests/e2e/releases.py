@@ -57,12 +57,12 @@ class Release:
 
     @property
     def refuses_kept(self) -> bool:
-        """Whether a rollback to an object fails that exists and is not in the current release."""
+        """Return whether Helm refuses a rollback to a live object outside the current release."""
         return self.version < (3, 22) or (4,) <= self.version < (4, 2)
 
     @property
     def splits_lists(self) -> bool:
-        """Whether Helm splits each `kind: List` for a post-renderer."""
+        """Return whether Helm splits each `kind: List` for a post-renderer."""
         return self.version >= (4, 2)
 
     # Releases

@@ -1,4 +1,4 @@
-"""The fields in which two objects differ, each with its path.
+"""The fields in which two objects differ, with the path of each field.
 
 List items match by a key such as `name` or `port` if the values of the key are unique in each list.
 difflib matches the items of other lists. In lists longer than _MAX_SEQUENCE, items match by index.

@@ -1,4 +1,4 @@
-"""The parts of a comparison that diff cannot decide, each with a fix."""
+"""The parts of a comparison that diff cannot decide, with a fix for each part."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    """Return the pod templates of a workload, each in the form of `as_stored`."""
+    """Return the pod templates of a workload in the form of `as_stored`."""
     tree = template_pattern(group_kind)
     if tree is None:
         metadata = mapping_at(data, ("metadata",))

@@ -1,4 +1,4 @@
-"""Whether this machine can run a real node, and its cgroups."""
+"""Return whether this machine can run a real node, and its cgroups."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the pod reads only the configuration of its own release."""
+        """Return whether the pod reads only the configuration of its own release."""
         return set(self.values.values()) == {self.release}
 
 
