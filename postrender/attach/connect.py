@@ -124,8 +124,9 @@ def _reason(error: Exception) -> str:
 
     A KeyError has only the missing key as its message.
     """
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    cause = error.__cause__ or error
+    if isinstance(cause, OSError) and cause.strerror:
+        return f"{cause.filename}: {cause.strerror}" if cause.filename else cause.strerror
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
 

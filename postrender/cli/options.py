@@ -182,7 +182,7 @@ SETTINGS = _with_variables(
     ),
     Option(
         "untrusted",
-        "Restrict a postrender.yaml without --config. The file can then change only the output. "
+        "Restrict a postrender.yaml found by search. The file can then change only the output. "
         "By default, the file can also read the repository and run git.",
         form=FLAG,
         default_text="no",
@@ -226,7 +226,7 @@ SETTINGS = _with_variables(
     ),
     Option(
         "allow-empty",
-        "Accept empty input. By default, empty input is an error.",
+        "Accept empty input. By default, empty stdin is an error.",
         key=("allowEmpty",),
         form=FLAG,
         default_text="no",

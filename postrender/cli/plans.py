@@ -100,7 +100,7 @@ def report_findings(
     if failing:
         lines = dict.fromkeys(finding.location.line for finding in failing)
         listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
-        count = f"{len(failing)} findings are errors" if failing[1:] else "1 finding is an error"
-        word = "lines" if "," in listed else "line"
-        problem = f"{count}{cause}" + (f" ({word} {listed})" if listed else "")
+        where = f" ({'lines' if ',' in listed else 'line'} {listed})" if listed else ""
+        are_errors = "s{} are errors" if failing[1:] else "{} is an error"
+        problem = f"{len(failing)} finding{are_errors.format(where)}{cause}"
         raise UserError(problem, fix, Location(failing[0].location.source))

@@ -51,7 +51,7 @@ class ObjectEntry(NamedTuple):
 class EarlierEntry(NamedTuple):
     """The decision for one object of earlier outputs.
 
-    number: the revision number, 0 for an original;
+    number: the value of the annotation postrender/revision-number, 0 for an original;
     decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`);
     reason: the reason for the decision.
     """

@@ -21,7 +21,7 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 # The maximum number of characters in a DNS label, such as the name of a volume. The value of a
 # Kubernetes label has the same maximum.
 MAX_LABEL_LENGTH = 63
-# The kind of custom resource definitions. A definition contains a schema, but no references.
+# The kind of custom resource definitions. A definition does not reference other objects.
 CRD = "CustomResourceDefinition"
 
 
@@ -98,7 +98,7 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# The API groups of Kubernetes itself. The rules in `references` cover every field in which objects
+# API groups of Kubernetes itself. The rules in `references` cover every field in which objects
 # of these groups reference a ConfigMap. Only free text can contain other references.
 _BUILT_IN_GROUPS = frozenset(
     {
@@ -134,7 +134,7 @@ def is_namespaced_workload(group_kind: GroupKind) -> bool:
 
 
 def is_built_in(group: str) -> bool:
-    """Return whether an API group belongs to Kubernetes itself."""
+    """Return whether an API group is one of _BUILT_IN_GROUPS."""
     return group in _BUILT_IN_GROUPS
 
 

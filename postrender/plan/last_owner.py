@@ -14,6 +14,7 @@ from postrender.errors import Finding, Location
 from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
+from postrender.plan.group_names import SUFFIX
 from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.startup.patterns import pattern
@@ -122,11 +123,12 @@ def _keep_release_owner(lost: LostOwners) -> str:
     """
     for title in lost.owners:
         kind, _, name = title.partition("/")
+        group = name.removesuffix(SUFFIX)
         if kind == "Role":
-            return f"To keep {title}, enable the attacher, and pass --group {name}"
+            return f"To keep {title}, enable the attacher, and pass --group {group}"
         if kind == "ServiceAccount":
             return (
-                f"To keep {title}, enable the attacher, and pass --group {name} or set "
+                f"To keep {title}, enable the attacher, and pass --group {group} or set "
                 "attacher.serviceAccount.name"
             )
     return (

@@ -52,7 +52,7 @@ def _finding(context: PlanContext, mention: Mention, target: Item) -> Finding:
         code="leftover",
         problem=f"the value {verb} {shown(name)}, but the output contains {kind}/{name} only under "
         "another name",
-        fix=f"If a program reads the {kind} by this name, add the annotation "
+        fix=f"If a program reads the {kind} by the name {name}, add the annotation "
         f'{KEEP_ORIGINAL_ANNOTATION}: "true" to the {kind}. Otherwise, add the value to '
         "leftovers.ignore in postrender.yaml",
         strict=target.is_revision and target.key in context.read_by_name,

@@ -117,8 +117,8 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has the strategy checksum.
 
-    The value is the SHA-256 of sorted lines. Each target with the strategy checksum has a line:
-    `name=hash` for a ConfigMap, `secret/name=hash` for a Secret.
+    The value is the SHA-256 of lines, in the order of the names. Each target with the strategy
+    checksum has a line: `name=hash` for a ConfigMap, `secret/name=hash` for a Secret.
     number: the index of the pod template.
     """
     hashes = {}

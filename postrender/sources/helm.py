@@ -79,7 +79,7 @@ def read_release(release: Release) -> Previous:
 
     The result also has the hooks of the deployed and of the newest release revision. For an unknown
     release, the result is empty.
-    Raises HelmError if helm fails, and UserError if helm is missing or cannot be started.
+    Raises HelmError if helm fails, and UserError if postrender cannot find or start helm.
     """
     history = _history(release)
     numbers = [number for number, _ in history]
@@ -108,7 +108,7 @@ def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
 def namespaces_of(release: Release) -> list[str]:
     """Return the namespaces that have a release of this name, in any status.
 
-    Raises HelmError if helm fails, and UserError if helm is missing or cannot be started.
+    Raises HelmError if helm fails, and UserError if postrender cannot find or start helm.
     """
     name = f"^{re.escape(release.name)}$"
     command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
@@ -149,7 +149,8 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
-        f"the output of helm {command[0]} for --previous={release} is not a JSON list of objects",
+        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON list "
+        "of Helm",
         f"Run helm {command[0]} --output json, and check that the output contains only JSON",
     )
 
@@ -165,7 +166,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
 
     After an error or an interrupt, the function kills the remaining helm processes.
     Raises HelmError for a command that fails, and NotFoundError for an unknown release or release
-    revision. Raises UserError if helm is missing or cannot be started.
+    revision. Raises UserError if postrender cannot find or start helm.
     """
     # Import the modules late, because only --previous=helm:NAMESPACE/RELEASE needs the modules.
     from concurrent.futures import ThreadPoolExecutor

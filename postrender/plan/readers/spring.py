@@ -34,10 +34,10 @@ def find(evidence: Evidence) -> Iterator[Sign]:
     for mention in mentions:
         for target in mention.targets:
             if target.identity.kind == _CONFIG_MAP:
-                source, name = mention.item.identity, mention.name
+                source = mention.item.identity
                 reason = (
-                    f"{source} sets the Spring application name {name}, and Spring Cloud "
-                    "Kubernetes reads the ConfigMap of this name"
+                    "Spring Cloud Kubernetes reads the ConfigMap with the application name of "
+                    f"{source}"
                 )
                 yield sign_of(evidence, mention, target, reason)
 
