@@ -82,9 +82,9 @@ COMMAND = Command(
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure causes exit code 1. "
-            "With report, only severe failures, and failures that no Event records, cause exit code "
-            "1. Severe failures are a missing revision that an object references, wrong content, and "
-            "a missing permission.",
+            "With report, only severe failures, and failures that no Event records, cause exit "
+            "code 1. Severe failures are a missing revision that an object references, wrong "
+            "content, and a missing permission.",
             CHOICE,
             metavar="fail|report",
             default="fail",

@@ -149,8 +149,8 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
-        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON list "
-        "of Helm",
+        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON "
+        "list of Helm",
         f"Run helm {command[0]} --output json, and check that the output contains only JSON",
     )
 

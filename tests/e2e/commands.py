@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -51,7 +52,9 @@ class AttachResult(NamedTuple):
     @property
     def writes(self) -> int:
         """The number of requests that were writes."""
-        return int(self.log[-1].partition(" writes")[0].split()[-1])
+        found = re.search(r"\((\d+) of these requests are writes\)", self.log[-1])
+        assert found, self.log[-1]
+        return int(found[1])
 
 
 def attach_again(plane: ControlPlane, pod: Json, *extra: str) -> AttachResult:

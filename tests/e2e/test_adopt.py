@@ -141,7 +141,7 @@ def test_an_original_that_stays_in_the_output_cannot_be_protected(
     assert done.returncode == 0, done.stderr
     [line] = done.stdout.splitlines()
     assert "adopt cannot protect ConfigMap/app-config" in line
-    assert "The output contains ConfigMap/app-config itself" in line
+    assert "because the output contains ConfigMap/app-config itself" in line
     pods = [pod for pod in api.names("Pod", labels="app=app") if f"Pod/{pod}" in line]
     assert len(pods) == 2
     assert api.get("ConfigMap", "app-config") == before

@@ -46,7 +46,7 @@ def test_flux_applies_manifests_that_ci_has_rendered(
     wait_for_phase(api, "Healthy")
     with NothingIsLost(api):
         kept = adopt(plane, api, rendered(BYE))
-        assert "ConfigMap/app-config: adopted" in kept.stdout
+        assert "adopt protects ConfigMap/app-config" in kept.stdout
         apply_attached(api, lambda: flux.publish(rendered(BYE)))
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "hello")

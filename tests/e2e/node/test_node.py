@@ -231,5 +231,5 @@ def test_the_attacher_is_restricted_and_needs_little_memory(nodes: RealNodes, sh
     assert MEBIBYTE < peaks.process < MEMORY_LIMIT
     assert MEBIBYTE < peaks.container < MEMORY_LIMIT
     print(f"process {peaks.process / 1e6:.0f} MB, container {peaks.container / 1e6:.0f} MB")
-    assert "exit 0" in shop.log()
+    assert "exit code 0" in shop.log()
     assert shop.api.list("Pod", labels=ATTACHER)
