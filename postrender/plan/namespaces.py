@@ -146,7 +146,7 @@ class Resolver:
 
     def effective_namespace(self, written: str | None) -> str | None:
         """Return the result of namespace_of, else the only explicit namespace, else None."""
-        return written or self.release_namespace or self.only_namespace or None
+        return self.namespace_of(written) or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
         """Return the result of effective_namespace if is_proven, else of namespace_of."""
