@@ -247,7 +247,8 @@ SETTINGS = _with_variables(
     ),
     Option(
         "group",
-        "Set the attach group to NAME-attach. NAME is usually the name of the release.",
+        "Set the attach group to NAME-attach. NAME is usually the name of the release. If NAME "
+        "already ends in -attach, the attach group is NAME.",
         key=("attacher", "group"),
         metavar="NAME",
         default_text="the name of the release, or else the name of a workload",

@@ -72,7 +72,7 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend the file at a path, which can be missing.
+    """Return whether a discovered file may extend the file at a path. The file can be missing.
 
     The target is the path after the resolution of links. The path and the target must both end in
     .yaml or .yml. The target must be in the repository, and outside of every folder `.git`.

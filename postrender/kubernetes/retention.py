@@ -1,8 +1,8 @@
 """Annotations that stop Helm, Argo CD and Flux from deleting objects that the manifests lack.
 
 Argo CD needs two annotations. With `Prune=false`, Argo CD does not delete the object. Without
-`IgnoreExtraneous`, the object would make the Application OutOfSync. postrender always sets the
-annotations for all tools, so that the output does not depend on the tool.
+`IgnoreExtraneous`, the object would make the Application OutOfSync. postrender sets the
+annotations of all tools together, so that the output does not depend on the tool.
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ def _keep_release_owner(lost: LostOwners) -> str:
             return f"To keep {title}, enable the attacher, and pass --group {group}"
         if kind == "ServiceAccount":
             return (
-                f"To keep {title}, enable the attacher, and pass --group {group} or set "
-                "attacher.serviceAccount.name"
+                f"To keep {title}, enable the attacher. Then pass --group {group}, or set "
+                f"attacher.serviceAccount.name to {name}"
             )
     return (
         "Set attacher.serviceAccount.name in one release, and make this change in a later release"

@@ -354,7 +354,7 @@ def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
     assert (done.code, done.out) == (1, b"")
     finding, summary = done.errors
     assert finding.endswith("[by-name]")
-    assert "1 finding is an error, because strict is true" in summary
+    assert "1 finding (line 18) is an error, because strict is true" in summary
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "\n"])
@@ -889,7 +889,7 @@ def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
 def test_check_of_stdin() -> None:
     done = run(READ_BY_NAME, "check")
     assert "--strict" not in done.err
-    assert "1 finding is an error" in done.err
+    assert "1 finding (line 18) is an error" in done.err
     assert (done.code, done.out) == (1, b"")
     assert "[by-name]" in done.err
 

@@ -5,8 +5,8 @@
       settings: web-config
 
 Reference rules do not cover the field `settings`. If the stream has an object of another kind with
-the name, such as a Service, the value can mean that object. In this case, the value is a sign only
-if the field's name has a word such as `config`, `settings` or `cm`.
+the name, such as a Service, the value can mean that object. A sign shows that a program reads the
+ConfigMap. In this case, the value is a sign only if the field's name has a word such as `config`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kinds of projects that deliver or build software: Flux, Tekton and Crossplane.
+"""The Kubernetes kinds of Flux, Tekton and Crossplane, which deliver or build software.
 
 postrender rewrites the names in `valuesFrom` of a HelmRelease. If a name changes, the controller of
 Flux sees the new name at once:
@@ -22,7 +22,7 @@ from postrender.references.catalogue.model import (
 _TEKTON = "tektoncd/pipeline 3ee1745, v1 and v1beta1"
 _CROSSPLANE = "crossplane/crossplane 2d040d2"
 
-_RUN = "a run that has started does not read its template again"
+_RUN = "a run that has started does not read its spec again"
 _OTHER_NAMESPACE = "Crossplane reads the object in the namespace of Crossplane"
 
 
