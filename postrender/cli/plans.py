@@ -101,6 +101,8 @@ def report_findings(
         lines = dict.fromkeys(finding.location.line for finding in failing)
         listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
         where = f" ({'lines' if ',' in listed else 'line'} {listed})" if listed else ""
-        are_errors = "s{} are errors" if failing[1:] else "{} is an error"
-        problem = f"{len(failing)} finding{are_errors.format(where)}{cause}"
+        if failing[1:]:
+            problem = f"{len(failing)} findings{where} are errors{cause}"
+        else:
+            problem = f"1 finding{where} is an error{cause}"
         raise UserError(problem, fix, Location(failing[0].location.source))
