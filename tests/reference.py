@@ -1206,8 +1206,21 @@ def find_slots(run: Run) -> None:
                 run.targets += [(slot, name, target) for target in run.possible_targets(slot, name)]
                 continue
             target = run.target(slot, name)
-            if target is not None:
+            if target is not None and not is_pin(slot, target):
                 run.targets.append((slot, name, target))
+
+
+def is_pin(slot: Slot, target: Obj) -> bool:
+    """Return whether a template without a render ID references a revision of an earlier run."""
+    return (
+        slot.template is not None
+        and is_marked_revision(target)
+        and not has_render_id(slot.template)
+    )
+
+
+def has_render_id(template: Obj) -> bool:
+    return REVISION in sub(template, "metadata", "annotations")
 
 
 def readable(holder: Any, key: Any) -> bool:
@@ -1316,16 +1329,17 @@ def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
 
 
 def find_pins(run: Run) -> None:
-    """Find the new revisions that templates with a render ID reference by the revision name."""
+    """Find the revisions that a template with a render ID in the output has by revision name."""
     pins = []
     for slot in run.slots:
         if slot.template is None or is_frozen(slot.owner):
             continue
-        has_render_id = REVISION in sub(slot.template, "metadata", "annotations")
-        if has_render_id or revisions_of(run, slot.owner, slot.template):
+        if has_render_id(slot.template) or revisions_of(run, slot.owner, slot.template):
             for name in slot.read():
                 target = run.target(slot, name)
-                if target is not None and run.names.get(id(target)) == name:
+                if target is not None and (
+                    run.names.get(id(target)) == name or is_pin(slot, target)
+                ):
                     pins.append((slot, name, target))
     run.targets += pins
 
