@@ -382,7 +382,7 @@ def test_existing_revisions_are_left_unchanged() -> None:
 
 
 def test_a_revision_name_without_a_render_id_gets_none() -> None:
-    """A person wrote the name, and the second run changes nothing although it finds the revision."""
+    """A person wrote the name; the second run finds the revision, and changes nothing."""
     mine = workload("Deployment", "mine", f"app-{ONE}")
     first = render(config(), mine, workload("Deployment", "web", "app"))
     assert mine in first

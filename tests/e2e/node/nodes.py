@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 SOCKET = "/run/containerd/containerd.sock"
 PAUSE = "localhost/pause:1"
 PROXY = "kube-proxy"
+# The time limit of one command, such as the import of an image.
+LIMIT_SECONDS = 300
 # Networks of the nodes: the first of these that this machine does not use. Each node gets two /24.
 NETWORKS = [IPv4Network(f"10.{number}.0.0/20") for number in range(201, 250)]
 
@@ -179,7 +181,8 @@ class NodeCluster(Cluster):
         ctr = [*self._enter(node), "ctr", "--namespace", "k8s.io"]
 
         def answers() -> bool:
-            return subprocess.run([*ctr, "version"], capture_output=True).returncode == 0
+            version = [*ctr, "--connect-timeout=5s", "--timeout=5s", "version"]
+            return subprocess.run(version, capture_output=True).returncode == 0
 
         self._processes.wait(node.name, answers)
         for archive in self._archives:
@@ -314,7 +317,7 @@ def _unused_network() -> IPv4Network:
 
 
 def _run(command: Iterable[str]) -> str:
-    done = subprocess.run(list(command), capture_output=True, text=True)
+    done = subprocess.run(list(command), capture_output=True, text=True, timeout=LIMIT_SECONDS)
     if done.returncode:
         raise AssertionError(f"{command}: {done.stderr}")
     return done.stdout

@@ -29,9 +29,9 @@ def test_the_printed_line_leads_to_the_cluster(images: list[Path], tmp_path: Pat
     )
     try:
         assert cluster.stdout
-        printed = "".join(iter(cluster.stdout.readline, "\n"))
-        printed += "".join(iter(cluster.stdout.readline, "\n"))
-        [line] = re.findall(r"^ +(export KUBECONFIG=.*)$", printed, re.M)
+        found = (re.match(r" +(export KUBECONFIG=.*)\n", line) for line in cluster.stdout)
+        line = next((match[1] for match in found if match), "")
+        assert line, "the cluster did not start"
         done = subprocess.run(["sh", "-ec", f"{line}; {USE}"], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "condition met" in done.stdout
