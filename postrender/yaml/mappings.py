@@ -12,7 +12,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.startup.records import NamedTuple
 from postrender.yaml.parser import YamlNode
-from postrender.yaml.scalars import WORDS, key_text
+from postrender.yaml.scalars import WORDS, key_text, resolve_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class DuplicateKey(NamedTuple):
     path: the path of the key in the document.
     key: the key node of the last entry with the key.
     first: the key node of the first entry with the key.
-    is_ambiguous: whether only some of the entries write the key as JSON does. For example, "true"
-        and `on` are the same key in JSON.
+    is_ambiguous: whether the key is a string only in some of the entries. For example, "true" and
+        the boolean `on` are the same key in JSON.
     """
 
     path: Path
@@ -124,4 +124,4 @@ def _duplicates_in(mapping: YamlNode, path: Path) -> Iterator[DuplicateKey]:
 
 
 def _is_string(key: YamlNode) -> bool:
-    return bool(key.style) or key_name(key) == key.value
+    return bool(key.style) or isinstance(resolve_plain(key.value), str)

@@ -53,7 +53,7 @@ def test_the_last_entry_of_a_key_wins(text: str, data: Json) -> None:
 
 def test_duplicate_keys_are_found_in_the_order_of_the_text() -> None:
     first = "a: 1\nb: [{c: 1, c: 2, c: 3}]\na: {d: 1}\na: {d: 1, d: 2}\n"
-    text = f"{first}<<: {{a: 1}}\non: 1\n'true': 2\n"
+    text = f"{first}<<: {{a: 1}}\non: 1\n'true': 2\n1: 1\n'1': 2\n"
     duplicates = duplicate_keys(compose(text, LOCATION).root)
     assert [
         (
@@ -66,6 +66,7 @@ def test_duplicate_keys_are_found_in_the_order_of_the_text() -> None:
     ] == [
         ("a", 0, 3, False),
         ("true", 5, 6, True),
+        ("1", 7, 8, True),
         ("b[0].c", 1, 1, False),
         ("a.d", 3, 3, False),
     ]
