@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import SETTINGS, Command
+from postrender.cli.options import FLAG, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.cli.values import effective_values, report_ignored
@@ -117,5 +117,7 @@ def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
         if option.key and given[option.parameter] is not None:
             source = context.get_parameter_source(option.parameter)
             is_variable = source == ParameterSource.ENVIRONMENT
-            sources[option.key] = option.variable if is_variable else f"--{option.name}"
+            is_negated = option.form == FLAG and given[option.parameter] is False
+            name = f"--no-{option.name}" if is_negated else f"--{option.name}"
+            sources[option.key] = option.variable if is_variable else name
     return sources

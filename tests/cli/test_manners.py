@@ -247,6 +247,7 @@ def test_show_says_where_each_value_comes_from(
     assert lines[0].startswith(f"# {file} (the file can ")
     assert "namespace: prod  # POSTRENDER_NAMESPACE" in lines
     assert "secrets: true  # --secrets" in lines
+    assert "strict: false  # --no-strict" in run("config", "show", "--no-strict")[1].splitlines()
     assert f"strict: true  # {file}:1" in lines
     assert f"  image: a:1  # {file}:3" in lines
     assert "  timeout: 90  # default" in lines
