@@ -20,6 +20,10 @@ Objects = list[Json]
 Names = list[str]
 
 
+# A busy machine gets this multiple of the time that an idle machine needs.
+PATIENCE = 3
+
+
 class Resource(NamedTuple):
     """The location at which the API serves a kind."""
 
@@ -157,10 +161,12 @@ class Api:
     ) -> T:
         """Call `predicate` until it returns a true value, and return the value.
 
-        Error responses, connection errors and missing fields count as "not yet". After `timeout`
-        seconds raise an AssertionError that shows the objects of the namespace.
+        Error responses, connection errors and missing fields count as "not yet". Raises an
+        AssertionError that shows the objects of the namespace when the time is over.
+        timeout: the seconds that are enough on an idle machine.
         """
-        deadline = time.monotonic() + timeout
+        limit = PATIENCE * timeout
+        deadline = time.monotonic() + limit
         last: object = None
         while True:
             try:
@@ -170,7 +176,7 @@ class Api:
             except (ApiError, LookupError, *UNREACHABLE) as error:
                 last = repr(error)
             if time.monotonic() > deadline:
-                title = f"not within {timeout} s: {message or predicate}\nlast: {last}"
+                title = f"not within {limit} s: {message or predicate}\nlast: {last}"
                 raise AssertionError(f"{title}\n{self.dump()}")
             time.sleep(0.03)
 

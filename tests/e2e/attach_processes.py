@@ -23,7 +23,7 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.programs import ROOT
 
 # A run that takes longer is considered to hang.
-HANG_SECONDS = 120
+HANG_SECONDS = 300
 T = TypeVar("T")
 Item = TypeVar("Item")
 _numbers = itertools.count(1)

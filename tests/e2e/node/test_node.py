@@ -24,7 +24,7 @@ from tests.e2e.node.story import CHART, Shop
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import ATTACHER
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 300
 MEBIBYTE = 1 << 20
 # The limit of the attacher's memory in the appended Job is 256 MiB.
 MEMORY_LIMIT = 128 * MEBIBYTE
