@@ -318,8 +318,8 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
         value = item.annotations.get(annotation)
         if value is not None and value not in allowed:
             raise UserError(
-                f"the annotation {annotation} is {shown(value)}, expected "
-                f"{' or '.join(map(shown, allowed))}",
+                f"the annotation {annotation} is {shown(value)}, expected one of "
+                f"{', '.join(map(shown, allowed))}",
                 "Write one of these values",
                 inventory.location_of(item),
             )

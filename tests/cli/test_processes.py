@@ -200,7 +200,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     ),
     "an unknown strategy": (
         CONFIG_MAP.replace("app\n", "app\n  annotations: {postrender/strategy: renam}\n"),
-        ("<stdin>:1 (document 1, ConfigMap/app)", 'is "renam", expected "rename"'),
+        ("<stdin>:1 (document 1, ConfigMap/app)", 'is "renam", expected one of "rename"'),
     ),
     "a directive in the middle of a document": (
         f"{CONFIG_MAP}%YAML 1.1\n---\n{DEPLOYMENT}",
