@@ -24,7 +24,7 @@ class Run(NamedTuple):
 def run_script(script: Path, folder: Path, **programs: str) -> Run:
     """Run a script with only these programs on PATH.
 
-    folder: an empty folder, for the programs;
+    folder: an empty folder, for the programs.
     programs: the text of each program, in which CALLS is the file of the calls.
     """
     calls = folder / "calls"

@@ -92,7 +92,7 @@ def reader_of(
 ) -> str:
     """Return "write", "read" or "": the strongest sign that a program uses a name.
 
-    linked: whether the string at holder[key] is a reference that resolves;
+    linked: whether the string at holder[key] is a reference that resolves.
     taken: the names of the objects that are never revised.
     """
     signs: set[str] = set()

@@ -34,9 +34,9 @@ SHOWN_PODS = 5
 class Original(NamedTuple):
     """The original of one or more revisions in an output of postrender.
 
-    namespace: the namespace in the manifest of a revision, None if absent;
+    namespace: the namespace in the manifest of a revision, None if absent.
     is_in_output: whether the output also contains the original. If True, an apply of the output
-        overwrites the live original;
+        overwrites the live original.
     labels, annotations: the labels and annotations that adopt adds to the live original.
     """
 

@@ -30,7 +30,7 @@ from postrender.startup.records import NamedTuple
 class Pending(NamedTuple):
     """The reason why a workload is not ready.
 
-    awaited: the kind of the object that attach waits for;
+    awaited: the kind of the object that attach waits for.
     fix: an imperative, for the case that attach does not wait any longer.
     """
 
@@ -42,9 +42,9 @@ class Pending(NamedTuple):
 class Arrival(NamedTuple):
     """The progress of an apply.
 
-    consumers: the live object of each workload that exists and is not being deleted;
-    pending: the Pending of each workload that is not ready;
-    missing: the given revisions that do not exist or are being deleted;
+    consumers: the live object of each workload that exists and is not being deleted.
+    pending: the Pending of each workload that is not ready.
+    missing: the given revisions that do not exist or are being deleted.
     revisions: the live revisions of the attach group, and the live given revisions.
     """
 

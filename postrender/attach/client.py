@@ -91,8 +91,8 @@ class ApiError(UserError):
     """The error for a request that the API server refused or did not answer.
 
     status: the HTTP status; _UNTRUSTED for an untrusted certificate; _NO_ANSWER for any other
-        failed connection, and for an answer that is not readable;
-    retry_after: the minimum delay that the server requests before a retry, in seconds; 0 if none;
+        failed connection, and for an answer that is not readable.
+    retry_after: the minimum delay that the server requests before a retry, in seconds; 0 if none.
     is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
 
@@ -114,8 +114,8 @@ class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
     Each method that sends a request raises UserError if the login to the cluster fails.
-    manager: the name of the field manager in the client's writes;
-    requests: the number of sent requests, including retries;
+    manager: the name of the field manager in the client's writes.
+    requests: the number of sent requests, including retries.
     writes: the number of sent requests that create, patch or delete an object, including retries.
     """
 
@@ -150,8 +150,8 @@ class Client:
         """Return the record of each object of a kind, and the resourceVersion to watch from.
 
         If the cluster does not have the kind, the result is ([], "").
-        read: the function that returns the record of an object;
-        selector: a label selector, "" for all objects;
+        read: the function that returns the record of an object.
+        selector: a label selector, "" for all objects.
         name: the name of the only object to list, "" for all objects.
         Raises ApiError.
         """
@@ -207,7 +207,7 @@ class Client:
     ) -> Iterator[tuple[str, Object]]:
         """Return the type (such as `ADDED`) and the object of each change, until the watch ends.
 
-        version: the resourceVersion from list_all;
+        version: the resourceVersion from list_all.
         seconds: the time after which the server ends the watch, rounded to whole seconds, at
             least 1.
         Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
@@ -303,9 +303,9 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request with retries, and return the JSON object in the answer.
 
-        verb: a key of _METHODS;
-        name: the name of the object, "" for a list or a new object;
-        parameters: the query parameters. The client omits a parameter with the value "";
+        verb: a key of _METHODS.
+        name: the name of the object, "" for a list or a new object.
+        parameters: the query parameters. The client omits a parameter with the value "".
         max_bytes: the maximum size of the answer, None for any size.
         Raises ApiError. Raises _PageSizeError if the answer is larger than max_bytes.
         """
@@ -374,7 +374,7 @@ class Client:
 
         After 401 or a missing permission, the method also subtracts the delay from the time for
         further retries.
-        seconds: the time since the first try, plus the delay;
+        seconds: the time since the first try, plus the delay.
         delay: the delay before the next try, in seconds.
         """
         if _is_refusal(error):

@@ -186,8 +186,8 @@ def read_request(
 ) -> AttachRequest:
     """Return the request that the options describe. Raises UsageError for an invalid option.
 
-    rollout: the name of a Rollout, "" for none;
-    config_maps: the names of ConfigMaps, separated by commas, "" for none;
+    rollout: the name of a Rollout, "" for none.
+    config_maps: the names of ConfigMaps, separated by commas, "" for none.
     the other texts: options in the forms that the parsers in the module `request` read.
     """
     if bool(rollout) != bool(config_maps):

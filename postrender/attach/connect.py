@@ -28,7 +28,7 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 class Connection(NamedTuple):
     """An authenticated HTTP session with an API server.
 
-    namespace: the namespace of the Pod or of the kubeconfig's context;
+    namespace: the namespace of the Pod or of the kubeconfig's context.
     account: the ServiceAccount of the session's token, None if unknown.
     """
 

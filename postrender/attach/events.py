@@ -21,9 +21,9 @@ def record_event(
 ) -> None:
     """Create an Event on a workload. Raises ApiError.
 
-    uid: the uid of the workload, "" if the workload does not exist or its uid is unknown;
-    event_type: `Normal` or `Warning`;
-    reason: a CamelCase word, such as `AttachFailed`;
+    uid: the uid of the workload, "" if the workload does not exist or its uid is unknown.
+    event_type: `Normal` or `Warning`.
+    reason: a CamelCase word, such as `AttachFailed`.
     message: the text. The Event contains only the first 1,024 characters.
     """
     now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 class Failure(NamedTuple):
     """A failure of a run, which attach reports at the end of the run.
 
-    fix: an imperative, "" for none;
+    fix: an imperative, "" for none.
     workloads: the affected workloads with their uids. The uid is "" if the workload does not
-        exist, or if the uid is unknown;
+        exist, or if the uid is unknown.
     is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
         loss of a revision that has a consumer, a foreign ConfigMap (module `content`), and a
         missing permission.

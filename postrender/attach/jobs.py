@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 class AttacherJob(NamedTuple):
     """A Job of an attach group.
 
-    wave: the sync wave of Argo CD, "" for none;
-    created: the creationTimestamp, such as `2026-01-31T12:00:00Z`;
+    wave: the sync wave of Argo CD, "" for none.
+    created: the creationTimestamp, such as `2026-01-31T12:00:00Z`.
     arguments: the arguments of the container.
     """
 

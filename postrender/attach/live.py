@@ -76,12 +76,12 @@ class Consumer(NamedTuple):
     The pod template of a Pod is the Pod itself. The pod template of a ControllerRevision is the
     copy of the template of a StatefulSet or DaemonSet.
 
-    controller: the uid of the controller, "" for none;
-    references: the kinds and names of all ConfigMaps and Secrets that the object references;
-    render_ids: the values of postrender/render-id in the pod templates;
+    controller: the uid of the controller, "" for none.
+    references: the kinds and names of all ConfigMaps and Secrets that the object references.
+    render_ids: the values of postrender/render-id in the pod templates.
     template_from: the target of spec.workloadRef, None if absent or if the kind of the target is
-        not in CONSUMER_KINDS;
-    is_paused: whether spec.paused is true;
+        not in CONSUMER_KINDS.
+    is_paused: whether spec.paused is true.
     status_problems: the problems that the status reports, as one text, "" for none.
     """
 
@@ -113,13 +113,13 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret: a revision, an original or another object.
 
-    group_name: the attach group in the label of the object, "" if absent;
-    base_name: the value of postrender/base-name, "" if absent, as on an original;
-    is_sweepable: whether attach may delete the revision;
-    our_owners: the uids of the owners that a run of attach added;
-    unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent;
+    group_name: the attach group in the label of the object, "" if absent.
+    base_name: the value of postrender/base-name, "" if absent, as on an original.
+    is_sweepable: whether attach may delete the revision.
+    our_owners: the uids of the owners that a run of attach added.
+    unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
     is_original_in_stream: whether the object is an original in the applied stream, which is the
-        output of postrender for which attach runs;
+        output of postrender for which attach runs.
     finalizers: the values of metadata.finalizers, which delay a deletion.
     """
 

@@ -21,7 +21,7 @@ ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "erro
 def configure_log(level: str, *, is_json: bool) -> None:
     """Configure the log of the package `attach` on stderr.
 
-    level: the lowest level to print, a value of LEVELS or a key of ALIASES;
+    level: the lowest level to print, a value of LEVELS or a key of ALIASES.
     is_json: whether to print JSON lines, not text.
     """
     handler = _StderrHandler()

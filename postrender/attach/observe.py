@@ -20,9 +20,9 @@ class GroupRevisions(NamedTuple):
     """The live revisions that a run of attach reads.
 
     revisions: the given revisions (AttachRequest.given), and all revisions of the run's attach
-        group;
-    others: the revisions of other attach groups; () if the attach group of the run is unknown;
-    group_name: the attach group of the run, "" if unknown;
+        group.
+    others: the revisions of other attach groups; () if the attach group of the run is unknown.
+    group_name: the attach group of the run, "" if unknown.
     base_names: the kinds in lower case, and the base names, of the live revisions in
         AttachRequest.in_stream.
     """

@@ -50,8 +50,8 @@ _SHORT_LIVED = frozenset({PODS, JOBS})
 class ClusterState(NamedTuple):
     """The revisions of a run, and all possible consumers in the namespace.
 
-    consumers: the consumers by uid, read after the revisions;
-    unreadable: the kinds that the run has no permission to list;
+    consumers: the consumers by uid, read after the revisions.
+    unreadable: the kinds that the run has no permission to list.
     release_owner: as defined in the module `release_owner`, None if unknown.
     """
 
@@ -66,8 +66,8 @@ class Scope(NamedTuple):
 
     The name of an attach group can change between two applies. A run recognises the revisions of
     the group with the earlier name by their consumers, owners and base names.
-    group_name: the attach group of the run. If the name is "", covers() is always False;
-    workloads: the uids of the run's workloads;
+    group_name: the attach group of the run. If the name is "", covers() is always False.
+    workloads: the uids of the run's workloads.
     base_names: the kinds in lower case, and the base names, of the revisions in the applied stream.
     """
 
@@ -138,7 +138,7 @@ def pin(
     The function adds a workload only to the revisions that the workload references, and removes the
     marks of these revisions. A Pod or Job does not become an owner. The function skips revisions
     that are being deleted, and originals in the applied stream.
-    workloads_of: the function that returns the live workloads with references to a revision;
+    workloads_of: the function that returns the live workloads with references to a revision.
     release_owner: None if unknown.
     """
     patches = []
@@ -161,8 +161,8 @@ def reconcile(
 
     The patches of the revisions in the applied stream are first. The function skips revisions that
     are being deleted.
-    scope: the function marks only unused revisions that the scope covers;
-    in_stream: the revisions of the applied stream, which the function never marks;
+    scope: the function marks only unused revisions that the scope covers.
+    in_stream: the revisions of the applied stream, which the function never marks.
     now: the current time.
     """
     consumers_of = _consumers_by_revision(state)

@@ -62,7 +62,7 @@ def find_release_owner(
 
     If the wanted object does not exist or the API server refuses the request, the function logs a
     warning. If the account is the wanted object, the function does not send a request.
-    wanted: the release owner in AttachRequest, None if unknown;
+    wanted: the release owner in AttachRequest, None if unknown.
     account: the ServiceAccount of the run, None if unknown.
     Raises ApiError if the API server does not answer.
     """

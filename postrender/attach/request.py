@@ -57,12 +57,12 @@ class WantedWorkload(NamedTuple):
 class AttachRequest(NamedTuple):
     """All parameters of a run.
 
-    group_name: the attach group; "" means the group in the label of the given revisions;
-    emitted: revisions and originals in the applied stream, which a run never deletes;
-    timeout: the maximum time of the wait, in seconds;
-    prunes: whether to mark and delete unused revisions;
-    deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
-    release_owner: as defined in the module `release_owner`, None if unknown;
+    group_name: the attach group; "" means the group in the label of the given revisions.
+    emitted: revisions and originals in the applied stream, which a run never deletes.
+    timeout: the maximum time of the wait, in seconds.
+    prunes: whether to mark and delete unused revisions.
+    deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes.
+    release_owner: as defined in the module `release_owner`, None if unknown.
     retired: earlier revisions of Secrets, if the applied stream has no revision of a Secret. A run
         marks and deletes these revisions like other unused revisions.
     """

@@ -47,7 +47,7 @@ def attach(
     """Return the failures of a run that adds owners to revisions and deletes unused revisions.
 
     The run first waits for the workloads and revisions, for at most request.timeout seconds.
-    arguments: the command line of this run, by which the run finds its own Job;
+    arguments: the command line of this run, by which the run finds its own Job.
     account: the ServiceAccount of this run, None if unknown.
     Raises ApiError.
     """

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class SweepProblems(NamedTuple):
     """The problems of one sweep.
 
-    refusals: the deletions that the API server refused;
+    refusals: the deletions that the API server refused.
     deleted_in_use: an error for each deleted revision that has a consumer again.
     """
 

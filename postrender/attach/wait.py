@@ -36,7 +36,7 @@ def wait(
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
     Until then, attach adds owners to the existing revisions (see reconcile.pin).
-    deadline: the end of the wait on the clock of time.monotonic;
+    deadline: the end of the wait on the clock of time.monotonic.
     pins: the function that returns the patches to add these owners.
     Raises ApiError.
     """

@@ -48,8 +48,8 @@ def compare(
 ) -> Preview:
     """Return the preview of a change from `old` to `new`.
 
-    old, new: inputs or outputs of postrender;
-    context: the number of unchanged lines before and after each change in a text;
+    old, new: inputs or outputs of postrender.
+    context: the number of unchanged lines before and after each change in a text.
     is_first_release: whether the user applied `old` without postrender.
     Raises UserError if postrender rejects an input, or if a side has content but no objects. Also
     raises UserError if is_first_release is True and `old` is an output of postrender.

@@ -45,9 +45,9 @@ def change_of(old: Json, new: Json) -> str:
 class Line(NamedTuple):
     """One line of a unified diff.
 
-    sign: "-" (old only), "+" (new only) or " " (both);
-    old and new: the number of the line on each side, from 1; 0 if the side does not have the line;
-    text: the line without the line feed at its end;
+    sign: "-" (old only), "+" (new only) or " " (both).
+    old and new: the number of the line on each side, from 1; 0 if the side does not have the line.
+    text: the line without the line feed at its end.
     is_open: whether the line does not end in a line feed. Only the last line of a text can be open.
     """
 
@@ -62,7 +62,7 @@ class Hunk(NamedTuple):
     """Changed lines with context, as below a header `@@ -old,old_count +new,new_count @@`.
 
     old and new: the number of the first line on each side, from 1. As in diff(1), a side without
-    lines has the number of the line before the hunk (0 at the start);
+    lines has the number of the line before the hunk (0 at the start).
     old_count and new_count: the number of lines on each side.
     """
 
@@ -83,8 +83,8 @@ class Blob(NamedTuple):
 class KeyChange(NamedTuple):
     """The change of one key of a ConfigMap.
 
-    change: ADDED, REMOVED or CHANGED;
-    hunks: the hunks of the text; if only one side is text, all lines of that side;
+    change: ADDED, REMOVED or CHANGED.
+    hunks: the hunks of the text; if only one side is text, all lines of that side.
     old_blob and new_blob: the value on each side if the value is binary, else None.
     """
 
@@ -101,8 +101,8 @@ class FieldChange(NamedTuple):
     path: the path, such as `spec.template.spec.containers[name=app].image`. If a key such as `port`
     has unique values in a list, the path has the key and the value (`[port=80]`). Otherwise, the
     path has the index on the newer side, or on the older side for a removed item (`[0]`). A path
-    that ends in `[]` means the order of a list;
-    change: ADDED, REMOVED or CHANGED;
+    that ends in `[]` means the order of a list.
+    change: ADDED, REMOVED or CHANGED.
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
     values are the names of the items that both sides have. Both values are None if pod templates
     differ only in a revision name, or in notation such as `env: null`.
@@ -143,15 +143,15 @@ class ContentChange(NamedTuple):
     An original or an earlier revision can have its own ContentChange, with a note and without
     users.
 
-    identity: the identity with the base name;
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes;
-    strategy: the strategy on the newer side, or on the older side for an object that is REMOVED;
+    identity: the identity with the base name.
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes.
+    strategy: the strategy on the newer side, or on the older side for an object that is REMOVED.
     old_revision and new_revision: the name on each side, either a revision name or the base name.
-    "" on a side without the object, for a Secret, and for a redacted revision name;
-    keys: the keys that change, sorted; always empty for a Secret;
-    fields: the changes outside of the data, such as labels; always empty for a Secret;
-    users: the workloads that reference the object, on either side;
-    note: a remark without a final period, or "";
+    "" on a side without the object, for a Secret, and for a redacted revision name.
+    keys: the keys that change, sorted; always empty for a Secret.
+    fields: the changes outside of the data, such as labels; always empty for a Secret.
+    users: the workloads that reference the object, on either side.
+    note: a remark without a final period, or "".
     former: the users that reference the object only on the older side.
     """
 
@@ -171,12 +171,12 @@ class WorkloadChange(NamedTuple):
     """A workload that changes, that gets new pods, or whose running pods can read new content.
 
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names, notation or other objects
-    change;
-    effect: one of ROLLS … STAYS;
-    causes: the reasons why the pod template changes, in order of kind;
-    via: for a Rollout with a workloadRef, the workload that has the pod template, else None;
+    change.
+    effect: one of ROLLS … STAYS.
+    causes: the reasons why the pod template changes, in order of kind.
+    via: for a Rollout with a workloadRef, the workload that has the pod template, else None.
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
-    read the new content;
+    read the new content.
     fields: the changes outside of pod templates.
     """
 
@@ -192,10 +192,10 @@ class WorkloadChange(NamedTuple):
 class RevisionChange(NamedTuple):
     """The status of one revision.
 
-    identity: the identity with the base name;
-    name: the revision's name, "" for a Secret and for a redacted name;
-    change: one of NEW … DROPPED;
-    is_retained: whether the newer manifests contain the revision as a retained revision;
+    identity: the identity with the base name.
+    name: the revision's name, "" for a Secret and for a redacted name.
+    change: one of NEW … DROPPED.
+    is_retained: whether the newer manifests contain the revision as a retained revision.
     lost_owners: if a REUSED revision loses all owners, these owners as `Kind/name`, else ().
     Kubernetes then deletes the revision.
     """
@@ -234,9 +234,9 @@ class Undecided(NamedTuple):
 class GraphNode(NamedTuple):
     """An object in the graph of references.
 
-    role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
-    change: ADDED, REMOVED, CHANGED or UNCHANGED;
-    effect: the effect in the object's WorkloadChange, "" without a WorkloadChange;
+    role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …).
+    change: ADDED, REMOVED, CHANGED or UNCHANGED.
+    effect: the effect in the object's WorkloadChange, "" without a WorkloadChange.
     note: for `postrender explain`, a remark such as the new name; "" in a preview.
     """
 
@@ -250,9 +250,9 @@ class GraphNode(NamedTuple):
 class Edge(NamedTuple):
     """A reference from one object to another object.
 
-    source and target: the indexes of the objects in Graph.nodes;
-    label: the kind of the field with the name (`volume`, `env`, …), `workloadRef` or `auto-mount`;
-    change: ADDED, REMOVED or UNCHANGED;
+    source and target: the indexes of the objects in Graph.nodes.
+    label: the kind of the field with the name (`volume`, `env`, …), `workloadRef` or `auto-mount`.
+    change: ADDED, REMOVED or UNCHANGED.
     keeps_base_name: for `postrender explain`, whether the reference keeps the base name although
     postrender renames the target; False in a preview.
     """
@@ -278,7 +278,7 @@ class Graph(NamedTuple):
 class Preview(NamedTuple):
     """The effect of a change.
 
-    old and new: the names of the two sources;
+    old and new: the names of the two sources.
     only: the sections that the user selected, () for all.
     """
 

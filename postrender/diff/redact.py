@@ -60,7 +60,7 @@ class Redacted(str):
 class _Revision(NamedTuple):
     """A revision name, and the facts that decide whether `redact` must replace the name.
 
-    content: the data or, in a plan, the whole object;
+    content: the data or, in a plan, the whole object.
     is_secret: whether the object is a Secret. In a plan, also True for an object of the input that
     references a Secret directly or indirectly.
     """
@@ -234,7 +234,7 @@ def redact(
 ) -> Record:
     """Return a copy of a model, a record or a list of records, with Secret content redacted.
 
-    secret_names: the base name that replaces each revision name to redact, by revision name;
+    secret_names: the base name that replaces each revision name to redact, by revision name.
     has_base_names: whether every Identity already has a base name instead of a revision name. If
     so, `redact` leaves the Identities of other kinds unchanged, because a ConfigMap's base name can
     equal a Secret's revision name.

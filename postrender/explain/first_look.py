@@ -46,9 +46,9 @@ def name_lines(
 ) -> list[str]:
     """Return the lines about the objects and their new names.
 
-    chart: the name of the chart in the report;
-    release: the name of the Helm release;
-    is_short: whether to list fewer objects, because a preview follows;
+    chart: the name of the chart in the report.
+    release: the name of the Helm release.
+    is_short: whether to list fewer objects, because a preview follows.
     with_secrets: whether the explanation also covers Secrets.
     """
     entries = sorted(explanation.objects, key=lambda entry: entry.strategy != RENAME)
@@ -84,8 +84,8 @@ def first_release_lines(
     """Return the lines about the effects of the first release with postrender.
 
     The list is empty if postrender does not rename anything.
-    preview: the preview of the first release;
-    settings: the settings of a release, which can include an attacher;
+    preview: the preview of the first release.
+    settings: the settings of a release, which can include an attacher.
     hook_problems: a problem for each object that a hook reads and that the first release deletes.
     The result has only the first problem.
     """
@@ -166,7 +166,7 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
     """Return the first lines of a preview, indented, and the number of lines that are left out.
 
     The result has the summary only once, and does not have empty lines after titles.
-    text: the preview as text;
+    text: the preview as text.
     other_lines: the number of lines of the report without the preview.
     """
     lines = _without_repeated_summary(text.rstrip().splitlines())
@@ -190,7 +190,7 @@ def _without_repeated_summary(lines: list[str]) -> list[str]:
 def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
     """Return lines with the next steps: preview a change, build the image, and release.
 
-    upgrade: the helm upgrade command of the chart;
+    upgrade: the helm upgrade command of the chart.
     has_change: whether to leave out the first step, because the report previews a change.
     """
     command = f"postrender try {visible(chart)}"

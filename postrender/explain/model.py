@@ -14,10 +14,10 @@ FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
 class ObjectReference(NamedTuple):
     """A reference to a ConfigMap or Secret.
 
-    identity: the object that has the reference;
-    line: the line of the field in the input, from 1; 0 for an auto-mount;
-    path: the path of the field in the object, "" for an auto-mount;
-    source: FROM_FIELD or FROM_AUTO_MOUNT;
+    identity: the object that has the reference.
+    line: the line of the field in the input, from 1; 0 for an auto-mount.
+    path: the path of the field in the object, "" for an auto-mount.
+    source: FROM_FIELD or FROM_AUTO_MOUNT.
     is_rewritten: whether the output references the revision. A Role also keeps the base name.
     """
 
@@ -31,11 +31,11 @@ class ObjectReference(NamedTuple):
 class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
-    strategy: RENAME, CHECKSUM or IGNORE (module `config.settings`);
-    reason: the reason for the strategy;
-    revision: the revision name, "" if there is none or if the name could reveal a Secret;
-    keep_reason: the reason why the output also has the original, "" if the original does not stay;
-    attach_group: the attach group of the revision, "" if there is none;
+    strategy: RENAME, CHECKSUM or IGNORE (module `config.settings`).
+    reason: the reason for the strategy.
+    revision: the revision name, "" if there is none or if the name could reveal a Secret.
+    keep_reason: the reason why the output also has the original, "" if the original does not stay.
+    attach_group: the attach group of the revision, "" if there is none.
     references: the references to the object. References that can cause a rename are first.
     """
 
@@ -51,8 +51,8 @@ class ObjectEntry(NamedTuple):
 class EarlierEntry(NamedTuple):
     """The decision for one object of earlier outputs.
 
-    number: the value of the annotation postrender/revision-number, 0 for an original;
-    decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`);
+    number: the value of the annotation postrender/revision-number, 0 for an original.
+    decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`).
     reason: the reason for the decision.
     """
 
@@ -66,11 +66,11 @@ class EarlierEntry(NamedTuple):
 class Explanation(NamedTuple):
     """The report for one input.
 
-    objects: the ConfigMaps of the input and, if --secrets is set, the Secrets;
-    earlier: the objects of earlier outputs, which --previous provides;
-    attach_groups: the names of the attach groups, () if the attacher is off;
-    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty;
-    mode_reason: the reason for the mode, "" if attach_groups is empty;
+    objects: the ConfigMaps of the input and, if --secrets is set, the Secrets.
+    earlier: the objects of earlier outputs, which --previous provides.
+    attach_groups: the names of the attach groups, () if the attacher is off.
+    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
+    mode_reason: the reason for the mode, "" if attach_groups is empty.
     graph: the reference graph, for the formats mermaid and dot.
     """
 

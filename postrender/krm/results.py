@@ -52,7 +52,7 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
     No finding has severity `error`, because with --strict, a strict finding ends the function
     before this call.
-    output: the text of the output ResourceList, in parts;
+    output: the text of the output ResourceList, in parts.
     stream: the input.
     """
     objects = _Objects(stream)

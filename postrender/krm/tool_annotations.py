@@ -70,7 +70,7 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     the revision does not keep any annotation of kustomize or kpt. Otherwise the revision keeps
     these annotations, except _GENERATOR_ANNOTATIONS. kustomize needs the former names to update the
     references that postrender left unchanged.
-    item: the ConfigMap or Secret in the input;
+    item: the ConfigMap or Secret in the input.
     is_copy: whether the output also has the original.
     """
     for name in item.annotations:
@@ -117,7 +117,7 @@ def _renamed(
     reference in a ClusterRole, the function ignores the namespace. If several objects match, the
     function also compares the prefixes and suffixes. Unless exactly one object matches, the
     reference stays unchanged.
-    item: the object with the reference;
+    item: the object with the reference.
     former: the possible targets, by kind and former name.
     """
     targets = former.get((reference.rule.target, reference.name), ())

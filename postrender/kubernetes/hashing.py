@@ -80,7 +80,7 @@ def hashed_content(
 
     A mutable object has a different hash than an immutable object with the same data. Otherwise
     a change of `immutable` would keep the name, and the next apply would change the live object.
-    data: the whole object;
+    data: the whole object.
     is_immutable: whether the revision is immutable.
     """
     content: dict[str, Json] = {
@@ -118,8 +118,8 @@ def revision_name(
     If the base name is too long, the result contains only the beginning of the base name. The hash
     then also covers the whole base name, so that long base names with the same beginning get
     different results.
-    content: the result of hashed_content();
-    order: the revision number, or 0 for a name without a number;
+    content: the result of hashed_content().
+    order: the revision number, or 0 for a name without a number.
     key: the key of the hash, None for a hash without a key.
     """
     number = f"-v{order}" if order else ""
@@ -142,7 +142,7 @@ def fits_content(
 
     After an edit of the content, the result is False. After an edit that only sets `immutable` to
     false, the result is still True.
-    data: the whole object;
+    data: the whole object.
     key: the key of the hash, None for a hash without a key.
     """
     numbered = _NUMBERED.search(name)

@@ -11,7 +11,7 @@ def account_kubeconfig(
 ) -> str:
     """Return the text of a kubeconfig with a new token for an account in the client's namespace.
 
-    url: another address of the API server, plain http;
+    url: another address of the API server, plain http.
     pod: the Pod that the token is bound to.
     """
     token_spec: Json = {"expirationSeconds": 3600}

@@ -61,7 +61,7 @@ class App:
     def start(self, text: str = "", url: str = "", **changed: str) -> Run:
         """Start the attacher of a rendered text, or of the last apply.
 
-        url: the address of the API server;
+        url: the address of the API server.
         changed: options of the attacher.
         """
         return self._runner.start(arguments_of(parse(text or self.applied), **changed), url)

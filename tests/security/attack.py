@@ -59,8 +59,8 @@ class Done:
 class Attack:
     """A repository of an attacker, and the files of a victim outside it.
 
-    repository: the working directory, with .git;
-    victim: a folder of somebody else;
+    repository: the working directory, with .git.
+    victim: a folder of somebody else.
     trace: a file that exists if helm ran.
     """
 

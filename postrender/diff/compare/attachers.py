@@ -36,7 +36,7 @@ def expected_attachers(
     """Return the attachers that postrender would append to one side.
 
     If `context` is None, both mappings in the result are empty.
-    render_ids: the render ID of each workload that references revisions;
+    render_ids: the render ID of each workload that references revisions.
     settings: the settings of the user; `context` has the settings of the preview.
     """
     objects: dict[ObjectKey, dict[str, Json]] = {}

@@ -67,7 +67,7 @@ def find_changes(
 ) -> Changes:
     """Return the changes of all pairs.
 
-    usages: the usages on the older and on the newer side;
+    usages: the usages on the older and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
     """
     is_exact = old.is_rendered and new.is_rendered

@@ -63,7 +63,7 @@ def compare_content(
     """Return the change of a ConfigMap or Secret, None if nothing changes.
 
     The result for a Secret has keys, which postrender.diff.redact removes later.
-    context: the number of unchanged lines before and after each change in a text;
+    context: the number of unchanged lines before and after each change in a text.
     left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
     labels and annotations that postrender adds to a revision.
     """

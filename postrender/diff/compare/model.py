@@ -21,13 +21,13 @@ CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 class ComparedObject(NamedTuple):
     """One object of a side.
 
-    identity: the identity with the base name;
-    name: the name in the cluster;
+    identity: the identity with the base name.
+    name: the name in the cluster.
     data: the whole object, with the plan's edits of references and pod templates. A ConfigMap or
-    Secret that the plan renames still has the name, labels and annotations of the input;
-    item: the object in the inventory, None for a revision that postrender adds from the history;
-    role: CURRENT, EARLIER or ORIGINAL;
-    strategy: the strategy of a ConfigMap or Secret, else "";
+    Secret that the plan renames still has the name, labels and annotations of the input.
+    item: the object in the inventory, None for a revision that postrender adds from the history.
+    role: CURRENT, EARLIER or ORIGINAL.
+    strategy: the strategy of a ConfigMap or Secret, else "".
     is_immutable: whether a ConfigMap or Secret is immutable in the output. False for a revision
     from the history.
     """
@@ -65,7 +65,7 @@ class ExpectedAttachers(NamedTuple):
     """The attachers that postrender would append to one side.
 
     objects: the objects by key. The namespace in a key is the namespace in the manifests, None if
-    absent;
+    absent.
     arguments: the workloads and revisions in the arguments of the Jobs, by the namespace in the
     manifests and the attach group. An example is (`--emitted`, `configmap/web-m567dfc6df`).
     """
@@ -77,16 +77,16 @@ class ExpectedAttachers(NamedTuple):
 class Side(NamedTuple):
     """One side of a comparison: the older or newer manifests, and facts from their plan.
 
-    objects: all objects, including originals and retained revisions;
-    by_item: the object of each item; if an item has a revision and an original, the revision;
-    originals: the originals that stay next to their revisions, by item;
-    context: the context of the plan, None as in PlanBasis;
-    is_rendered: True for an output of postrender, False for an input;
-    base_names: the base names, by revision name;
-    secret_names: the base names, by the revision names to redact;
-    written: the objects of an output without the edits of the plan, by item. Empty for an input;
-    attachers: the attachers that postrender would append to an output again. Empty for an input;
-    non_objects: each value that is not a Kubernetes object, with its location;
+    objects: all objects, including originals and retained revisions.
+    by_item: the object of each item; if an item has a revision and an original, the revision.
+    originals: the originals that stay next to their revisions, by item.
+    context: the context of the plan, None as in PlanBasis.
+    is_rendered: True for an output of postrender, False for an input.
+    base_names: the base names, by revision name.
+    secret_names: the base names, by the revision names to redact.
+    written: the objects of an output without the edits of the plan, by item. Empty for an input.
+    attachers: the attachers that postrender would append to an output again. Empty for an input.
+    non_objects: each value that is not a Kubernetes object, with its location.
     findings: the findings of the plan.
     """
 

@@ -63,7 +63,7 @@ _REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 class BaseNames(NamedTuple):
     """The base names, by revision name.
 
-    of_all: for all revision names;
+    of_all: for all revision names.
     of_secrets: for the revision names that `redact` replaces.
     """
 
@@ -74,9 +74,9 @@ class BaseNames(NamedTuple):
 class _Form(NamedTuple):
     """The form of compared data.
 
-    base_names: the base names, by revision name;
-    redacts: whether the content of Secrets, and digests, become Redacted text;
-    keeps_derived: whether objects keep _DERIVED_ANNOTATIONS;
+    base_names: the base names, by revision name.
+    redacts: whether the content of Secrets, and digests, become Redacted text.
+    keeps_derived: whether objects keep _DERIVED_ANNOTATIONS.
     keeps_empty_lists: whether mappings keep their empty lists.
     """
 

@@ -20,7 +20,7 @@ def with_original_notes(
     """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
 
     A change that already has a note keeps this note.
-    usages: the usages of the newer side;
+    usages: the usages of the newer side.
     resolver: the resolver with the release namespace.
     """
     if not contents:

@@ -22,8 +22,8 @@ def find_graph(
 ) -> tuple[Graph, frozenset[int]]:
     """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
 
-    pairs: all pairs, sorted by identity;
-    changes: the change of each pair that the preview reports, by the index of the pair;
+    pairs: all pairs, sorted by identity.
+    changes: the change of each pair that the preview reports, by the index of the pair.
     effects: the effect on each workload, by the index of the pair.
     """
     before = set(_edges(pairs, old, is_new=False))

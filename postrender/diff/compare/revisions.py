@@ -29,9 +29,9 @@ def find_revisions(
     A revision is unchanged if its role and base name are the same on both sides. The result has an
     unchanged revision only if the graph shows its ConfigMap or Secret, or if the revision loses all
     owners.
-    resolver: the resolver with the release namespace;
-    secret_names: the base names, by the revision names that the preview must redact;
-    connected: the indexes, in `pairs`, of the pairs that the graph shows;
+    resolver: the resolver with the release namespace.
+    secret_names: the base names, by the revision names that the preview must redact.
+    connected: the indexes, in `pairs`, of the pairs that the graph shows.
     lost: the deleted owners, by kind and name of each revision that loses all owners.
     """
     identities = {

@@ -85,7 +85,7 @@ def _connected(
     """Return the texts outside of `equal`, the texts of `_always_read`, and all connected texts.
 
     Two texts are connected if both texts mention the same ConfigMap or Secret.
-    equal: the texts that are equal on both sides, without the result of `_possible_duplicates`;
+    equal: the texts that are equal on both sides, without the result of `_possible_duplicates`.
     names: the names of ConfigMaps and Secrets, by text.
     """
     selected = {text for text in texts if text not in equal}
@@ -115,8 +115,8 @@ def _possible_duplicates(
 ) -> set[str]:
     """Return the equal texts that can define an object that a changed text adds or removes.
 
-    changed: the texts of each side that are not in `equal`;
-    equal: the texts that are equal on both sides;
+    changed: the texts of each side that are not in `equal`.
+    equal: the texts that are equal on both sides.
     names: the names of ConfigMaps and Secrets, by text.
     """
     old_counts, new_counts = (

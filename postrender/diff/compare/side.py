@@ -51,8 +51,8 @@ def read_side(
 ) -> Side:
     """Return a side of a comparison, with the objects of the selected documents of a stream.
 
-    indexes: the indexes of the selected documents;
-    history: the earlier outputs of postrender, if the settings need a history;
+    indexes: the indexes of the selected documents.
+    history: the earlier outputs of postrender, if the settings need a history.
     is_plain: whether the user applied the stream without postrender, so that objects keep their
     names.
     Raises UserError for input that postrender rejects.

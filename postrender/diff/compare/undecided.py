@@ -26,8 +26,8 @@ def find_undecided(
 ) -> tuple[Undecided, ...]:
     """Return the parts of a comparison that diff cannot decide, and that can be changes.
 
-    usages, duplicates: the usages and the duplicates of the older side and of the newer side;
-    connected: the indexes, in `pairs`, of the pairs that the graph shows;
+    usages, duplicates: the usages and the duplicates of the older side and of the newer side.
+    connected: the indexes, in `pairs`, of the pairs that the graph shows.
     resolver: the resolver with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}

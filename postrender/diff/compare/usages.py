@@ -23,12 +23,12 @@ Target = int | ObjectKey
 class Usage(NamedTuple):
     """The use of a ConfigMap or Secret by one object.
 
-    target: the ConfigMap or Secret, as Target;
-    identity: the identity of the ConfigMap or Secret, with the base name;
-    name: the name in the reference, as in the output of postrender;
+    target: the ConfigMap or Secret, as Target.
+    identity: the identity of the ConfigMap or Secret, with the base name.
+    name: the name in the reference, as in the output of postrender.
     version: the name and, for the strategy checksum, the content. If the version differs between
-    the sides, the pod templates differ;
-    label: the label of the reference in a graph;
+    the sides, the pod templates differ.
+    label: the label of the reference in a graph.
     is_in_template: whether the reference is in a pod template or in a Pod.
     """
 
@@ -43,8 +43,8 @@ class Usage(NamedTuple):
 class UsageIndex(NamedTuple):
     """The usages on one side.
 
-    by_item: the usages, by the object that has the reference;
-    sources: the workload that has the pod template, by the Rollout with a workloadRef;
+    by_item: the usages, by the object that has the reference.
+    sources: the workload that has the pod template, by the Rollout with a workloadRef.
     rollouts: the Rollouts that use a pod template, by the workload that has the template.
     """
 
@@ -61,7 +61,7 @@ class UsageIndex(NamedTuple):
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
     """Return the usages on a side.
 
-    other: the other side;
+    other: the other side.
     is_new: whether `side` is the newer side.
     """
     targets = _targets(pairs, other.resolver, is_new=is_new)
@@ -80,8 +80,8 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 class _Targets(NamedTuple):
     """The indexes of the pairs of ConfigMaps and Secrets, for references from one side.
 
-    here: the indexes for objects on this side, by key with the namespace in the manifest;
-    elsewhere: the indexes for objects on the other side only, by key with the effective namespace;
+    here: the indexes for objects on this side, by key with the namespace in the manifest.
+    elsewhere: the indexes for objects on the other side only, by key with the effective namespace.
     resolver: the resolver of the other side.
     """
 

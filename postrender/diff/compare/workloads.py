@@ -88,10 +88,10 @@ _Usages = tuple[list[Usage], list[Usage]]
 class Comparison(NamedTuple):
     """The facts of both sides that decide the changes of workloads.
 
-    old and new: the usages on each side;
-    contents: the changes of ConfigMaps and Secrets, by the index of the pair;
+    old and new: the usages on each side.
+    contents: the changes of ConfigMaps and Secrets, by the index of the pair.
     rewritten: the indexes of the pairs of ConfigMaps and Secrets with different data on the two
-    sides;
+    sides.
     base_names: the base names of both sides.
     """
 
@@ -109,8 +109,8 @@ class Comparison(NamedTuple):
 class _Difference(NamedTuple):
     """The difference between two workloads.
 
-    fields: the changes outside of pod templates;
-    causes: the causes of the difference between the pod templates;
+    fields: the changes outside of pod templates.
+    causes: the causes of the difference between the pod templates.
     is_in_template: whether the pod templates differ in more than revision names and notation.
     """
 

@@ -130,8 +130,8 @@ def _section(
 ) -> Iterator[str]:
     """Return a title and the lines of each change, or nothing if `changes` is empty.
 
-    name: the key of the title in TITLES;
-    write: the function that yields the lines of a change;
+    name: the key of the title in TITLES.
+    write: the function that yields the lines of a change.
     is_dense: whether to omit the empty lines between changes.
     """
     for number, change in enumerate(changes):

@@ -59,7 +59,7 @@ _EFFECTS = {
 class Colours(NamedTuple):
     """The colours for a kind of change.
 
-    fill: the colour of a box; line: the colour of a border or arrow;
+    fill: the colour of a box; line: the colour of a border or arrow.
     line_style: the style of an arrow in DOT.
     """
 

@@ -101,8 +101,8 @@ class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
     names: a phrase with the revision names. () if workloads use only the base name, or if the
-    revision names are redacted;
-    shared: the phrases that are equal for all objects of a group from the module `grouping`;
+    revision names are redacted.
+    shared: the phrases that are equal for all objects of a group from the module `grouping`.
     users: a phrase with the workloads that reference the object, and a phrase with the workloads
     that no longer reference the object.
     """

@@ -18,12 +18,12 @@ def name_of(identity: Identity) -> str:
 class Style(NamedTuple):
     """The form of names, values and sentences in one format.
 
-    code: a function that formats a name, a path or a value;
-    prose: a function that formats a sentence with names and values;
+    code: a function that formats a name, a path or a value.
+    prose: a function that formats a sentence with names and values.
     name: a function that returns the name of an object. The module `phrases` passes this name to
-    `code`;
+    `code`.
     limit: the maximum number of characters of a value. The module `value_text` truncates longer
-    values;
+    values.
     arrow: the sign between an old and a new value.
     """
 

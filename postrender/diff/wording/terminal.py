@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Terminal(NamedTuple):
     """The properties of an output that a person reads.
 
-    width: the number of columns;
+    width: the number of columns.
     is_coloured: whether the output shows colours.
     """
 

@@ -12,8 +12,8 @@ from postrender.startup.records import NamedTuple
 class Part(NamedTuple):
     """A part of a section.
 
-    full: the text of the part;
-    brief: a shorter text, "" if there is none;
+    full: the text of the part.
+    brief: a shorter text, "" if there is none.
     items: the number of items in the part.
     """
 
@@ -25,9 +25,9 @@ class Part(NamedTuple):
 class Section(NamedTuple):
     """A section of a text.
 
-    head, foot: the text before and after the parts;
-    noun: the noun for the items of the parts, in the notice about omissions;
-    brief_prefix: the phrase before the count of abbreviated items in the notice;
+    head, foot: the text before and after the parts.
+    noun: the noun for the items of the parts, in the notice about omissions.
+    brief_prefix: the phrase before the count of abbreviated items in the notice.
     section_noun: the noun for the section itself, None if the notice counts only its items.
     """
 
@@ -47,7 +47,7 @@ class Truncation:
     def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
         """Take the sections of the text.
 
-        limit: the maximum size of the text;
+        limit: the maximum size of the text.
         notice_size: the size of the notice about omissions. If the sections are larger than the
         limit, the sections must leave space for the notice.
         """

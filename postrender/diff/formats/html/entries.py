@@ -53,7 +53,7 @@ _NO_FACTS = Html("")
 class ObjectNames:
     """The names of objects on the page, with links to the entries of the objects.
 
-    effects: the effect on each workload; name: the function that returns the name of an object;
+    effects: the effect on each workload; name: the function that returns the name of an object.
     style: the style that formats names of objects as links, and other names and values as code.
     """
 
@@ -95,7 +95,7 @@ class ObjectNames:
 class _Member(NamedTuple):
     """An object of an entry. An entry has one object, or several objects with equal changes.
 
-    attributes: the HTML attributes for the anchor of the object and for the filter by effect;
+    attributes: the HTML attributes for the anchor of the object and for the filter by effect.
     facts: the facts about this object only.
     """
 
@@ -107,7 +107,7 @@ class _Member(NamedTuple):
 class _Line(NamedTuple):
     """The first line of an entry.
 
-    change: the value for the filter by change; badge: the change or effect in the badge;
+    change: the value for the filter by change; badge: the change or effect in the badge.
     brief: a summary of the details.
     """
 

@@ -31,7 +31,7 @@ def _character(character: str) -> str:
 def tag(name: str, /, *children: str, **attributes: str | bool) -> Html:
     """Return an element.
 
-    children: the content. The function escapes each text that is not Html;
+    children: the content. The function escapes each text that is not Html.
     attributes: `class_` becomes class, and `data_x` becomes data-x. True means an attribute without
     a value, and False means that the element does not have the attribute.
     """
