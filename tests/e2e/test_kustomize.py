@@ -229,7 +229,7 @@ def test_strict_in_the_function_config_stops_the_build(shell: Shell) -> None:
     kustomization(shell, MADE, {"all.yaml": held, "function.yaml": strict})
     done = shell.build(check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "1 finding is an error, because strict is true" in done.stderr
+    assert re.search(r"1 finding \(line \d+\) is an error, because strict is true", done.stderr)
 
 
 def test_a_mistake_in_the_function_config_is_found(shell: Shell) -> None:
