@@ -191,7 +191,7 @@ def test_the_source_of_each_value_is_shown(chart: Path) -> None:
     assert f"rules:  # {chart}:11, {defaults}:10" in lines
     assert f"  podTemplate:  # {chart}:7, {defaults}:5" in lines
     assert 'namespace: ""  # default' in lines
-    assert "strict: false  # --strict" in show(chart, "--no-strict")
+    assert "strict: false  # --no-strict" in show(chart, "--no-strict")
 
 
 def test_an_absolute_path_in_the_repository_may_be_extended(chart: Path) -> None:
