@@ -128,7 +128,7 @@ SECONDS ?= 300
 
 fuzz: $(READY)
 	@$(RUN) tests.security.fuzz $(SECONDS)
-	@$(RUN) pytest -n 4 -m hypothesis --hypothesis-profile=random --ignore tests/e2e --ignore tests/browser
+	@POSTRENDER_FUZZ=1 $(RUN) pytest -n 4 -m "hypothesis or random_inputs" tests --ignore tests/e2e --ignore tests/browser
 
 # Helm packs a whole folder, so the needed files are copied to an empty folder. Helm installs an
 # unsigned archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'

@@ -12,14 +12,21 @@ ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from tests.effort import IS_FUZZ, examples  # noqa: E402
+
 # In a job of GitHub Actions, the program would print its messages as workflow commands.
 os.environ.pop("GITHUB_ACTIONS", None)
 
 # A busy machine is slow, so no property fails on the clock. Each run draws the same examples, so
 # that no merge is refused by chance. `make fuzz` draws random examples.
-settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", settings.get_profile("random"), derandomize=True)
-settings.load_profile("repeatable")
+settings.register_profile(
+    "postrender",
+    deadline=None,
+    derandomize=not IS_FUZZ,
+    max_examples=examples(200),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("postrender")
 
 # Plugins are listed here because the controller of xdist loads no conftest of a subfolder.
 pytest_plugins = ["tests.e2e.absent", "tests.update_golden"]

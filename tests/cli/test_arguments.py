@@ -14,8 +14,9 @@ from postrender.cli.arguments import read_arguments
 from postrender.cli.click_app import app
 from postrender.cli.options import FLAG, SWITCH, Command
 from postrender.cli.registry import COMMANDS, load
+from tests.effort import examples
 
-LINES = 4_000
+LINES = examples(4_000)
 VALUES = ("a", "", "-", "--", "3", "007", "1000001", "x y", "é", "text", "json", "objects", "1e3")
 FLAG_WORDS = ("1", "true", "T", "yes", "on", "0", "False", "no", "off", " y ", "maybe", "2", "")
 ODD = ("-x", "--help", "--version", "--unknown", "--strict=1", "--no-namespace", "--", "-", "a", "")
@@ -72,6 +73,7 @@ def read_with_click(name: str, line: list[str]) -> dict[str, object] | None:
         return None
 
 
+@pytest.mark.random_inputs
 @pytest.mark.parametrize("name", [name for name in COMMANDS if " " not in name])
 def test_the_quick_reader_agrees_with_click(name: str) -> None:
     command, chance = command_of(name), random.Random(name)

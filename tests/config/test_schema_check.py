@@ -7,11 +7,13 @@ from collections import Counter
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postrender.config.load import schema_text
 from postrender.config.schema_check import surely_fits
+from tests.effort import examples
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -57,10 +59,11 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     }[kind]
 
 
+@pytest.mark.random_inputs
 def test_the_verdicts_equal_those_of_jsonschema() -> None:
     counts: Counter[bool] = Counter()
 
-    @settings(max_examples=3000)
+    @settings(max_examples=examples(3000))
     @given(values_of(SCHEMA))
     def check(value: Any) -> None:
         fits = VALIDATOR.is_valid(value)

@@ -48,12 +48,13 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.kubernetes.kinds import Identity
+from tests.effort import examples
 
 Record = TypeVar("Record")
 
 # Without the shrink phase, because shrinking a whole preview takes minutes.
 ANY = settings(
-    max_examples=50,
+    max_examples=examples(100),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

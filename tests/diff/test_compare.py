@@ -31,6 +31,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import Stream, read_stream
+from tests.effort import examples
 from tests.reference import (
     InputError,
     Obj,
@@ -41,7 +42,7 @@ from tests.reference import (
 from tests.streams import FEATURE_SETS, LAYOUTS, Styler, grouped, object_lists, stream_text
 
 EXAMPLES = settings(
-    max_examples=150,
+    max_examples=examples(300),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -17,6 +17,7 @@ from postrender.diff.compare.normalise import BaseNames, comparable
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.redact import NOT_SHOWN, redact
 from postrender.yaml.paths import Json
+from tests.effort import examples
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "\r\n", "c", "  a\n", "\u2028\n"])).map(
     "".join
@@ -187,7 +188,7 @@ VALUES = st.recursive(
 MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(600))
 @given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
 @example(old={}, new={"kind": "Secret"}, shared={"kind": None, "data": None})
 def test_equal_parts_of_objects_can_be_left_out(old: Json, new: Json, shared: Json) -> None:

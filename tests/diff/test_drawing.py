@@ -33,6 +33,7 @@ from postrender.yaml.paths import parse_pattern
 from postrender.yaml.stream import read_stream
 from tests.diff.any_previews import ANY, HOSTILE, graphs
 from tests.diff.previews import sample
+from tests.effort import examples
 
 DOT = shutil.which("dot")
 # npm install --prefix .cache/mermaid mermaid jsdom
@@ -266,7 +267,7 @@ def as_shown(text: str) -> str:
 def test_the_parser_of_mermaid_reads_the_same_graph() -> None:
     collected: list[Graph] = [named(HOSTILE), sample().graph, *(named([text]) for text in HOSTILE)]
 
-    @settings(ANY, max_examples=200, database=None)
+    @settings(ANY, max_examples=examples(400), database=None)
     @given(graphs())
     def collect(graph: Graph) -> None:
         if graph.nodes:
@@ -298,7 +299,7 @@ def test_the_parser_of_mermaid_reads_the_same_graph() -> None:
 
 
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
-@settings(ANY, max_examples=40)
+@settings(ANY, max_examples=examples(80))
 @given(graphs())
 def test_graphviz_shows_the_same_graph(graph: Graph) -> None:
     check_dot(graph)

@@ -15,6 +15,7 @@ from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.yaml import parser
 from postrender.yaml.stream import read_stream
+from tests.effort import examples
 from tests.reference import (
     InputError,
     Obj,
@@ -27,7 +28,7 @@ from tests.reference import (
 from tests.streams import object_lists, streams
 
 EXAMPLES = settings(
-    max_examples=100,
+    max_examples=examples(200),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
@@ -123,7 +124,7 @@ def test_documents_without_edits_keep_their_bytes(text: str, run: Settings) -> N
             position = output.index(document.text, position) + len(document.text)
 
 
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=examples(200))
 @given(text=streams(layouts=LAYOUTS), run=RUNS)
 def test_the_pure_parser_gives_the_same_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)

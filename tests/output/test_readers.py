@@ -14,6 +14,7 @@ from postrender.inventory.build import take_inventory
 from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
+from tests.effort import examples
 from tests.reference import InputError, normalise
 from tests.streams import streams
 
@@ -85,7 +86,7 @@ def config_maps(objects: list[Obj]) -> dict[tuple[str | None, str], Obj]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(200),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

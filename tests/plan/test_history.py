@@ -20,6 +20,7 @@ from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import Manifest, Previous, read_history
 from postrender.yaml.stream import Source, read_stream
+from tests.effort import examples
 from tests.reference import Obj, normalise
 
 KEEP = "helm.sh/resource-policy"
@@ -221,7 +222,7 @@ SETTINGS = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(80))
 @given(SETTINGS, CONTENTS, STEPS, st.booleans())
 def test_every_rollback_stays_possible(
     basis: Settings, first: dict[str, str], steps: list[tuple[str, object]], is_new: bool
@@ -268,7 +269,7 @@ def names_in_use(helm: Helm3) -> set[str]:
     return {source["configMapRef"]["name"] for source in sources}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(80))
 @given(SETTINGS, st.lists(CONTENTS, min_size=1, max_size=8))
 def test_the_cluster_has_exactly_the_objects_of_the_output(
     basis: Settings, releases: list[dict[str, str]]
@@ -280,7 +281,7 @@ def test_the_cluster_has_exactly_the_objects_of_the_output(
         assert helm.live.keys() == config_maps(helm.stored[-1].text).keys()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(80))
 @given(SETTINGS, st.lists(CONTENTS, min_size=1, max_size=8))
 def test_the_last_contents_are_in_the_output(
     basis: Settings, releases: list[dict[str, str]]
