@@ -86,7 +86,7 @@ def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
     path, alias_path = format_path(edit.path), format_path(alias)
     raise UserError(
         f"{path} and {alias_path} share one string through a YAML alias, but postrender would "
-        "change only the first path",
+        "change only the string at the first path",
         "Write the string at both paths, without an alias",
         location,
     )
