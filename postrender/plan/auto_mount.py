@@ -328,7 +328,7 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
             raise UserError(
                 f"{CONTAINERS_ANNOTATION} lists {shown(name)}, expected containers of "
                 f"{mount.workload.identity} ({', '.join(map(shown, filter(None, names)))})",
-                f"Correct or remove {shown(name)} in {CONTAINERS_ANNOTATION}",
+                f"Fix or remove {shown(name)} in {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
     return [entry for entry, name in zip(entries, names, strict=True) if name in mount.containers]
