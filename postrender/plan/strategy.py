@@ -158,14 +158,14 @@ def _by_name_finding(decision: StrategyDecision, sign: Sign) -> Finding:
         effect = f"postrender does not rename {identity}"
         fix = (
             f"If a program changes {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore to "
-            f"{identity}. Otherwise, set the annotation to rename"
+            f"{identity}. Otherwise, set {STRATEGY_ANNOTATION} to rename"
         )
     else:
         effect = f"the output keeps the original {identity}"
         fix = (
             f"If a program reads {identity} by name, add the annotation "
-            f'{KEEP_ORIGINAL_ANNOTATION}: "true" to {identity}. Otherwise, set the annotation to '
-            '"false"'
+            f'{KEEP_ORIGINAL_ANNOTATION}: "true" to {identity}. Otherwise, set '
+            f'{KEEP_ORIGINAL_ANNOTATION} to "false"'
         )
     return Finding(
         code="by-name",
