@@ -41,7 +41,9 @@ def run(config: str | None, **given: object) -> int:
     sources = {**_file_sources(files), **_option_sources(given)}
     lines = _lines(merge_values(default_values, values), default_values, (), sources)
     head = (
-        f"{source.file} ({source.label})" if source else "postrender did not find a postrender.yaml"
+        f"{source.file} ({source.label})"
+        if source
+        else "postrender does not use a configuration file"
     )
     extended = (f"# extends {file.file}\n" for file in files[1:])
     write([f"# {head}\n", *extended, *lines])

@@ -118,7 +118,7 @@ def settings_of(
 ) -> Settings:
     """Return the settings in effect.
 
-    If `function` is None, the function also warns of misspelt environment variables, and reports
+    If `function` is None, settings_of also warns of misspelt environment variables, and reports
     the path of the configuration file.
     The parameters are the parameters of effective_values.
     Raises UserError for an invalid configuration, and for an ARGOCD_APP_NAME that is not UTF-8.
@@ -183,7 +183,7 @@ def report_configuration(settings: Settings) -> None:
 def _configuration_note(path: str) -> str:
     if path:
         return f"postrender uses the configuration {path}"
-    return "postrender did not find a postrender.yaml"
+    return "postrender does not use a configuration file"
 
 
 def _check_variables() -> None:

@@ -133,7 +133,7 @@ def test_quiet_still_prints_the_findings_that_fail_a_run(run: Run, tmp_path: Pat
 
 def test_verbose_says_which_configuration_is_used(run: Run, tmp_path: Path) -> None:
     assert (
-        "note: postrender did not find a postrender.yaml."
+        "note: postrender does not use a configuration file."
         in run("render", "-v", IMAGE, MANIFESTS)[2]
     )
     (tmp_path / "postrender.yaml").write_text("strict: true\n")

@@ -324,7 +324,7 @@ def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
 )
 def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     done = run(GOOD, "explain", "--format", name)
-    assert (done.code, done.err) == (0, "note: postrender did not find a postrender.yaml.\n")
+    assert (done.code, done.err) == (0, "note: postrender does not use a configuration file.\n")
     assert done.out.startswith(start)
 
 
@@ -1009,7 +1009,7 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     done = run(stream, "--log-file", str(log))
     assert done.code == 0
     assert "[by-name]" in done.err
-    note = "note: postrender did not find a postrender.yaml.\n"
+    note = "note: postrender does not use a configuration file.\n"
     logged = f"before\n{note}{done.err}"
     assert log.read_text() == logged
     failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
@@ -1049,7 +1049,7 @@ def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:
 def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
     (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     assert run("", "check", "app.yaml").err.startswith(
-        "note: postrender did not find a postrender.yaml.\n"
+        "note: postrender does not use a configuration file.\n"
     )
 
 

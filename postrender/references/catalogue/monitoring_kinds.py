@@ -51,8 +51,9 @@ def _server(*paths: str) -> tuple[Use, ...]:
 
 
 def _credentials(path: str) -> tuple[Use, ...]:
-    """Return the uses of a kind with endpoints. path: the path of an endpoint.
+    """Return the uses of a kind that sends credentials.
 
+    path: the path of the mapping with `basicAuth` and `authorization`.
     `key_selectors` does not find the selectors in `username`, `password` and `credentials`, because
     the names of these fields do not contain `secret`.
     """
