@@ -94,7 +94,7 @@ COMMAND = Command(
     ),
 )
 
-# try prints at most this many findings. A last line shows the number of omitted findings.
+# try prints at most this many findings. If there are more findings, a last line shows the total.
 _MOST_FINDINGS = 5
 
 
@@ -141,7 +141,7 @@ def run(
     file = _write_page(change or first_release, page)
     start = _first_release_report(trial, first_release, settings, options)
     # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
-    # the values of the change, the command needs all options.
+    # the values of the change, the printed helm command needs all options.
     is_needed = bool(new_chart or trial.sides.note)
     release_options = options if is_needed else options.before_change
     end = [*_next_steps(current, release_options, trial), "", f"Page: {file}", ""]
@@ -268,12 +268,16 @@ def _report_findings(findings: Sequence[Finding]) -> None:
     if rest > 0:
         report_warning(
             f"try shows only {_MOST_FINDINGS} of {len(findings)} findings",
-            "To see all findings, run helm template NAME CHART | postrender explain",
+            "To see all findings, run helm template with the same chart, values and namespace, and "
+            "pass the output to postrender explain",
         )
 
 
 def _open_page(file: str) -> None:
-    """Open the page in a browser. Warn if stdout is not a terminal, or if no browser opens."""
+    """Open the page in a browser.
+
+    Warn if stdout is not a terminal, or if postrender cannot start a browser.
+    """
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",

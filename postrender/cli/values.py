@@ -62,7 +62,8 @@ def effective_values(
 
     config: the file in --config, None for the nearest postrender.yaml.
     given: the values of the options, by parameter. The value is None if the option is not set.
-    function: the values of the functionConfig, None for none.
+    function: the values of the functionConfig, {} if the input has no functionConfig. None if
+        postrender has not read a functionConfig.
     Raises UserError as find_config and load_config do.
     """
     options = {

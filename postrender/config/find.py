@@ -115,10 +115,13 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or is below this folder, after the resolution of links."""
+    """Return whether a path, after the resolution of links, is below `folder` or is `folder`.
+
+    False for a path with a NUL.
+    """
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
-    except ValueError:  # a NUL in the path
+    except ValueError:  # the path contains a NUL
         return False
     return resolved == root or resolved.startswith(os.path.join(root, ""))
 
