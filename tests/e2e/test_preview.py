@@ -24,6 +24,7 @@ REVISION_OBJECTS = {
     "StatefulSet": "ControllerRevision",
     "DaemonSet": "ControllerRevision",
 }
+KINDS = ("Job", "Pod", *REVISION_OBJECTS)
 ROLLING = ("rolls", "nextPods", "noPods")
 # Cases whose sides are outputs that are applied as they are. Another render would correct them.
 RENDERED = ("only-the-render-id-changes",)
@@ -37,7 +38,7 @@ def applicable_cases() -> list[Case]:
         case
         for case in cases()
         if case.name not in ELSEWHERE
-        and any(f"kind: {kind}\n" in case.expected(case.old) for kind in (*REVISION_OBJECTS, "Job"))
+        and any(f"kind: {kind}\n" in case.expected(case.old) for kind in KINDS)
     ]
 
 
@@ -47,15 +48,14 @@ def predicted_effects(case: Case) -> dict[str, str]:
     return {
         f"{workload['object']['kind']}/{workload['object']['name']}": workload["effect"]
         for workload in preview["workloads"]
-        if workload["object"]["kind"] in (*REVISION_OBJECTS, "Job")
-        and workload["change"] not in ("added", "removed")
+        if workload["object"]["kind"] in KINDS and workload["change"] not in ("added", "removed")
     }
 
 
 def objects_of(text: str, namespace: str) -> list[Json]:
     """Return the objects of a stream that concern workloads, in the test's namespace."""
     objects: list[Any] = normalise(text)
-    kinds = ("ConfigMap", "Secret", "Job", *REVISION_OBJECTS)
+    kinds = ("ConfigMap", "Secret", *KINDS)
     return [
         {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
         for obj in objects
@@ -71,7 +71,7 @@ def apply(api: Api, objects: list[Json]) -> set[str]:
         try:
             api.request("PATCH", f"{path}?fieldManager=tests&force=true", obj, APPLY)
         except ApiError as error:
-            if "immutable" not in str(error):
+            if error.status != 422:  # the object is not valid
                 raise
             refused.add(name_of(obj))
     return refused

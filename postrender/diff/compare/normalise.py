@@ -3,7 +3,8 @@
 `without_cluster_values`: without the values that an object has only after a read from a cluster;
 `comparable`, `comparable_metadata`: with base names and Redacted text, without the annotations for
 the render ID and the checksum;
-`as_written`: like `comparable`, but with these annotations as Redacted text;
+`as_written`: like `comparable`, but with these annotations as Redacted text, and without the empty
+lists of workloads;
 `as_stored`: a pod template as the API server stores the template, with revision names.
 """
 
@@ -150,13 +151,14 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     """Return an object with base names, and without the name, the namespace and _IGNORED_FIELDS.
 
-    Unlike `comparable`, this function keeps _DERIVED_ANNOTATIONS, as Redacted text.
+    Unlike `comparable`, this function keeps _DERIVED_ANNOTATIONS, as Redacted text. For a workload,
+    the function also leaves out empty lists, because the API server does not store these lists.
     """
     metadata = _without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # a part of the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
-    is_workload = group_kind in WORKLOAD_KINDS  # the API server drops the empty lists of workloads
+    is_workload = group_kind in WORKLOAD_KINDS
     form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
     return _object_in_form({**data, "metadata": metadata}, form)
 
@@ -182,7 +184,7 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
 def comparable_metadata(
     data: Mapping[str, Json], names: BaseNames, left_out: Iterable[str] | None = None
 ) -> dict[str, Json]:
-    """Return a ConfigMap or Secret in the form of `comparable`, without the data and `immutable`.
+    """Return a ConfigMap or Secret in the form of `comparable`, without the fields in _CONTENT.
 
     left_out: the annotations to leave out. If None, the function leaves out all labels and
     annotations that postrender adds to a revision.

@@ -49,7 +49,7 @@ from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 
 # Only hostile manifests have longer names. An unbounded search would take quadratic time.
 _NAME = r"\[name=([^\]]{1,253})\]"
@@ -59,8 +59,10 @@ _IMAGE = pattern(_CONTAINER + r"\.image\Z")
 _ENV_LIST = pattern(_CONTAINER + r"\.env\Z")
 _ENV_VARIABLE = pattern(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom)?\Z")
 # The paths of a Pod that count as its pod template.
-_IN_POD = pattern(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
+_IN_POD = pattern(r"spec(?:[.\[]|\Z)")
 _INDEX = pattern(r"^\[\d+\]")
+# The path of the tolerations of a Pod, or of one toleration.
+_TOLERATION = pattern(r"spec\.tolerations(?:\[[^\]]*\])?\Z")
 
 # The effect of a change of the pod template, by kind. For other kinds, see `_effect`.
 _EFFECTS = {
@@ -144,7 +146,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     return WorkloadChange(
         identity=pair.identity,
         change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        effect=_effect(new, comparison) if causes else STAYS,
+        effect=_effect(new, causes, comparison) if causes else STAYS,
         causes=causes,
         via=via,
         in_place=in_place,
@@ -157,9 +159,11 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-def _effect(workload: ComparedObject, comparison: Comparison) -> str:
+def _effect(workload: ComparedObject, causes: Sequence[Cause], comparison: Comparison) -> str:
     if workload.is_hook:
         return HOOK
+    if workload.identity.group_kind == ("", "Pod") and all(map(_is_accepted_in_pod, causes)):
+        return STAYS
     effect = _EFFECTS.get(workload.identity.group_kind)
     if effect:
         return effect
@@ -169,6 +173,22 @@ def _effect(workload: ComparedObject, comparison: Comparison) -> str:
     if effect:
         return effect
     return NO_PODS if _is_scaled_down(workload, comparison) else ROLLS
+
+
+def _is_accepted_in_pod(cause: Cause) -> bool:
+    """Return whether the API server accepts a change of a Pod.
+
+    The accepted changes are new images, added tolerations, and a new or lower
+    activeDeadlineSeconds (source: ValidatePodUpdate in Kubernetes 1.36).
+    """
+    if cause.kind == IMAGE:
+        return True
+    field = cause.field
+    if field is None:
+        return False
+    if field.path == "spec.activeDeadlineSeconds" and isinstance(field.new, int):
+        return field.old is None or (isinstance(field.old, int) and field.new < field.old)
+    return field.change == ADDED and bool(_TOLERATION.match(field.path))
 
 
 def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
@@ -240,9 +260,8 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
     """Return the pod templates of a workload in the form of `as_stored`."""
     tree = template_pattern(group_kind)
     if tree is None:
-        metadata = mapping_at(data, ("metadata",))
-        strings = {key: metadata.get(key) for key in ("labels", "annotations")}
-        return [as_stored({"metadata": strings, "spec": data.get("spec")})]
+        # The API server accepts new labels and annotations of a Pod.
+        return [as_stored({"spec": data.get("spec")})]
     return [as_stored(template) for _, template, _ in tree.find(data)]
 
 
