@@ -35,7 +35,7 @@ def find_helm_3_hooks(
 ) -> list[Finding]:
     """Return a finding for each original that postrender would not keep under Helm 3.
 
-    The result is [] if Helm 4, kustomize or kpt has written the stream.
+    The result is [] if the stream is from Helm 4, or is a ResourceList (from kustomize or kpt).
     links: the resolved references, by the referenced object.
     decide: the function that makes the decisions again, for the stream without hooks.
     """
@@ -65,7 +65,7 @@ def find_helm_3_hooks(
 
 
 def _is_not_from_helm_3(inventory: Inventory) -> bool:
-    """Return whether Helm 4, kustomize or kpt has written the stream."""
+    """Return whether the stream is from Helm 4, or is a ResourceList (from kustomize or kpt)."""
     from postrender.krm.resource_list import is_resource_list
 
     return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
