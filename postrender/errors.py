@@ -123,8 +123,9 @@ CODES = {
     "history-unchecked": "Helm does not find the release in --previous, and postrender cannot "
     "search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
-    "last-owner": "the next apply deletes all owners of a revision that the output contains",
-    "group-name": "the attach group has the name of a workload, which a later release may rename",
+    "last-owner": "an apply of this output deletes all owners of a revision in the output",
+    "group-name": "the name of the attach group contains the name of a workload, which a later "
+    "release may rename",
     "other-release": "an object references a revision that is not in the input, and that another "
     "release may delete",
     "copied-owners": "an object has owner references, so Kubernetes may delete the object at once",

@@ -2,8 +2,8 @@
 
 A run of attach does not delete revisions if the Jobs show that a later apply may be under way.
 
-The attacher has two modes. In the mode *job*, a run deletes the finished Jobs that the Job of the
-run supersedes. In the mode *hook*, Kubernetes deletes each Job after the time in
+The attacher's Job has one of two forms. In the form *job*, a run deletes the finished Jobs that the
+Job of the run supersedes. In the form *hook*, Kubernetes deletes each Job after the time in
 ttlSecondsAfterFinished.
 
 In each function, `arguments` is the command line of this process. The process finds its own Job by

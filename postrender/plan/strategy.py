@@ -147,7 +147,7 @@ def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
     if decision.strategy != RENAME or decision.is_keep_decided:
         return decision
     if sign.is_write and not decision.is_requested:
-        reason = f"{sign.reason}, and a program may change the {decision.item.identity.kind}"
+        reason = f"a program may change the {decision.item.identity.kind}: {sign.reason}"
         return decision._replace(strategy=IGNORE, reason=reason, keep_reason="")
     return decision if decision.keep_reason else decision._replace(keep_reason=sign.reason)
 

@@ -6,14 +6,15 @@ tests/yaml/test_plain.py checks that both readers return equal data.
 
     document  = [ "---" [comment] ] line*
     line      = indent [dash] entry [comment]  |  comment  |  empty line
-    dash      = "-" " "+                        an item of a block list; not followed by a dash
+    dash      = "-" " "+                        an item of a block list; "- - x" is not covered
     entry     = key ":" [value]  |  value       a value has a key, except after a dash
     value     = scalar  |  literal  |  flow
     key       = word of letters, digits, "_./$-"  |  quoted text without escapes
     scalar    = unquoted text without ": " and " #", and without a special first character
              |  '…' with '' for a quote  |  "…" with the escapes \" \\ \n \t
     literal   = "|" | "|-" | "|+", then lines that are indented deeper than the key or dash
-    flow      = "{" pairs "}" | "[" scalars "]" on one line, not nested and without escapes
+    flow      = "{" pairs "}" | "[" scalars "]" on one line, not nested and without escapes; an
+                unquoted scalar inside is one word without spaces
 
 A block mapping or list is indented deeper than its key; a list may also be at the column of its
 key. The root is a mapping.
