@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import attachers
-from tests.e2e.accounts import account_kubeconfig
+from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.commands import adopt, end_canary, greetings, replace_pod
@@ -152,7 +152,7 @@ def test_adopt_reports_the_missing_permission(
     manifests: Release, api: Api, plane: ControlPlane, allowed: str
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["configmaps", "pods"], "verbs": ["list"]}]
-    make_account(api, "someone", rules if allowed == "to read" else [])
+    create_account(api, "someone", rules if allowed == "to read" else [])
     data = {"metadata": {"name": "app-config"}, "data": {"greeting": "hello"}}
     before = api.create({"kind": "ConfigMap", **data})
     access = account_kubeconfig(plane, api, "someone")
@@ -188,19 +188,9 @@ ORIGINAL_RULES: list[Json] = [
 MAY_DELETE: Json = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["delete"]}
 
 
-def make_account(api: Api, name: str, rules: list[Json]) -> None:
-    """Create a ServiceAccount with its own Role."""
-    metadata = {"metadata": {"name": name}}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": api.namespace}
-    api.create({"kind": "ServiceAccount", **metadata})
-    api.create({"kind": "Role", **metadata, "rules": rules})
-    api.create({"kind": "RoleBinding", **metadata, "roleRef": role, "subjects": [subject]})
-
-
 def start_original(api: Api, config_maps: str, *rules: Json) -> Json:
     """Run a Job as the original's users wrote it, with its own RBAC; return its Pod."""
-    make_account(api, "attacher", [*ORIGINAL_RULES, *rules])
+    create_account(api, "attacher", [*ORIGINAL_RULES, *rules])
     env = {
         "IS_IN_CLUSTER": "false",
         "LOG_LEVEL": "info",

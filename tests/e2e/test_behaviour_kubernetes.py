@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from postrender.attach.release_owner import account_of
-from tests.e2e.accounts import account_kubeconfig
+from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import MERGE, STRATEGIC, Api, ApiError, Json
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.handmade import config, config_maps, job, reference, template, workload
@@ -275,14 +275,7 @@ def test_changing_owners_requires_the_permission_to_delete(api: Api, plane: Cont
 def account(api: Api, plane: ControlPlane, *verbs: str) -> Api:
     """Return the client of a new ServiceAccount that may use these verbs on ConfigMaps."""
     name = "-".join(verbs)
-    api.create({"kind": "ServiceAccount", "metadata": {"name": name}})
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*verbs]}
-    api.create({"kind": "Role", "metadata": {"name": name}, "rules": [rule]})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
-    subject = {"kind": "ServiceAccount", "name": name}
-    api.create(
-        {"kind": "RoleBinding", "metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
-    )
+    create_account(api, name, [{"apiGroups": [""], "resources": ["configmaps"], "verbs": [*verbs]}])
     config = json.loads(account_kubeconfig(plane, api, name))
     return Api(api.url, config["users"][0]["user"]["token"], api.ca, api.namespace)
 

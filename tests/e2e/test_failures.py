@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import attachers
+from tests.e2e.accounts import is_allowed
 from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
@@ -241,23 +242,8 @@ def forbid(api: Api, kind: str, verb: str, name: str = "app-rollout-attach") -> 
             break
     kept = [rule for rule in rules if rule["verbs"]]
     api.patch("Role", name, {"rules": kept})
-    _until_in_force(api, kind, verb, name)
-
-
-def _until_in_force(api: Api, kind: str, verb: str, account: str) -> None:
-    """Wait until the API server's authorizer has applied a change of the Role."""
-    group = "argoproj.io" if kind == "rollouts" else ""
-    attributes = {"namespace": api.namespace, "verb": verb, "resource": kind, "group": group}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": f"system:serviceaccount:{api.namespace}:{account}",
-            "resourceAttributes": attributes,
-        },
-    }
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    api.wait_for(lambda: not api.request("POST", path, review)["status"]["allowed"], "forbidden")
+    access = {"verb": verb, "resource": kind, "group": "argoproj.io" if kind == "rollouts" else ""}
+    api.wait_for(lambda: not is_allowed(api, name, access), "forbidden")
 
 
 @pytest.mark.parametrize(

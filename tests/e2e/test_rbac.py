@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import attachers
-from tests.e2e.accounts import account_kubeconfig
-from tests.e2e.api import Api, Json
+from tests.e2e.accounts import account_kubeconfig, create_account
+from tests.e2e.api import Api
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.programs import ROOT
@@ -79,12 +79,7 @@ def create_tenant(api: Api) -> None:
         {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
         for group in ("", "apps", "batch", "argoproj.io")
     ]
-    metadata: Json = {"metadata": {"name": "tenant"}}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"}
-    subjects = [{"kind": "ServiceAccount", "name": "tenant"}]
-    api.create({"kind": "ServiceAccount", **metadata})
-    api.create({"kind": "Role", **metadata, "rules": rules})
-    api.create({"kind": "RoleBinding", **metadata, "roleRef": role, "subjects": subjects})
+    create_account(api, "tenant", rules)
 
 
 @pytest.fixture(params=["helm3", "helm4"])
