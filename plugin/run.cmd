@@ -29,7 +29,7 @@ set "messages=nul"
 set "status=%errorlevel%"
 if "%status%" == "0" goto report
 "%program%" --version > nul 2>&1 && goto report
->> "%messages%" echo error: "%program%" does not start: the file or its Python is gone. Run "%~dp0install.cmd"
+>> "%messages%" echo error: "%program%" does not start: the file or its Python is missing. Run "%~dp0install.cmd"
 
 :report
 for %%f in ("%messages%") do if "%status% %%~zf" == "0 0" goto end

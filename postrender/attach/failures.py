@@ -163,8 +163,9 @@ def _joined(names: Sequence[str]) -> str:
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
     """Return the exit code after reporting failures in the log and as Events.
 
-    fails: whether every failure causes exit code 1. If False, only a severe failure, or a failure
-    that no Event records, causes exit code 1.
+    fails: whether every failure causes exit code 1. If False, a failure causes exit code 1 only if
+    the failure is severe, or lacks an Event on an affected workload. A failure without workloads
+    also causes exit code 1.
     """
     are_recorded = [_report(client, failure) for failure in failures]
     is_severe = any(failure.is_severe for failure in failures)
@@ -172,7 +173,10 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def _report(client: Client, failure: Failure) -> bool:
-    """Return whether an Event records a failure, after reporting the failure."""
+    """Return whether each affected workload has an Event about a failure, after the report.
+
+    False if the failure has no workloads.
+    """
     _log.error(str(failure))
     try:
         _record(client, failure)

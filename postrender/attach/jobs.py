@@ -68,9 +68,9 @@ def _shows_end(condition: Object) -> bool:
 
 
 def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    """Return the Job that runs this process, None if the process runs outside of a Job.
+    """Return the newest unfinished Job with the arguments of this process, None if there is none.
 
-    The Job is the newest unfinished Job with the arguments of this process.
+    attach treats this Job as the Job of the process, even if a person runs the process by hand.
     """
     return _newest_job((job for job in jobs if not job.is_finished), arguments)
 
@@ -102,7 +102,7 @@ def late_job_reason(
 
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
     starts late, the tool can stop waiting, and start a later apply. The later apply does not have a
-    Job at first. A run outside of a Job is never late.
+    Job at first. Without a `running_job`, a run is never late.
     limit: the maximum age of the Job of a run.
     """
     own_job = running_job(jobs, arguments)
@@ -127,7 +127,7 @@ def find_conflict(client: Client, group_name: str, arguments: Sequence[str], tim
 
 
 def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
-    """Return the finished Jobs that the Job of this process supersedes, [] outside of a Job.
+    """Return the finished Jobs that the Job of this process supersedes, [] without a `running_job`.
 
     A superseded Job has the same wave as the Job of this process, and is not newer. A Job of
     another wave can belong to the same apply. Argo CD would re-create this Job after a deletion.

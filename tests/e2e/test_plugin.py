@@ -79,7 +79,7 @@ def test_the_plugin_is_installed_and_repaired_after_python_was_removed(
     python.unlink()
     python.symlink_to("/nowhere/python3")
     broken = machine.helm("template", "app", str(CHART), *THROUGH)
-    fix = re.search(r"does not start: .* is gone\. Run (\S+)$", broken.stderr, re.M)
+    fix = re.search(r"does not start: .* is missing\. Run (\S+)$", broken.stderr, re.M)
     assert fix, broken.stderr
     assert fix[0] in machine.log.read_text()
 
