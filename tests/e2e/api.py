@@ -191,11 +191,13 @@ class Api:
 
     # HTTP
 
-    def request(self, method: str, path: str, body: Any = None, content: str = "") -> Json:
+    def request(
+        self, method: str, path: str, body: Any = None, content: str = "", accept: str = ""
+    ) -> Json:
         """Send one request and return the parsed answer. `body` is JSON, or raw text."""
         text = body if isinstance(body, str) else json.dumps(body)
         data = None if body is None else text.encode()
-        headers = self._headers(content or "application/json")
+        headers = self._headers(content or "application/json", accept or "application/json")
         status, answer = self._send(method, path, data, headers)
         if status >= 400:
             raise ApiError(status, f"{method} {path}: {_message(answer)}")
@@ -217,9 +219,9 @@ class Api:
         finally:
             connection.close()
 
-    def _headers(self, content: str) -> Mapping[str, str]:
-        accept = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
-        return accept | ({"Content-Type": content} if content else {})
+    def _headers(self, content: str, accept: str = "application/json") -> Mapping[str, str]:
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": accept}
+        return headers | ({"Content-Type": content} if content else {})
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
         location = urlsplit(self.url)

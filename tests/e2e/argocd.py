@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.custom_kinds import wait_until_served
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import ROOT, argocd_manifests, program, version
 
@@ -203,9 +204,8 @@ class ArgoCdServer(Server):
                 "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
             },
         }
-        api.wait_for(lambda: api.create(project), "Argo CD's kinds are served")
-        api.wait_for(lambda: api.list("Application") is not None, "Applications are served")
-        api.wait_for(lambda: api.list("ApplicationSet") is not None, "ApplicationSets are served")
+        wait_until_served(api, "Application", "ApplicationSet", "AppProject")
+        api.create(project)
 
 
 def _listens(port: int) -> bool:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.api import Api
+from tests.e2e.custom_kinds import are_served
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import definitions, program
+
+ROLLOUTS_KINDS = (
+    "Rollout",
+    "Experiment",
+    "AnalysisTemplate",
+    "ClusterAnalysisTemplate",
+    "AnalysisRun",
+)
 
 
 class ControlPlane(NamedTuple):
@@ -181,13 +190,7 @@ class Cluster(Server):
         for file in definitions():
             where = api.path("CustomResourceDefinition")
             api.request("POST", where, file.read_text(), "application/yaml")
-        expected = len(definitions())
-
-        def served() -> bool:
-            resources = api.request("GET", "/apis/argoproj.io/v1alpha1")["resources"]
-            return len({resource["name"].split("/")[0] for resource in resources}) >= expected
-
-        self._processes.wait("apiserver", served)
+        self._processes.wait("apiserver", lambda: are_served(api, *ROLLOUTS_KINDS))
 
     def _prepare_rollouts(self) -> None:
         """Create the objects that Argo Rollouts expects in its namespace."""

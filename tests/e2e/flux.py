@@ -18,7 +18,7 @@ from typing import Any
 from tests.e2e.api import KINDS, MERGE, Api, Json, Resource
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.custom_kinds import create_definition, define_kinds
+from tests.e2e.custom_kinds import create_definition, define_kinds, wait_until_served
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import ROOT, flux_definitions, program
 
@@ -97,10 +97,7 @@ class Flux(Server):
             create_definition(self._api, file.read_text("utf-8"))
         # The kind Kustomization has Flux's schema. The kinds of sources have no schema.
         define_kinds(self._api, *SOURCES)
-        self._api.wait_for(
-            lambda: "items" in self._api.request("GET", self._api.path("Kustomization")),
-            "Kustomizations are served",
-        )
+        wait_until_served(self._api, "Kustomization")
         self._create_example()
         metrics, health = free_ports(2)
         self._processes.start(
