@@ -22,6 +22,9 @@ Names = list[str]
 
 # A busy machine gets this multiple of the time that an idle machine needs.
 PATIENCE = 3
+# The pause between two calls of a predicate grows from the first to the last value (in seconds).
+# With short pauses only, the requests of waiting tests keep a core busy.
+FIRST_PAUSE, LAST_PAUSE, GROWTH = 0.03, 0.2, 1.15
 
 
 class Resource(NamedTuple):
@@ -168,6 +171,7 @@ class Api:
         limit = PATIENCE * timeout
         deadline = time.monotonic() + limit
         last: object = None
+        pause = FIRST_PAUSE
         while True:
             try:
                 if value := predicate():
@@ -178,7 +182,8 @@ class Api:
             if time.monotonic() > deadline:
                 title = f"not within {limit} s: {message or predicate}\nlast: {last}"
                 raise AssertionError(f"{title}\n{self.dump()}")
-            time.sleep(0.03)
+            time.sleep(pause)
+            pause = min(LAST_PAUSE, pause * GROWTH)
 
     def dump(self) -> str:
         """Return the contents of the namespace, for the message of a failed test."""
