@@ -27,7 +27,7 @@ ENDS = "ends"  # the workload is removed
 NEXT_RUN = "next run"  # CronJob, AnalysisTemplate …: only later runs use the new template
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods use the new template
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
-REFUSED = "refused"  # Job, some changes of a Pod: the API server rejects the change
+REFUSED = "refused"  # Job, Pod: the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout uses its template
 # The pod template does not change, is not in the manifests, or belongs to a custom resource that
 # keeps its pods.

@@ -9,6 +9,7 @@ from itertools import accumulate, compress
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from postrender.diff.model import (
     ADDED,
     CHANGED,
     DROPPED,
+    NEXT_RUN,
+    REFUSED,
     REMOVED,
     RETAINED,
     REUSED,
@@ -515,3 +518,31 @@ rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [settings], ve
     assert 'resourceNames: [settings, "settings-' in before
     assert without_undecided(compared(before, after, run)) == expected
     assert without_undecided(compared(old, after, run)) == expected
+
+
+SUSPENDED = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: report}
+spec: {suspend: true, template: {spec: {containers: [{name: run, image: a}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect"),
+    [
+        ("template: {", "template: {metadata: {labels: {queue: a}}, ", NEXT_RUN),
+        ("template: {", "template: {metadata: {annotations: {a: b}}, ", NEXT_RUN),
+        ("template: {", "template: {metadata: {finalizers: [a/b]}, ", REFUSED),
+        ("spec: {containers", "spec: {schedulingGates: [{name: a/b}], containers", NEXT_RUN),
+        ("spec: {containers", "spec: {schedulerName: a, containers", REFUSED),
+        ("image: a", "image: a, resources: {limits: {cpu: 1}}", REFUSED),
+        ("true, template: {spec: {", "false, template: {spec: {nodeSelector: {a: b}, ", NEXT_RUN),
+    ],
+)
+def test_a_suspended_job_accepts_labels_and_fields_for_the_scheduler(
+    before: str, after: str, effect: str
+) -> None:
+    new = SUSPENDED.replace(before, after)
+    [workload] = compare(stream_of(SUSPENDED), stream_of(new), Settings()).workloads
+    assert workload.effect == effect

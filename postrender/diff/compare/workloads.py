@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
+from postrender.diff.compare.accepted_changes import effect_of_accepted
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import ComparedObject
 from postrender.diff.compare.normalise import (
@@ -61,8 +62,6 @@ _ENV_VARIABLE = pattern(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom
 # The paths of a Pod that count as its pod template.
 _IN_POD = pattern(r"spec(?:[.\[]|\Z)")
 _INDEX = pattern(r"^\[\d+\]")
-# The path of the tolerations of a Pod, or of one toleration.
-_TOLERATION = pattern(r"spec\.tolerations(?:\[[^\]]*\])?\Z")
 
 # The effect of a change of the pod template, by kind. For other kinds, see `_effect`.
 _EFFECTS = {
@@ -146,7 +145,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     return WorkloadChange(
         identity=pair.identity,
         change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        effect=_effect(new, causes, comparison) if causes else STAYS,
+        effect=_effect(old, new, causes, comparison) if causes else STAYS,
         causes=causes,
         via=via,
         in_place=in_place,
@@ -159,12 +158,12 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-def _effect(workload: ComparedObject, causes: Sequence[Cause], comparison: Comparison) -> str:
+def _effect(
+    old: ComparedObject, workload: ComparedObject, causes: Sequence[Cause], comparison: Comparison
+) -> str:
     if workload.is_hook:
         return HOOK
-    if workload.identity.group_kind == ("", "Pod") and all(map(_is_accepted_in_pod, causes)):
-        return STAYS
-    effect = _EFFECTS.get(workload.identity.group_kind)
+    effect = effect_of_accepted(old, causes) or _EFFECTS.get(workload.identity.group_kind)
     if effect:
         return effect
     if value_at(workload.data, ("spec", "updateStrategy", "type")) == "OnDelete":
@@ -173,22 +172,6 @@ def _effect(workload: ComparedObject, causes: Sequence[Cause], comparison: Compa
     if effect:
         return effect
     return NO_PODS if _is_scaled_down(workload, comparison) else ROLLS
-
-
-def _is_accepted_in_pod(cause: Cause) -> bool:
-    """Return whether the API server accepts a change of a Pod.
-
-    The accepted changes are new images, added tolerations, and a new or lower
-    activeDeadlineSeconds (source: ValidatePodUpdate in Kubernetes 1.36).
-    """
-    if cause.kind == IMAGE:
-        return True
-    field = cause.field
-    if field is None:
-        return False
-    if field.path == "spec.activeDeadlineSeconds" and isinstance(field.new, int):
-        return field.old is None or (isinstance(field.old, int) and field.new < field.old)
-    return field.change == ADDED and bool(_TOLERATION.match(field.path))
 
 
 def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:

@@ -140,13 +140,8 @@ def describe_change(change: str) -> str:
 def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
     phrase = EFFECTS[workload.effect].one
-    if workload.effect == REFUSED and workload.identity.kind == "Pod":
-        return f"{phrase}. Delete or rename the Pod before the apply"
     if workload.effect == REFUSED:
-        return (
-            f"{phrase}, because the pod template of a Job is immutable. Delete or rename the Job "
-            "before the apply"
-        )
+        return f"{phrase}. Delete or rename the {workload.identity.kind} before the apply"
     return _LONG_EFFECTS.get(workload.effect, phrase)
 
 
