@@ -1,12 +1,13 @@
-// node mermaid_parse.mjs FOLDER: diagrams on stdin, with NULs between them; for each a line of JSON
-// on stdout with what Mermaid's own parser has read. FOLDER has mermaid and jsdom in node_modules.
+// Parse diagrams with Mermaid's own parser: node mermaid_parse.mjs FOLDER
+// stdin has the diagrams, separated by NUL. stdout gets a line of JSON with the result for each diagram.
+// FOLDER has mermaid and jsdom in node_modules.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 
 const modules = path.resolve(process.argv[2], 'node_modules');
 const { JSDOM } = createRequire(path.join(modules, '_'))('jsdom');
-// Mermaid cleans text with DOMPurify, which wants a browser.
+// Mermaid cleans text with DOMPurify, which needs a browser.
 const { window } = new JSDOM('<!doctype html>', { url: 'http://localhost' });
 for (const name of Object.getOwnPropertyNames(window)) {
   if (!(name in globalThis)) globalThis[name] = window[name];

@@ -165,7 +165,7 @@ CORRECTED = "only-the-render-id-changes"
 # The cases in which the attacher's objects differ between the sides.
 ATTACHER_DIFFERS = {
     "a-content-is-restored": "the sides are already rendered without an attacher",
-    "a-namespace-that-only-one-side-writes": "the Job and the RoleBinding have the namespace too",
+    "a-namespace-on-one-side-only": "the Job and the RoleBinding have the namespace too",
     "another-namespace": "the attacher moves to the other namespace",
     "earlier-revisions-are-retained": "the sides are already rendered without an attacher",
 }
@@ -232,7 +232,7 @@ def test_the_reverse_of_a_change_has_the_mirrored_facts(case: Case) -> None:
         pytest.skip("the lost owners are those of the old side")
     if case.name == "a-pod-changes-in-place":
         pytest.skip("the API server accepts added tolerations, but not removed tolerations")
-    if case.name == "a-namespace-is-written-and-the-content-changes":
+    if case.name == "a-namespace-is-set-and-the-content-changes":
         pytest.skip("the namespaces of the preview are those of the new side")
     forward, backward = preview_of(case), preview_of(case, swapped=True)
     assert sorted(map(mirrored, facts_of(forward))) == [

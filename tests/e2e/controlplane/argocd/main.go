@@ -1,5 +1,5 @@
-// Command argocd is the parts of Argo CD that applications need, and a Redis for them, in one
-// binary. The first argument says which.
+// Command argocd is the parts of Argo CD that applications need, and a Redis for these parts, in one
+// binary. The first argument selects the part.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("say which part to start: application-controller, applicationset-controller, " +
+		fail("select a part: application-controller, applicationset-controller, " +
 			"cmp-server, commit-server, repo-server, redis or announcements")
 	}
 	part := os.Args[1]
@@ -53,24 +53,24 @@ func run(command *cobra.Command) {
 	}
 }
 
-// redis serves what Argo CD asks of a Redis at the given address, from memory, until it is killed.
+// redis serves the requests of Argo CD to a Redis at the given address, from memory, until it is killed.
 func redis(args []string) {
 	if len(args) != 1 {
-		fail("say where to listen: redis 127.0.0.1:6379")
+		fail("pass the address to listen on: redis 127.0.0.1:6379")
 	}
 	server := miniredis.NewMiniRedis()
 	check(server.StartAddr(args[0]))
-	// Its clock stands still unless it is told.
+	// The clock of miniredis does not advance without these calls.
 	for range time.Tick(time.Second) {
 		server.FastForward(time.Second)
 	}
 }
 
-// announcements prints, as JSON, the parameters that the plugin behind a socket announces for an
-// application's folder. It asks as the repo-server does when the UI opens the Parameters tab.
+// announcements prints, as JSON, the parameters that the plugin behind a socket reports for an
+// application's folder. The request is that of the repo-server when the UI opens the Parameters tab.
 func announcements(args []string) {
 	if len(args) != 2 {
-		fail("say where the plugin listens, and what is rendered: announcements SOCKET FOLDER")
+		fail("pass the socket of the plugin and the folder to render: announcements SOCKET FOLDER")
 	}
 	ctx := context.Background()
 	connection, client, err := plugin.NewConfigManagementPluginClientSet(args[0]).
