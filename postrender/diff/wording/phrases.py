@@ -78,6 +78,7 @@ EFFECTS = {
 BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
+    REFUSED: "is rejected by the API server. Delete or rename the object before the apply",
     HOOK: "runs again: Helm or Argo CD deletes and re-creates the hook",
     NEXT_RUN: "uses the change on its next run, and does not roll",
     NEXT_PODS: "changes only new pods, and does not roll",
@@ -139,10 +140,7 @@ def describe_change(change: str) -> str:
 
 def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
-    phrase = EFFECTS[workload.effect].one
-    if workload.effect == REFUSED:
-        return f"{phrase}. Delete or rename the {workload.identity.kind} before the apply"
-    return _LONG_EFFECTS.get(workload.effect, phrase)
+    return _LONG_EFFECTS.get(workload.effect, EFFECTS[workload.effect].one)
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
