@@ -40,6 +40,7 @@ from postrender.yaml.paths import Json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.auto_mount import Mount
+    from postrender.plan.helm_3_hooks import Decide
     from postrender.plan.readers.sign import Sign
 
 
@@ -185,12 +186,15 @@ def build_basis(
     resolver = _with_proof(resolver, links)
     mounts = _find_mounts(inventory, resolver)
     stored_hooks = _hooks_by_target(inventory, history, resolver)
-    decisions, decision_findings = _decide(inventory, all_links, mounts, settings, stored_hooks)
+    links_by_target = by_target(all_links)
+    decide = _decider(mounts, settings, stored_hooks)
+    decisions, decision_findings = decide(inventory, links_by_target)
     mentions = find_mentions(
         inventory, resolver, links, _mention_targets(decisions), settings.ignored_leftovers
     )
     signs = _find_signs(inventory, mentions, links, decisions)
     decisions, by_name_findings = apply_signs(decisions, signs)
+    helm_3_findings = _find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
     numbers = number_revisions(history, resolver, settings)
     links_by_source = by_source(links)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
@@ -209,25 +213,23 @@ def build_basis(
     context = _with_pins(context, all_links)
     if history.is_known:
         context = _with_history(context, numbers, history)
-    return PlanBasis(context, repeated, (*link_findings, *decision_findings, *by_name_findings))
+    return PlanBasis(
+        context, repeated, (*link_findings, *decision_findings, *helm_3_findings, *by_name_findings)
+    )
 
 
-def _decide(
-    inventory: Inventory,
-    all_links: Sequence[Link],
+def _decider(
     mounts: Mapping[ItemKey, Sequence[Mount]],
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
-) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions of step 3, and the findings of steps 3 and 4.
+) -> Decide:
+    """Return the function that makes the decisions of step 3.
 
     The docstring of the package lists the steps.
-    all_links: all resolved references.
     mounts: the auto-mounts, by workload.
     hooks_by_target: as in decide_strategies.
     """
-    links = by_target(all_links)
-    decide = partial(
+    return partial(
         decide_strategies,
         mounted_in={
             mount.item.key: mount.workload
@@ -237,12 +239,25 @@ def _decide(
         settings=settings,
         hooks_by_target=hooks_by_target,
     )
-    decisions, findings = decide(inventory, links)
-    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
-        from postrender.plan.helm_3_hooks import find_helm_3_hooks
 
-        findings += find_helm_3_hooks(inventory, links, decisions, decide)
-    return decisions, findings
+
+def _find_helm_3_hooks(
+    inventory: Inventory,
+    links: Mapping[ItemKey, Sequence[Link]],
+    decisions: Sequence[StrategyDecision],
+    signs: Mapping[ItemKey, Sign],
+    decide: Decide,
+) -> list[Finding]:
+    """Return the findings of find_helm_3_hooks, which is imported only for a stream with hooks."""
+    if not any(
+        HELM_HOOK_ANNOTATION in link.source.annotations
+        for target_links in links.values()
+        for link in target_links
+    ):
+        return []
+    from postrender.plan.helm_3_hooks import find_helm_3_hooks
+
+    return find_helm_3_hooks(inventory, links, decisions, signs, decide)
 
 
 def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:

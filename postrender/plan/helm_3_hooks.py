@@ -16,10 +16,12 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, KEEP_ORIGINAL_ANNOTATION
 from postrender.plan.links import Link
-from postrender.plan.strategy import StrategyDecision
+from postrender.plan.strategy import StrategyDecision, apply_signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from postrender.plan.readers.sign import Sign
+
     # A function that returns the decisions and findings for an inventory. The second argument
     # contains the resolved references, by the referenced object.
     Decide = Callable[
@@ -31,35 +33,42 @@ def find_helm_3_hooks(
     inventory: Inventory,
     links: Mapping[ItemKey, Sequence[Link]],
     decisions: Sequence[StrategyDecision],
+    signs: Mapping[ItemKey, Sign],
     decide: Decide,
 ) -> list[Finding]:
     """Return a finding for each original that postrender would not keep under Helm 3.
 
     The result is [] if the stream is from Helm 4, or is a ResourceList (from kustomize or kpt).
     links: the resolved references, by the referenced object.
+    decisions: the decisions after apply_signs.
+    signs: as in apply_signs.
     decide: the function that makes the decisions again, for the stream without hooks.
     """
-    hooks = {
+    hook_by_original = {
         decision.item.key: hook
         for decision in decisions
         if decision.strategy == RENAME and decision.keep_reason
         for hook in _hooks_in(links.get(decision.item.key, ()))[:1]
     }
-    if not hooks or _is_not_from_helm_3(inventory):
+    if not hook_by_original or _is_not_from_helm_3(inventory):
         return []
-    # Only the objects in `hooks` need a new decision, because decisions are independent.
+    # Only these originals need a new decision, because a decision does not depend on others.
     visible = inventory._replace(
         items=tuple(
-            item for item in inventory.items if item.key in hooks and not _is_helm_hook(item)
+            item
+            for item in inventory.items
+            if item.key in hook_by_original and not _is_helm_hook(item)
         )
     )
     visible_links = {
         key: [link for link in links.get(key, ()) if not _is_helm_hook(link.source)]
-        for key in hooks
+        for key in hook_by_original
     }
+    visible_signs = {key: sign for key, sign in signs.items() if not _is_helm_hook(sign.source)}
+    new_decisions, _ = apply_signs(decide(visible, visible_links)[0], visible_signs)
     return [
-        _finding(inventory, decision.item, hooks[decision.item.key])
-        for decision in decide(visible, visible_links)[0]
+        _finding(inventory, decision.item, hook_by_original[decision.item.key])
+        for decision in new_decisions
         if decision.strategy == RENAME and not decision.keep_reason
     ]
 
