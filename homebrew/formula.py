@@ -39,7 +39,7 @@ class Postrender < Formula
       metadata: {{name: app}}
       data: {{key: value}}
     YAML
-    assert_match "would rename 0 of 1 object", shell_output("#{{bin}}/postrender explain app.yaml")
+    assert_match "rename 0 of 1 ConfigMap", shell_output("#{{bin}}/postrender explain app.yaml")
   end
 end
 """

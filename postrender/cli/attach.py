@@ -19,7 +19,7 @@ COMMAND = Command(
         "the output runs this command in the cluster. Outside of a Pod, the command uses the "
         "kubeconfig. For compatibility with the tool configmap-attacher, the command also reads "
         "the environment variables IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME. Long options, "
-        "except --quiet, --verbose and --color, can also begin with one dash."
+        "except --quiet, --verbose, --color, --colour and --help, can also begin with one dash."
     ),
     example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(
@@ -41,8 +41,8 @@ COMMAND = Command(
         ),
         Option(
             "emitted",
-            "Do not delete these revisions. Pass the revisions in the manifests that no --workload "
-            "contains, such as configmap/web-c. Repeatable.",
+            "Do not delete these revisions. Pass each revision of the manifests that is not in a "
+            "--workload option, such as configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),
@@ -55,8 +55,8 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions when unused. If the manifests do not contain revisions of "
-            "Secrets, pass earlier revisions of Secrets, such as secret/web-d. Repeatable.",
+            "Delete these Secrets when unused. If the setting `secrets` was switched off, pass the "
+            "revisions of Secrets in earlier manifests, such as secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),

@@ -20,7 +20,7 @@ COMMAND = Command(
     details=(
         "check does not write manifests. Each FILE is input or output of postrender. Without a "
         "FILE, check reads stdin. Unlike `render --strict`, check does not report the finding "
-        "`unprotected`, because check does not know how you apply the manifests."
+        "`unprotected` or findings about the attacher, because check does not append the attacher."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),

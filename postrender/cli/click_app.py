@@ -42,8 +42,8 @@ def run_with_click(arguments: Sequence[str]) -> int:
     After an interrupt, the exit code is INTERRUPTED. Raises UserError as the command does.
     """
     try:
-        code = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
-        return code if isinstance(code, int) else DONE
+        result = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
+        return result if isinstance(result, int) else DONE
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
@@ -61,8 +61,8 @@ def _with_hint(error: click.ClickException) -> click.ClickException:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
         return error
-    problem = f"{error.format_message()} Pass the file as an argument, without -f."
-    return click.UsageError(problem, error.ctx)
+    fix = f"Pass the file as an argument, without {error.option_name}."
+    return click.UsageError(f"{error.format_message()} {fix}", error.ctx)
 
 
 def _reads_files(command: click.Command) -> bool:
@@ -143,17 +143,17 @@ def app() -> click.Group:
     click.version_option(__version__, prog_name="postrender")(group)
     for name, help_ in GROUPS.items():
         group.add_command(_Group(name, help=help_))
-    for name, module in COMMANDS.items():
+    for name, module_name in COMMANDS.items():
         words = name.split()
         parent = group.commands[words[0]] if words[1:] else group
         if isinstance(parent, click.Group):
-            parent.add_command(_click_command(words[-1], module))
+            parent.add_command(_click_command(words[-1], module_name))
     return group
 
 
-def _click_command(name: str, module: str) -> click.Command:
-    code = load(module)
-    declaration: Command = code.COMMAND
+def _click_command(name: str, module_name: str) -> click.Command:
+    module = load(module_name)
+    declaration: Command = module.COMMAND
 
     def call(**values: Any) -> int:
         context = click.get_current_context()
@@ -166,7 +166,7 @@ def _click_command(name: str, module: str) -> click.Command:
                 write([context.get_help(), "\n"], for_reader=True)
                 return DONE
         try:
-            return invoke(code, values)
+            return invoke(module, values)
         except UsageError as error:
             raise click.UsageError(str(error), context) from None
 

@@ -12,7 +12,8 @@ from postrender.sources.input_paths import printable
 COMMAND = Command(
     "config init",
     "Create a configuration file.",
-    details="postrender never overwrites an existing file.",
+    details="The default of FILE is postrender.yaml in this folder. postrender never overwrites an "
+    "existing file.",
     example="postrender config init chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=FILE_NAME),),
 )

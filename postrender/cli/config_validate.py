@@ -33,7 +33,8 @@ def run(file: str, config: str | None) -> int:
     report_ignored(findings)
     if source is None:
         raise UserError(
-            "postrender did not find a postrender.yaml in this folder or a folder above",
+            "postrender did not find a postrender.yaml in this folder or a folder above, up to the "
+            "root of the git repository",
             "Pass a file, or create a file with: postrender config init",
         )
     load_config(source)

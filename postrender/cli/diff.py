@@ -32,7 +32,7 @@ COMMAND = Command(
     "diff",
     "Show which workloads a change rolls.",
     details=(
-        "OLD and NEW are a file, a folder of manifests, git:REV:PATH, or - for stdin. Both can be "
+        "OLD and NEW are a file, a folder of manifests, git:REF:PATH, or - for stdin. Both can be "
         "input or output of postrender."
     ),
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
@@ -130,7 +130,7 @@ def run(
 def _side(name: str, settings: Settings) -> Stream:
     """Return the manifests of OLD or NEW.
 
-    name: the argument, which is a path, `-` or `git:REV:PATH`.
+    name: the argument, which is a path, `-` or `git:REF:PATH`.
     Raises UserError as read_inputs, read_streams and check_content do.
     """
     sources = read_inputs(name, allow_empty=settings.allow_empty)

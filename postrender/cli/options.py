@@ -178,7 +178,8 @@ SETTINGS = _with_variables(
         "config",
         "Read this configuration file.",
         metavar="FILE",
-        default_text="the nearest postrender.yaml in this folder or a folder above",
+        default_text="the nearest postrender.yaml in this folder or a folder above, up to the root "
+        "of the git repository",
     ),
     Option(
         "untrusted",
@@ -226,7 +227,7 @@ SETTINGS = _with_variables(
     ),
     Option(
         "allow-empty",
-        "Accept empty input. By default, empty stdin is an error.",
+        "Accept empty input. By default, empty input is an error.",
         key=("allowEmpty",),
         form=FLAG,
         default_text="no",
@@ -257,7 +258,7 @@ SETTINGS = _with_variables(
         "previous",
         "Retain earlier revisions in the output. Pass the previously applied manifests.",
         key=("history", "previous"),
-        metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
+        metavar="FILE|git:REF:PATH|helm:NAMESPACE/RELEASE",
     ),
     Option(
         "kube-context",

@@ -43,7 +43,7 @@ def run_render(
 ) -> int:
     """Return DONE after writing the manifests of an input with revisions to stdout.
 
-    input_: a path, `-` for stdin, or `git:REV:PATH`.
+    input_: a path, `-` for stdin, or `git:REF:PATH`.
     config: the file in --config, None for the nearest postrender.yaml.
     given: the values of all other options, by parameter.
     is_function: whether the command is `fn`, which reads and writes a ResourceList of kustomize or

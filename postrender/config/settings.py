@@ -141,7 +141,7 @@ class AttacherSettings(NamedTuple):
 class HistorySettings(NamedTuple):
     """The source of the earlier outputs, and the number of revisions to keep.
 
-    previous: a file, a folder, git:REV:PATH, or helm:NAMESPACE/RELEASE. "" if not set.
+    previous: a file, a folder, git:REF:PATH, or helm:NAMESPACE/RELEASE. "" if not set.
     keep: the number of revisions for each base name. If None, the number depends on the workloads,
         and on the number of release revisions that Helm stores.
     context, kubeconfig: --kube-context and --kubeconfig for helm, "" for the default of helm.

@@ -116,7 +116,7 @@ def _links_below(folder: str) -> Iterator[str]:
 
 
 def _manifests_need(value: str, repository: str) -> _Need:
-    """Return the need of a path, of `git:REV:PATH`, or of `helm:NAMESPACE/RELEASE`."""
+    """Return the need of a path, of `git:REF:PATH`, or of `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
         return _Need(FULL, "run helm")
     if value.startswith("git:"):

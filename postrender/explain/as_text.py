@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.wording.plurals import counted
+from postrender.diff.wording.plurals import conjoined, counted
 from postrender.diff.wording.style import name_of
 from postrender.explain.model import (
     FROM_AUTO_MOUNT,
@@ -32,15 +32,25 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
     """Return a report as text."""
     lines = [line for entry in explanation.objects for line in _object_lines(entry)]
     lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
+    reason = explanation.mode_reason[:1].upper() + explanation.mode_reason[1:]
     lines += [
-        f"attacher {name} runs as a {explanation.mode}, because {explanation.mode_reason}"
+        f"attacher {name} runs as a {explanation.mode}. {reason}"
         for name in explanation.attach_groups
     ]
-    renamed = sum(1 for entry in explanation.objects if entry.strategy == RENAME)
-    total = len(explanation.objects)
-    rename = f"rename {renamed} of {counted(total, 'object')}" if total else "not rename any object"
-    lines.append(f"postrender would {rename}")
+    lines.append(f"postrender would {_renames(explanation)}")
     return "\n".join(lines) + "\n"
+
+
+def _renames(explanation: Explanation) -> str:
+    """Return the number of renames for each kind, such as `rename 1 of 2 ConfigMaps`."""
+    entries_by_kind: dict[str, list[ObjectEntry]] = {}
+    for entry in explanation.objects:
+        entries_by_kind.setdefault(entry.identity.kind, []).append(entry)
+    counts = [
+        f"{sum(entry.strategy == RENAME for entry in entries)} of {counted(len(entries), kind)}"
+        for kind, entries in entries_by_kind.items()
+    ]
+    return f"rename {conjoined(counts)}" if counts else "not rename any object"
 
 
 def _object_lines(entry: ObjectEntry) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The annotations because of which a program copies a ConfigMap or Secret to other namespaces.
+"""Annotations that let a program copy a ConfigMap or Secret to other namespaces.
 
 A rename would break the copies, because a copy has or references the name of the copied object.
 """
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The program of each annotation that requests copies with the value `true`. Sources:
+# The program of each annotation that permits or requests copies with the value `true`. Sources:
 # emberstack/kubernetes-reflector README.md
 # mittwald/kubernetes-replicator replicate/common/consts.go
 _SWITCHES = {
@@ -30,9 +30,9 @@ _KUBED = "kubed.appscode.com/sync"
 
 
 def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
-    """Return the program that copies an object, and the annotation that requests the copies.
+    """Return the program that can copy an object, and the annotation that lets it copy the object.
 
-    The result is ("", "") if no annotation requests copies.
+    The result is ("", "") if no annotation permits or requests copies.
     """
     for name, value in annotations.items():
         if name in _SWITCHES and is_true(value):

@@ -40,36 +40,36 @@ _SAME_FIELDS = "\n  && ".join(
 )
 # The message and the condition of each validation.
 _VALIDATIONS = {
-    f"an attacher changes and deletes only objects with the label {GROUP_LABEL}": (
+    f"an attacher may change and delete only objects with the label {GROUP_LABEL}": (
         f"request.operation == 'CREATE' || '{GROUP_LABEL}' in variables.oldLabels"
     ),
-    "an attacher changes only owner references and its own annotation": (
+    "an attacher may change only owner references and its own annotation": (
         f"!variables.isUpdate || ({_SAME_FIELDS})"
     ),
-    f"an attacher does not change annotations other than {UNUSED_ANNOTATION}": (
+    f"an attacher must not change annotations other than {UNUSED_ANNOTATION}": (
         "!variables.isUpdate || (variables.newAnnotations.all(key,\n"
         f"    key == '{UNUSED_ANNOTATION}'\n"
         "    || variables.oldAnnotations[?key] == optional.of(variables.newAnnotations[key]))\n"
         "  && variables.oldAnnotations.all(key,\n"
         f"    key == '{UNUSED_ANNOTATION}' || key in variables.newAnnotations))"
     ),
-    "an attacher does not add an owner that is a controller or blocks deletions": (
+    "an attacher must not add an owner that is a controller or blocks deletions": (
         "!variables.isUpdate || ["
         "'controller', 'blockOwnerDeletion'].all(field,\n"
         "    variables.newOwners.filter(owner, owner[?field] == optional.of(true)).size()\n"
         "    <= variables.oldOwners.filter(owner, owner[?field] == optional.of(true)).size())"
     ),
-    "an attacher deletes only revisions that an attacher has marked as unused": (
+    "an attacher may delete only revisions that an attacher has marked as unused": (
         "!(variables.isRevision && variables.isDelete)\n"
         f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
         f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"
     ),
-    "an attacher deletes only finished Jobs": (
+    "an attacher may delete only finished Jobs": (
         "!(request.resource.resource == 'jobs' && variables.isDelete)\n"
         "  || variables.old.?status.?conditions.orValue([]).exists(item,\n"
         "    item.type in ['Complete', 'Failed'] && item.status == 'True')"
     ),
-    "an attacher creates Events only as the component postrender": (
+    "an attacher may create Events only as the component postrender": (
         "request.operation != 'CREATE'\n"
         "  || variables.new.?source.?component == optional.of('postrender')"
     ),

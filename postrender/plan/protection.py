@@ -13,9 +13,10 @@ _MAX_LISTED = 3
 
 
 def find_unprotected(context: PlanContext) -> Iterator[Finding]:
-    """Return a finding if the apply of the next output would delete the revisions of this output.
+    """Return a finding if the apply of a later output can delete the revisions of this output.
 
-    The apply deletes these revisions only if the attacher is off and --previous is not set. If the
+    Helm, Argo CD and other tools that prune delete these revisions only if the attacher is off and
+    --previous is not set. If the
     attacher is off, the revisions do not have the annotations that prevent the deletion. If
     --previous is not set, the next output lacks the revisions.
     """
@@ -23,7 +24,7 @@ def find_unprotected(context: PlanContext) -> Iterator[Finding]:
     if context.names and not (settings.attacher.is_enabled or settings.history.previous):
         yield Finding(
             code=UNPROTECTED,
-            problem="the attacher is off and --previous is not set, so the next release deletes "
+            problem="the attacher is off and --previous is not set, so the next release can delete "
             "revisions that old pods still use",
             fix="Enable the attacher, or pass the previous output with --previous",
             location=Location(context.inventory.stream.source),

@@ -38,10 +38,10 @@ class Rule(NamedTuple):
     is_qualified: whether the string can have the form `namespace/name`.
     namespace_key: the key with the referenced object's namespace, in the mapping with the string;
         "" if the mapping does not have this key.
-    triggers_rename: whether the reference is a reason to rename the referenced object. Without
-        effect for the family RBAC.
-    permits_rename: whether the reference is a reason to rename the referenced object if the user
-        sets the strategy `rename`.
+    triggers_rename: whether the reference is a reason to rename the referenced object. postrender
+        ignores this field for the family RBAC.
+    permits_rename: whether the reference is enough for a rename that an annotation or a rule
+        requests. The reference need not trigger a rename.
     keep_reason: a clause with the reason why postrender never rewrites the reference, "" if
         postrender can rewrite the reference.
     is_written: whether the object with the field makes a program write to the referenced object.

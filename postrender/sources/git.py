@@ -1,4 +1,4 @@
-"""Manifests in a git commit (`git:REV:PATH`), which postrender reads without a checkout.
+"""Manifests in a git commit (`git:REF:PATH`), which postrender reads without a checkout.
 
 postrender passes the user's input to git only on stdin (`git cat-file --batch`), so git cannot
 treat the input as an option. The repository can be hostile. A *promisor remote* is a remote from
@@ -103,7 +103,7 @@ class _Entry(NamedTuple):
 def read_git_file(name: str, command: str) -> Source:
     """Return a file in git.
 
-    name: `git:REV:PATH`.
+    name: `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
     Raises UserError for an unknown commit, for a path that is missing or is not a file, and if git
     fails. Also raises UserError as checked_source does.
@@ -120,7 +120,7 @@ def read_git_file(name: str, command: str) -> Source:
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     """Return a file in git, or the manifests in a folder in git, sorted by path.
 
-    name: `git:REV:PATH`.
+    name: `git:REF:PATH`.
     allow_empty: whether to return () if the commit does not have the path.
     The result is also () for a folder without manifests.
     Raises UserError for an unknown commit, for a chart folder, and for a broken link. Also raises
@@ -149,7 +149,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
-    """Return the object at `git:REV:PATH`. Its kind is `missing` if the commit lacks the path.
+    """Return the object at `git:REF:PATH`. Its kind is `missing` if the commit lacks the path.
 
     Raises UserError for an unknown commit, and for a path with content that git cannot read.
     """
@@ -184,12 +184,12 @@ def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return REV and PATH of `git:REV:PATH`. Raises UserError for a name in another form."""
+    """Return REF and PATH of `git:REF:PATH`. Raises UserError for a name in another form."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
-            f"{name} is not a path in git, expected git:REV:PATH",
-            "Write git:REV:PATH, as in git:main:rendered. To pass a file of this name, write "
+            f"{name} is not a path in git, expected git:REF:PATH",
+            "Write git:REF:PATH, as in git:main:rendered. To pass a file of this name, write "
             f"./{name}",
         )
     # git accepts `.` and `..` at the end of a path only if a slash follows.
@@ -200,8 +200,8 @@ def _parse(name: str) -> tuple[str, str]:
 def _object_name(name: str, path: str, entry: _Entry) -> str:
     """Return the object name of an entry.
 
-    For a link, the result is REV:PATH, because git follows a link only in this form.
-    name: `git:REV:PATH` of the folder.
+    For a link, the result is REF:PATH, because git follows a link only in this form.
+    name: `git:REF:PATH` of the folder.
     path: the path of the entry in the folder.
     """
     if entry.mode != _LINK:

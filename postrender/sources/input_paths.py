@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from postrender.errors import Location, UserError
 from postrender.yaml.stream import Source
 
-# The prefix of an input in git: `git:REV:PATH`.
+# The prefix of an input in git: `git:REF:PATH`.
 GIT = "git:"
 # The endings of the file names of manifests.
 ENDINGS = (".yaml", ".yml", ".json")
@@ -70,7 +70,7 @@ def folder_error(folder: str) -> UserError:
 def path_below(folder: str, path: str) -> str:
     """Return the path of a file in a folder.
 
-    folder: a path or `git:REV:PATH`.
+    folder: a path or `git:REF:PATH`.
     path: the path of the file in the folder.
     """
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"

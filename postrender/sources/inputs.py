@@ -26,7 +26,7 @@ STDIN = "<stdin>"
 def read_input(name: str, command: str = "render") -> Stream:
     """Return the documents of a file or of stdin.
 
-    name: a path, `-` for stdin, or `git:REV:PATH`.
+    name: a path, `-` for stdin, or `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
     Raises UserError for a folder or an unreadable file, and as read_git_file and read_stream do.
     """
@@ -45,7 +45,7 @@ def read_input(name: str, command: str = "render") -> Stream:
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     """Return the files of an input.
 
-    name: a file, `-` for stdin, a folder of manifests, or `git:REV:PATH`.
+    name: a file, `-` for stdin, a folder of manifests, or `git:REF:PATH`.
     allow_empty: whether to return () for a folder without manifests. In git, an empty folder does
         not exist, so the result is also () for a missing path in git.
 
@@ -170,4 +170,4 @@ def _missing_file_fix(name: str) -> str:
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:
         return f"Check the path, or write {GIT}{name} for a path in git"
-    return f"Check the path, or write {GIT}REV:PATH for a path in git"
+    return f"Check the path, or write {GIT}REF:PATH for a path in git"

@@ -157,8 +157,8 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
     expected = {release.namespace, *history.namespaces}
     if explicit and not explicit & expected:
         raise UserError(
-            f"the manifests set the namespace {' or '.join(sorted(explicit))}, "
-            f"but --previous={release} has the namespace {release.namespace}",
+            f"--previous={release} has the namespace {release.namespace}, "
+            f"but the objects with a namespace are in {' and '.join(sorted(explicit))}",
             "Pass the namespace of the release in --previous. "
             f"If {release.namespace} is right, add --namespace {release.namespace}",
             Location(inventory.stream.source),

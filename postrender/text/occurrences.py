@@ -1,6 +1,7 @@
 """The forms in which a name occurs in a text: a whole value, a host, a path, or a plain word.
 
-- WHOLE: the value of a field or a flag, with or without a namespace (`--map=shop/web-config`);
+- WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
+  namespace (`--map=shop/web-config`);
 - HOST: a part of a URL (`http://web-config:8080/health`), or a host with a port or a user
   (`web-config:8080`, `git@web-config`);
 - PATH: a part of a file path (`/etc/web-config/app.yaml`);

@@ -1,4 +1,4 @@
-"""From cluster state to patches: the rule in small examples, then against a naive reference."""
+"""Tests of `reconcile`: small examples, then a comparison with a naive implementation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def time(ago: timedelta) -> str:
 
 
 def consumer(text: str, *names: str, controller: str = "", is_deleting: bool = False) -> Consumer:
-    """Return a consumer of `Kind/name`; its uid is the same text."""
+    """Return the consumer `Kind/name`, which references ConfigMaps. The uid is also `Kind/name`."""
     kind, _, name = text.partition("/")
     resource = BY_KIND[kind]
     return Consumer(
@@ -232,7 +232,7 @@ def test_a_revision_that_is_not_swept_has_no_owners_without_a_release_owner() ->
 
 @pytest.mark.parametrize("present", [(), (ACCOUNT,)], ids=["new", "present"])
 def test_consumers_protect_a_revision_that_is_not_swept(present: tuple[Owner, ...]) -> None:
-    """A release can delete the release owner, such as a release without postrender."""
+    """A release without postrender, for example, deletes the release owner."""
     kept = revision("app-new", present, is_sweepable=False)
     release_owner = None if present else ACCOUNT
     state = state_of([kept], ROLLOUT, NEW, release_owner=release_owner)
@@ -275,7 +275,7 @@ def test_the_release_owner_does_not_own_an_original_of_the_stream() -> None:
     assert not pin([original], lambda _: [ROLLOUT], ACCOUNT)
 
 
-def test_a_recreated_release_owner_replaces_the_earlier_one() -> None:
+def test_a_recreated_release_owner_replaces_the_earlier_release_owner() -> None:
     earlier = ACCOUNT._replace(uid="earlier-uid")
     state = state_of([revision("app-old", [earlier])], ROLLOUT, release_owner=ACCOUNT)
     [patch] = changes(state)
@@ -283,7 +283,7 @@ def test_a_recreated_release_owner_replaces_the_earlier_one() -> None:
 
 
 def test_other_release_owners_stay() -> None:
-    """Two releases may use one revision, and a run cannot see whether the other one exists."""
+    """Two releases can use one revision. A run cannot see whether the other release exists."""
     state = state_of([revision("app-old", [OTHER_ACCOUNT])], ROLLOUT, release_owner=ACCOUNT)
     assert not dropped(state)
     assert not dropped(state._replace(release_owner=None))
@@ -335,13 +335,13 @@ def related(item: Revision, *consumers: Consumer, account: Owner | None = ACCOUN
         ([ROLLOUT], [ROLLOUT], True),
     ],
     ids=[
-        "an object of an own workload uses the revision",
+        "an object of a workload in the scope uses the revision",
         "another workload uses the revision",
         "no object uses the revision",
         "another workload used the revision",
         "the release owns the revision",
         "another release owns the revision",
-        "an own workload owns the revision",
+        "a workload in the scope owns the revision",
     ],
 )
 def test_coverage_of_a_revision_of_another_group(

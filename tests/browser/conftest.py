@@ -32,8 +32,12 @@ def browser() -> Iterator[Browser]:
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     """Return a function that opens the page of a preview.
 
-    Its keyword arguments are options of a profile (BrowserContext). The test fails if a page sends
-    a request. It also fails if the browser reports an error, a policy violation or a dialog.
+    The arguments of the function:
+    width and height: the size of the window, in pixels.
+    may_complain: whether the test accepts requests, and reports of the browser. If false, the test
+    fails if the page requests anything except itself and `data:` URLs. The test then also fails for
+    each message on the console, error or dialog.
+    options: options of the profile (BrowserContext).
     """
     complaints: list[str] = []
     contexts: list[BrowserContext] = []

@@ -48,7 +48,7 @@ def test_the_printed_role_is_sufficient_for_every_kind(
     assert_every_kind_is_an_owner(api)
 
 
-def test_without_the_printed_role_the_job_reports_the_missing_permission(
+def test_without_the_printed_role_binding_the_job_reports_the_missing_permission(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     manifests.config = {"attacher": WITHOUT_ROLE}
@@ -60,21 +60,21 @@ def test_without_the_printed_role_the_job_reports_the_missing_permission(
 
 
 class Tenant(Release):
-    """A release by a user who may change everything in one namespace except its permissions."""
+    """A release by a user who may write workloads, ConfigMaps and Secrets, but no permissions."""
 
     def become_tenant(self, api: Api) -> None:
         """Use the tenant's account from now on."""
         create_tenant(api)
-        access = self.folder / "tenant"
-        access.write_text(account_kubeconfig(self.plane, api, "tenant"))
-        self._access = access
+        kubeconfig = self.folder / "tenant"
+        kubeconfig.write_text(account_kubeconfig(self.plane, api, "tenant"))
+        self._kubeconfig = kubeconfig
 
     def _env(self) -> dict[str, str]:
-        return super()._env() | {"KUBECONFIG": str(self._access)}
+        return super()._env() | {"KUBECONFIG": str(self._kubeconfig)}
 
 
 def create_tenant(api: Api) -> None:
-    """Create an account that may write every kind of the namespace, except Role and RoleBinding."""
+    """Create an account that may write the kinds of four API groups, without Roles."""
     rules = [
         {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
         for group in ("", "apps", "batch", "argoproj.io")

@@ -185,7 +185,7 @@ def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm
     elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
     helm.answer("history", NOT_FOUND)
     helm.answer("list", "echo []")
-    assert_refused(helm.render(GOOD + elsewhere), "set the namespace far", "add --namespace prod")
+    assert_refused(helm.render(GOOD + elsewhere), "are in far", "add --namespace prod")
     done = helm.render(GOOD + elsewhere, "--namespace=prod")
     assert done.code == 0, done.err
 

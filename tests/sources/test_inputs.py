@@ -107,7 +107,7 @@ def test_a_missing_path_is_always_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("rednered", "Check the path, or write git:REV:PATH for a path in git"),
+        ("rednered", "Check the path, or write git:REF:PATH for a path in git"),
         ("main:rendered", "Check the path, or write git:main:rendered for a path in git"),
         ("helm:prod/shop", "Pipe in the output of helm get manifest, and pass -"),
     ],
@@ -351,7 +351,7 @@ def test_a_file_name_may_begin_with_the_git_prefix(repository: Path) -> None:
         ("git:nope:rendered", "git does not know the ref nope. Check the name, or run git fetch."),
         ("git:main:nope", "the Git ref main has no path nope. Check the path, which is relative"),
         ("git:main:rendered/prod.yaml/x", "a part of the path is a file, expected a folder"),
-        ("git:main", "git:main is not a path in git, expected git:REV:PATH. Write git:REV:PATH"),
+        ("git:main", "git:main is not a path in git, expected git:REF:PATH. Write git:REF:PATH"),
         ("git:", "is not a path in git"),
         ("git::rendered", "is not a path in git"),
         ("git:main:a\nb", "is not a path in git"),

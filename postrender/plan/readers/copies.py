@@ -25,7 +25,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             path = (*item.path, "metadata", "annotations", annotation)
             yield Sign(
                 target=item,
-                reason=f"the annotation {annotation} makes {program} copy the "
+                reason=f"the annotation {annotation} lets {program} copy the "
                 f"{item.identity.kind} to other namespaces",
                 source=item,
                 location=evidence.inventory.location_of(item, path),

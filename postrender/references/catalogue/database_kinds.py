@@ -26,7 +26,7 @@ _CNPG = "cloudnative-pg/cloudnative-pg a95a534, v1"
 _ZALANDO = "zalando/postgres-operator a7aaad0, v1"
 
 _BOOTSTRAP = "the operator reads the object only when the operator creates the cluster"
-_OPERATOR = "the operator reads the object by its name, for all clusters"
+_OPERATOR = "the operator applies the setting to every database cluster"
 
 ENTRIES = (
     Entry(
