@@ -80,7 +80,7 @@ def test_the_preview_of_the_component(checkout: Checkout) -> None:
     assert "farewell" in done.stdout
 
 
-def test_the_component_uses_every_input_and_no_other() -> None:
+def test_the_component_uses_exactly_its_inputs() -> None:
     file = ROOT / "templates" / "preview.yml"
     inputs = load(file)[0]["spec"]["inputs"]
     assert set(INPUT.findall(file.read_text("utf-8"))) == inputs.keys()
@@ -105,14 +105,14 @@ def test_the_install_step_uses_packages_with_hashes() -> None:
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_other_actions_are_pinned_and_commands_contain_no_expressions(name: str) -> None:
+def test_other_actions_are_pinned_and_commands_do_not_contain_expressions(name: str) -> None:
     for uses in re.findall(r"uses: (.*)", (ROOT / name).read_text("utf-8")):
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", uses)
     for one in action(name)["runs"]["steps"]:
         assert "${{" not in one.get("run", "")
 
 
-def test_the_action_that_runs_code_of_the_pull_request_has_no_token() -> None:
+def test_the_action_that_runs_code_of_the_pull_request_does_not_have_a_token() -> None:
     assert "token" not in str(action("action.yml")["runs"])
     assert "GITLAB_TOKEN" not in str(jobs()["postrender-preview"])
 
@@ -150,7 +150,7 @@ def test_the_documented_workflow_runs_code_of_a_pull_request_without_a_write_tok
     assert checked_out["with"]["persist-credentials"] is False
 
 
-def test_the_documented_job_with_a_write_token_runs_no_code_of_a_pull_request() -> None:
+def test_the_documented_job_with_a_write_token_does_not_run_code_of_a_pull_request() -> None:
     _, comment, _ = documented_workflows()
     assert comment["permissions"] == {}
     [job] = comment["jobs"].values()

@@ -68,7 +68,7 @@ def test_imports_run_downwards(path: Path) -> None:
             assert LEVELS[part] < LEVELS[importer], f"{importer} imports {part}"
 
 
-def test_no_two_modules_share_a_name() -> None:
+def test_modules_do_not_share_a_name() -> None:
     names = Counter(path.name for path in modules() if path.name not in ROLES)
     assert not [name for name, count in names.items() if count > 1]
 
@@ -96,7 +96,7 @@ def runtime_imports(path: Path, names: Collection[str]) -> set[str]:
     return found & set(names)
 
 
-def test_no_modules_import_each_other() -> None:
+def test_modules_do_not_import_each_other() -> None:
     names = {module_name(path): path for path in modules()}
     graph = {name: runtime_imports(path, names) for name, path in names.items()}
     while leaves := [name for name, targets in graph.items() if not targets & graph.keys()]:

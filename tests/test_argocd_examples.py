@@ -121,7 +121,7 @@ def test_an_example_uses_the_plugin_and_its_parameters(name: str) -> None:
         assert set(parameter) == {"name", kind}
 
 
-def test_the_image_has_what_the_plugin_needs() -> None:
+def test_the_image_has_the_programs_of_the_plugin() -> None:
     copied = re.findall(r"^COPY (?:--from=(\w+) )?(\S+) (\S+)$", DOCKERFILE, re.M)
     assert ("argocd", "/usr/local/bin/helm", "/usr/local/bin/helm") in copied
     assert ("", SCRIPT.name, "/usr/local/bin/") in copied

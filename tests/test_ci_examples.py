@@ -274,7 +274,7 @@ def test_a_path_that_no_commit_has_is_an_error(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_the_result_has_no_value_of_a_secret(checkout: Checkout) -> None:
+def test_the_result_does_not_have_values_of_secrets(checkout: Checkout) -> None:
     secret = "kind: Secret\napiVersion: v1\nmetadata: {name: key}\nstringData: {key: %s}\n"
     git(checkout.folder, "switch", "--quiet", "main")
     commit(checkout.folder, {"chart/templates/secret.yaml": secret % "b3fore"})
@@ -432,7 +432,7 @@ def test_the_comment_is_found_after_many_comments(service: Service, kind: str, b
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_a_comment_of_somebody_else_is_not_updated(service: Service, kind: str) -> None:
+def test_a_comment_of_another_author_is_not_updated(service: Service, kind: str) -> None:
     """The author of that comment could replace the preview later."""
     service.add(TEXT, THEIRS)
     service.post(f"{TEXT}ours\n", **service.variables(kind))

@@ -61,7 +61,7 @@ def test_the_demo_imports_only_libraries_of_the_program() -> None:
     assert names - sys.stdlib_module_names == {"ruamel"}
 
 
-def test_the_environment_of_the_demo_has_no_tools_for_development() -> None:
+def test_the_environment_of_the_demo_does_not_have_tools_for_development() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     [recipe] = re.findall(r"^\$\(CACHE\)/demo/\.ready:.*?\n\n", makefile, re.M | re.S)
     [install] = [line for line in recipe.splitlines() if "pip install" in line]

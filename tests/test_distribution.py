@@ -72,7 +72,7 @@ def test_the_wheel_contains_the_package_only(builds: list[Path]) -> None:
     assert not [name for name in names if name.endswith(".pyc")]
 
 
-def test_the_sdist_contains_the_tests_and_no_local_files(builds: list[Path]) -> None:
+def test_the_sdist_contains_the_tests_but_not_local_files(builds: list[Path]) -> None:
     [sdist] = builds[0].glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = [name.partition("/")[2] for name in archive.getnames()]

@@ -113,7 +113,7 @@ def test_a_command_prints_the_output_below_it(
     assert re.fullmatch(pattern_of(output), run.stdout), run.stdout
 
 
-def test_there_are_commands_to_run() -> None:
+def test_the_pages_have_commands_to_run() -> None:
     assert len(commands()) >= 5
 
 

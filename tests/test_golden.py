@@ -185,7 +185,7 @@ def test_output_with_the_pure_parser(
 
 
 @good_cases
-def test_second_pass_changes_nothing(case: Case, runner: Runner) -> None:
+def test_a_second_pass_does_not_change_the_output(case: Case, runner: Runner) -> None:
     reason = case.files.get("not-stable.txt")
     if reason is not None:
         pytest.skip(reason.decode().strip())
@@ -222,7 +222,7 @@ def test_documents_that_need_no_edit_keep_their_bytes(case: Case) -> None:
 
 
 @good_cases
-def test_the_order_of_the_documents_changes_no_object(case: Case, runner: Runner) -> None:
+def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: Runner) -> None:
     if "previous.yaml" in case.files:
         pytest.skip("the history has an order")
     objects = data_of(case.input.decode("utf-8-sig"))

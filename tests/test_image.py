@@ -155,7 +155,7 @@ def pins(name: str) -> Iterator[tuple[str, str, int]]:
 # Rules
 
 
-def test_the_build_is_on_a_pinned_slim_python_and_the_image_is_on_no_other_image() -> None:
+def test_the_build_uses_a_pinned_slim_python_and_the_image_is_from_scratch() -> None:
     build, final = stages()
     assert PINNED_SLIM.fullmatch(build.base)
     assert final.base == "scratch"
@@ -204,7 +204,7 @@ def entry_point() -> list[str]:
     return words
 
 
-def test_the_final_stage_installs_nothing() -> None:
+def test_the_final_stage_does_not_install_packages() -> None:
     final = stages()[-1]
     assert not final.all("RUN")
     assert final.all("COPY") == ["--from=build /image /"]

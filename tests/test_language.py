@@ -65,7 +65,7 @@ def test_pages(file: Path) -> None:
     assert not list(chain.from_iterable(map(problems, page_texts(file))))
 
 
-def test_no_summary_is_cut_off() -> None:
+def test_summaries_are_not_cut_off() -> None:
     for name, command in app().commands.items():
         summary = (command.help or "").strip().split("\n")[0].split(". ")[0].rstrip(".")
         assert 0 < len(summary) <= MAX_SUMMARY, (name, summary)

@@ -48,7 +48,7 @@ def positional_calls(file: Path) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{node.lineno} {node.func.id}"
 
 
-def test_there_are_records() -> None:
+def test_the_package_has_records() -> None:
     assert RECORDS["Identity"] == 4
 
 

@@ -324,7 +324,7 @@ def test_without_attacher() -> None:
     }
 
 
-def test_nothing_to_revise() -> None:
+def test_a_stream_without_objects_to_rename() -> None:
     """Without a rewritable reference, and for hooks, the stream is left unchanged."""
     hook = config("hook", annotations={"helm.sh/hook": "pre-install"})
     job = workload("Job", "one", "only-job", version="batch/v1")
@@ -612,7 +612,7 @@ def test_streams_contain_their_objects(stream: Stream) -> None:
 
 @RELAXED
 @given(styled_streams(odd=False), st.booleans())
-def test_plain_streams_are_read_alike_by_all_parsers(stream: Stream, pure: bool) -> None:
+def test_all_parsers_read_a_plain_stream_in_the_same_way(stream: Stream, pure: bool) -> None:
     assert typed(safe_load(stream.text, pure)) == typed(stream.objects)
 
 
@@ -629,7 +629,7 @@ def test_plain_streams_are_read_alike_by_all_parsers(stream: Stream, pure: bool)
         }
     ),
 )
-def test_a_second_rendering_changes_nothing(stream: Stream, options: Obj) -> None:
+def test_a_second_rendering_does_not_change_the_output(stream: Stream, options: Obj) -> None:
     once = reference_render(stream.text, **options)
     twice = reference_render(dump(once), **options)
     assert comparable(twice) == comparable(once)

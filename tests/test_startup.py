@@ -58,7 +58,7 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
     ],
     ids=lambda arguments: " ".join(arguments),
 )
-def test_a_run_imports_no_heavy_modules(arguments: list[str], tmp_path: Path) -> None:
+def test_a_run_does_not_import_heavy_modules(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text(GOOD)
     (tmp_path / "new.yaml").write_text(GOOD.replace("key: ", "key: other "))
     (tmp_path / "settings.yaml").write_text(CONFIGURATION)
@@ -180,7 +180,7 @@ def test_every_module_can_be_imported() -> None:
 
 @pytest.mark.parametrize("sort_keys", [False, True])
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
-def test_encoders_write_what_the_json_package_writes(
+def test_the_encoders_write_the_text_of_the_json_package(
     sort_keys: bool, separators: tuple[str, str]
 ) -> None:
     item_separator, key_separator = separators

@@ -67,7 +67,7 @@ def test_a_job_has_only_its_permissions(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_code_of_a_pull_request_gets_no_token_that_can_write(file: Path) -> None:
+def test_code_of_a_pull_request_does_not_get_a_token_that_can_write(file: Path) -> None:
     workflow = load(file)
     events = set(workflow.get("on", workflow.get(True)))
     assert not events & {"pull_request_target", "workflow_run", "issue_comment"}
@@ -85,11 +85,11 @@ def jobs_of(workflow: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_no_text_of_an_event_becomes_a_part_of_a_script(file: Path) -> None:
+def test_the_text_of_an_event_does_not_become_part_of_a_script(file: Path) -> None:
     assert not [step for step in steps(file) if "${{" in step.get("run", "")]
 
 
-def test_a_job_that_publishes_to_pypi_runs_no_code_of_the_repository() -> None:
+def test_a_job_that_publishes_to_pypi_does_not_run_code_of_the_repository() -> None:
     job = load(ROOT / ".github/workflows/release.yml")["jobs"]["pypi"]
     assert job["environment"] == "pypi"
     assert [step["uses"].split("@")[0] for step in job["steps"]] == [

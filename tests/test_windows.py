@@ -64,7 +64,7 @@ def run(*command: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_command_needs_only_what_windows_has(command: tuple[str, ...]) -> None:
+def test_a_command_needs_only_programs_of_windows(command: tuple[str, ...]) -> None:
     expected = run("-m", "postrender", *command)
     assert run("-c", LIKE_WINDOWS, *command) == expected
     assert "Traceback" not in expected[2]

@@ -165,7 +165,7 @@ def test_the_input_is_unchanged_and_the_exit_code_is_returned(windows: Windows) 
     assert [path.name for path in windows.log.parent.iterdir()] == ["postrender.log"]
 
 
-def test_a_run_without_messages_writes_no_log(windows: Windows) -> None:
+def test_a_run_without_messages_does_not_write_a_log(windows: Windows) -> None:
     add_postrender(windows)
     assert windows.run("run.cmd", text=b"x", STUB_QUIET="1") == (0, b"x", "")
     assert list(windows.log.parent.iterdir()) == []
@@ -251,7 +251,7 @@ def test_another_version_on_path_is_not_used(windows: Windows) -> None:
     assert (windows.venv / "Scripts" / "postrender.exe").exists()
 
 
-def test_a_failed_install_keeps_the_previous_one(windows: Windows) -> None:
+def test_a_failed_install_keeps_the_previous_installation(windows: Windows) -> None:
     windows.add(windows.folder / "bin" / "python.exe")
     done = windows.run("install.cmd", STUB_PIP="1")
     assert done.code == 1

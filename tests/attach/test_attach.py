@@ -502,7 +502,7 @@ def test_a_newer_or_unfinished_job_stops_a_sweep() -> None:
     assert newer_of(older, newer) == ""
 
 
-def test_a_late_job_deletes_nothing() -> None:
+def test_a_late_job_does_not_delete_objects() -> None:
     own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
     repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
     assert late_after(150, own) == ""
@@ -533,7 +533,7 @@ def test_a_role_is_the_release_owner_without_an_own_account() -> None:
     assert "Role/app-attach" in str(job)
 
 
-def test_the_role_has_every_kind_that_is_read() -> None:
+def test_the_role_has_every_kind_that_a_run_reads() -> None:
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "01", (), 0)
     group = AttachGroup("app-deployment-attach", None, (workload,), ())
     role = attacher_objects(group, "hook", AttacherSettings())[1]

@@ -133,7 +133,7 @@ def test_the_patch_adds_owner_references() -> None:
     }
 
 
-def test_a_revision_with_all_owners_needs_no_patch() -> None:
+def test_a_revision_with_all_owners_does_not_need_a_patch() -> None:
     assert not changes(state_of([revision("app-new", [ROLLOUT, NEW])], ROLLOUT, NEW))
 
 
@@ -433,7 +433,7 @@ def test_a_revision_is_not_marked(why: str) -> None:
     assert not changes(*NOT_MARKED[why])
 
 
-def test_without_an_attach_group_nothing_is_marked() -> None:
+def test_without_an_attach_group_a_run_does_not_mark_revisions() -> None:
     state = state_of([revision("app-old", group_name="")], ROLLOUT)
     assert not reconcile(state, Scope(""), frozenset(), NOW)
 
@@ -567,7 +567,7 @@ def has_consumer(state: ClusterState, item: Revision) -> bool:
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
-def test_the_rule_holds_for_any_state(state: ClusterState, in_stream: frozenset[str]) -> None:
+def test_the_rule_is_true_for_any_state(state: ClusterState, in_stream: frozenset[str]) -> None:
     patches = changes(state, in_stream)
     result = after(state, patches)
     assert not changes(result, in_stream), "a second run writes nothing"

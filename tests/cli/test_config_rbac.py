@@ -83,7 +83,9 @@ def test_the_rules_are_those_of_the_rendered_role(
     assert printed["rules"] == role["rules"]
 
 
-def test_the_role_grants_secrets_only_if_the_output_has_one(run: Run, with_a_secret: str) -> None:
+def test_the_role_grants_secrets_only_if_the_output_has_a_secret(
+    run: Run, with_a_secret: str
+) -> None:
     without = of_kind(rendered(run, "hook", "--secrets"), "Role")
     assert "secrets" not in str(without)
     assert "secrets" in str(of_kind(rendered(run, "hook", "--secrets", file=with_a_secret), "Role"))
@@ -141,7 +143,7 @@ def titles(objects: Objects) -> list[str]:
     return [f"{obj['kind']}/{obj['metadata']['name']}" for obj in objects]
 
 
-def test_the_objects_are_valid_and_belong_to_no_attach_group(run: Run) -> None:
+def test_the_objects_are_valid_and_do_not_belong_to_an_attach_group(run: Run) -> None:
     objects = run("config", "rbac", "--namespace=prod", "--secrets")
     assert titles(objects) == [
         f"{kind}/postrender-attach" for kind in ("ServiceAccount", "Role", "RoleBinding")

@@ -54,13 +54,13 @@ def test_a_summary_is_short_enough_for_the_list_of_commands(name: str) -> None:
     assert command_of(name).summary.endswith(".")
 
 
-def test_the_list_of_commands_cuts_no_summary(run: Run) -> None:
+def test_the_list_of_commands_does_not_cut_summaries(run: Run) -> None:
     _, out, _ = run("--help")
     assert "..." not in out.partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_option_says_its_variable_and_default(name: str, run: Run) -> None:
+def test_each_option_shows_its_variable_and_default(name: str, run: Run) -> None:
     _, out, _ = run(*name.split(), "--help")
     shown = "".join(out.split())
     for option in command_of(name).all_options:
@@ -88,7 +88,7 @@ def test_the_output_format_has_three_spellings(option: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("option", ["-f", "--filename"])
-def test_a_file_can_be_given_as_kubectl_takes_it(option: str, run: Run) -> None:
+def test_a_file_can_be_passed_with_f_as_in_kubectl(option: str, run: Run) -> None:
     expected = run("render", "--no-attacher", MANIFESTS)
     assert expected[0] == 0
     assert run("render", "--no-attacher", option, MANIFESTS) == expected
@@ -131,7 +131,7 @@ def test_quiet_still_prints_the_findings_that_fail_a_run(run: Run, tmp_path: Pat
     assert "[stale-revision]" in err
 
 
-def test_verbose_says_which_configuration_is_used(run: Run, tmp_path: Path) -> None:
+def test_verbose_prints_the_path_of_the_configuration(run: Run, tmp_path: Path) -> None:
     assert (
         "note: postrender does not use a configuration file."
         in run("render", "-v", IMAGE, MANIFESTS)[2]
@@ -236,7 +236,7 @@ def test_an_empty_name_is_not_a_file(run: Run) -> None:
     assert run("render", "")[2].startswith("error: the name of an input is empty. Pass a file")
 
 
-def test_show_says_where_each_value_comes_from(
+def test_show_prints_the_source_of_each_value(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "strict: true\nattacher:\n  image: a:1\nrules:\n- strategy: ignore\n"
@@ -273,7 +273,7 @@ def test_a_misspelt_variable_is_reported(
 
 
 @pytest.mark.parametrize("command", ["render", "explain", "check", "diff", "attach", "adopt"])
-def test_every_command_takes_the_options_of_the_cluster(command: str) -> None:
+def test_every_command_accepts_the_options_of_the_cluster(command: str) -> None:
     names = {option.name for option in command_of(command).options}
     assert {"namespace", "kube-context", "kubeconfig"} <= names
     assert "context" not in names

@@ -263,7 +263,7 @@ def test_a_document_of_50_mb_is_refused() -> None:
     assert_refused(run(data), "<stdin>:1 (document 1)", "33,554,432")
 
 
-def test_a_document_of_50_mb_that_concerns_nothing_is_passed_on() -> None:
+def test_a_document_of_50_mb_without_references_is_passed_on() -> None:
     big = "---\napiVersion: v1\nkind: CustomResourceDefinition\nx: " + "x" * 50_000_000 + "\n"
     done = run(big)
     assert (done.code, done.err) == (0, "")
@@ -310,7 +310,7 @@ def test_a_reference_rule_that_matches_a_mapping(folder: Path) -> None:
     assert_refused(done, "<stdin>:17 (document 2", "references[0]", "a mapping")
 
 
-def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
+def test_an_error_in_a_file_has_the_name_of_the_file(folder: Path) -> None:
     (folder / "in.yaml").write_text(
         f"{CONFIG_MAP}  port: 8080\n---\n{DEPLOYMENT}", encoding="utf-8"
     )
@@ -341,7 +341,7 @@ def test_an_input_file_that_cannot_be_read(name: str, problem: str) -> None:
     assert problem in Path("log").read_text(encoding="utf-8", errors="replace")
 
 
-def test_a_previous_file_whose_name_no_file_can_have(folder: Path) -> None:
+def test_a_previous_file_with_an_impossible_name(folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {previous: "a\\0b"}\n')
     done = run(GOOD, "--config=postrender.yaml")
     assert_refused(done, "postrender cannot read the file", "null byte")
@@ -408,7 +408,7 @@ def test_an_invalid_variable_is_reported_although_stdin_can_be_read_only_once() 
 
 
 def run_unread(data: bytes, *arguments: str) -> Run:
-    """Run the program with nobody to read what it writes."""
+    """Run the program with a closed pipe on stdout."""
     with subprocess.Popen(
         [*COMMAND, *arguments],
         stdin=subprocess.PIPE,
@@ -423,7 +423,7 @@ def run_unread(data: bytes, *arguments: str) -> Run:
     return Run(child.returncode, b"", err.decode())
 
 
-def test_a_reader_that_goes_away() -> None:
+def test_a_reader_that_closes_the_pipe() -> None:
     done = run_unread(GOOD.encode() + b"# comment\n" * 100_000)
     assert_refused(done, "<stdout>", "Broken pipe")
 
@@ -442,7 +442,7 @@ def test_stdin_closed() -> None:
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
-def test_stderr_that_takes_nothing(redirection: str) -> None:
+def test_a_full_stderr(redirection: str) -> None:
     if "full" in redirection and not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     expected = run(GOOD)
@@ -493,7 +493,7 @@ def test_colours_on_a_terminal(no_color: str, is_coloured: bool) -> None:
     assert (b"\x1b[" in text) == is_coloured
 
 
-def test_no_colours_in_a_pipe() -> None:
+def test_a_pipe_does_not_get_colours() -> None:
     assert "\x1b" not in run("kind: [").err
 
 
@@ -637,7 +637,7 @@ def test_a_configuration_that_is_not_utf_8(folder: Path) -> None:
     assert_refused(run(GOOD), "postrender.yaml", "UTF-8")
 
 
-def test_a_configuration_that_is_not_there() -> None:
+def test_a_configuration_that_does_not_exist() -> None:
     assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "postrender cannot read")
 
 
@@ -767,7 +767,7 @@ def test_wrong_usage(arguments: tuple[str, ...], part: str) -> None:
     assert "Traceback" not in done.err
 
 
-def test_a_switch_in_the_environment_that_is_none() -> None:
+def test_an_invalid_switch_in_the_environment() -> None:
     done = run(GOOD, variables={"POSTRENDER_STRICT": "maybe"})
     assert (done.code, done.out) == (2, b"")
     assert "maybe" in done.err
@@ -880,7 +880,7 @@ def test_check_reads_every_file_and_fails_for_any(folder: Path) -> None:
     assert list(files) == ["a.yaml", "b.yaml", "d.yaml"]
 
 
-def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
+def test_check_of_manifests_without_findings_does_not_print(folder: Path) -> None:
     (folder / "good.yaml").write_text(GOOD, encoding="utf-8")
     (folder / "comment.yaml").write_text("# nothing yet\n", encoding="utf-8")
     assert run("", "check", "good.yaml", "comment.yaml") == Run(0, b"", "")
@@ -909,7 +909,7 @@ def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
     assert '"app", but the output contains ConfigMap/app only under another name' in done.err
 
 
-def test_check_of_a_name_in_prose_reports_it_and_passes() -> None:
+def test_check_of_a_name_in_prose_reports_the_name_and_passes() -> None:
     done = run(GOOD.replace("välue", "see app for more"), "check")
     assert done.code == 0
     assert "[leftover]" in done.err
@@ -950,7 +950,7 @@ def test_github_shows_a_finding_next_to_its_line(folder: Path) -> None:
     assert f"warning: {text}\n" == plain
 
 
-def test_github_shows_what_fails_a_run_as_errors(folder: Path) -> None:
+def test_github_shows_findings_that_fail_a_run_as_errors(folder: Path) -> None:
     (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     found = commands(run("", "check", "app.yaml", variables=JOB).err)
     titles = [(level, properties["title"]) for level, properties, _ in found]
@@ -974,7 +974,7 @@ def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> No
     assert text.startswith(f"{name}:8 ")
 
 
-def test_github_gets_no_file_outside_the_repository(folder: Path) -> None:
+def test_github_does_not_get_files_outside_the_repository(folder: Path) -> None:
     (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     (folder / "repository").mkdir()
     variables = {**JOB, "GITHUB_WORKSPACE": str(folder / "repository")}
@@ -982,7 +982,7 @@ def test_github_gets_no_file_outside_the_repository(folder: Path) -> None:
     assert properties == {"title": "postrender: by-name"}
 
 
-def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path) -> None:
+def test_github_shows_the_template_of_a_stream_if_the_template_is_a_file(folder: Path) -> None:
     stream = f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  port: 12\n---\n{DEPLOYMENT}"
     [(_, properties, text)] = commands(run(stream, variables=JOB).err)
     assert properties == {"title": "postrender"}
@@ -993,7 +993,7 @@ def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path
     assert properties == {"file": "shop/templates/cm.yaml", "title": "postrender"}
 
 
-def test_github_gets_no_commands_in_the_log_file_or_on_stdout(folder: Path) -> None:
+def test_github_does_not_get_commands_in_the_log_file_or_on_stdout(folder: Path) -> None:
     done = run(READ_BY_NAME, "--log-file", "log.txt", variables=JOB)
     assert "::" not in (folder / "log.txt").read_text(encoding="utf-8")
     assert done.out == run(READ_BY_NAME).out
@@ -1100,7 +1100,7 @@ def test_surroundings_do_not_change_the_output(variables: dict[str, str], folder
     assert "Traceback" not in done.err
 
 
-def test_no_home() -> None:
+def test_a_user_without_a_home_folder() -> None:
     variables = environment()
     del variables["HOME"]
     done = subprocess.run(
@@ -1109,7 +1109,7 @@ def test_no_home() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, run(GOOD).out, b"")
 
 
-def test_a_working_directory_that_is_gone(folder: Path) -> None:
+def test_a_deleted_working_directory(folder: Path) -> None:
     (folder / "gone").mkdir()
     script = 'cd gone && rmdir ../gone && exec "$@"'
     done = run(GOOD, command=("sh", "-c", script, "sh", *COMMAND))

@@ -81,7 +81,7 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     assert "the name changes, but the content does not change" in page
 
 
-def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
+def test_the_first_release_shows_the_objects_that_stay(helm: Helm, chart: str) -> None:
     reader = DEPLOYMENT.replace("name: web", "name: report").replace(
         "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
     )
@@ -130,7 +130,7 @@ def test_new_values_are_for_the_new_chart(helm: Helm, chart: str) -> None:
     )
 
 
-def test_the_names_are_those_before_the_change(helm: Helm, chart: str) -> None:
+def test_the_names_are_the_names_before_the_change(helm: Helm, chart: str) -> None:
     helm.print("template --set=", CHANGED)
     helm.print("template", GOOD)
     before = attempt(helm, chart).out.decode().splitlines()
@@ -236,7 +236,7 @@ def test_two_charts_are_released_with_the_options_of_both(helm: Helm, chart: str
     assert "hunter2" not in text
 
 
-def test_a_chart_that_needs_set_has_no_preview(helm: Helm, chart: str) -> None:
+def test_a_chart_that_needs_set_does_not_have_a_preview(helm: Helm, chart: str) -> None:
     helm.print("template --set=", GOOD)
     helm.answer("template", "echo 'Error: need it' >&2; exit 1")
     done = attempt(helm, chart, "--set=a=hunter2", "--set-string=c=hunter2")

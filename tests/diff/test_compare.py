@@ -425,7 +425,7 @@ def test_a_secret_can_explain_a_value_as_in_a_render_without_secrets() -> None:
         assert (is_original, "original" in content.note) == (is_kept, is_kept)
 
 
-def test_a_custom_resource_definition_explains_no_value() -> None:
+def test_a_custom_resource_definition_does_not_explain_a_value() -> None:
     definition = "apiVersion: v1\nkind: CustomResourceDefinition\nmetadata: {name: web}\n"
     config_map = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\n"
     deployment = DEPLOYMENT.replace("image: a", "image: a, env: [{name: TEAM, value: web}]")

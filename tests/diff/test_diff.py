@@ -207,7 +207,7 @@ def test_an_error_escapes_control_characters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
-def test_the_selected_sections_are_listed_if_they_have_no_changes(
+def test_the_selected_sections_are_listed_if_nothing_in_the_sections_changes(
     tmp_path: Path, name: str
 ) -> None:
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
@@ -246,7 +246,7 @@ def test_a_new_strategy_rolls_workloads_with_the_same_content(
 
 
 @pytest.mark.parametrize("options", [(), ("--namespace", "prod")], ids=" ".join)
-def test_a_removed_configmap_is_still_referenced_if_only_it_has_a_namespace(
+def test_a_removed_configmap_is_still_referenced_if_only_the_configmap_has_a_namespace(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     config = CONFIG.format(1).replace("  name: web", "  name: web\n  namespace: prod")

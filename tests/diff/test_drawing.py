@@ -496,7 +496,7 @@ def test_a_stream_without_configmaps_has_an_empty_graph() -> None:
     assert "nothing to draw" in mermaid_format.render(explain(plan_of("a: b\n")), Terminal())
 
 
-def test_the_note_of_a_configmap_names_the_rule() -> None:
+def test_the_note_of_a_configmap_has_the_rule() -> None:
     graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
     [app] = [node for node in graph.nodes if node.identity.name == "app"]
     assert app.note == "not renamed: a rule of the configuration sets the strategy"

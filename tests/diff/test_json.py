@@ -221,6 +221,6 @@ def test_an_auto_mount_is_a_reference() -> None:
     assert reference["isRewritten"]
 
 
-def test_a_schema_contains_no_addresses() -> None:
+def test_a_schema_does_not_contain_addresses() -> None:
     for schema in (PREVIEW, EXPLAIN):
         assert not re.findall(r"https?://(?!json-schema\.org/)\S+", json.dumps(schema))

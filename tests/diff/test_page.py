@@ -296,5 +296,5 @@ def test_words_that_differ_are_marked(old: str, new: str, marked: list[str]) -> 
         ("long " * 2000, '"' + ("long " * 1000)[:-1] + "… (10,002 characters)"),
     ],
 )
-def test_a_string_differs_from_a_value_that_looks_the_same(value: Json, text: str) -> None:
+def test_a_string_differs_from_a_value_with_the_same_text(value: Json, text: str) -> None:
     assert Structure(value_markup(value)).text == text

@@ -112,7 +112,7 @@ def secret_cases() -> list[Case]:
 
 @pytest.mark.parametrize("with_secrets", [True, False], ids=["secrets", "no-secrets"])
 @pytest.mark.parametrize("case", secret_cases(), ids=lambda case: case.name)
-def test_no_string_of_a_change_case_reveals_a_secret(case: Case, with_secrets: bool) -> None:
+def test_strings_of_a_change_case_do_not_reveal_a_secret(case: Case, with_secrets: bool) -> None:
     run = WITH_SECRETS._replace(with_secrets=with_secrets)
     old, new = case.expected(case.old), case.expected(case.new)
     done = rendered(old, WITH_SECRETS), rendered(new, WITH_SECRETS)
@@ -126,7 +126,7 @@ def test_no_string_of_a_change_case_reveals_a_secret(case: Case, with_secrets: b
 
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
-def test_no_string_of_a_random_change_reveals_a_secret(
+def test_strings_of_a_random_change_do_not_reveal_a_secret(
     pair: tuple[list[Obj], list[Obj]], run: Settings
 ) -> None:
     old, new = (text_of([planted(item) for item in objects]) for objects in pair)
@@ -137,7 +137,7 @@ def test_no_string_of_a_random_change_reveals_a_secret(
     assert_redacted(explain(plan_of(new)), forbidden)
 
 
-def test_no_string_of_a_model_has_a_hash_that_covers_a_secret() -> None:
+def test_strings_of_a_model_do_not_have_a_hash_that_covers_a_secret() -> None:
     old, new = stream(OLD), stream(NEW)
     done = rendered(old, WITH_SECRETS), rendered(new, WITH_SECRETS)
     hashes = guessable(done[0]) | guessable(done[1])
@@ -226,7 +226,7 @@ def test_the_content_of_a_secret_inside_another_object_is_marked() -> None:
 @pytest.mark.parametrize(
     "text", ["web-db-hf678c7m2b", "a\nweb-db-hf678c7m2b\n", "é web-db-hf678c7m2b"]
 )
-def test_a_revision_that_holds_the_name_of_a_secret_is_redacted(text: str) -> None:
+def test_a_revision_that_contains_the_name_of_a_secret_is_redacted(text: str) -> None:
     secret = _Revision(
         name="web-db-hf678c7m2b", base_name="web-db", content={"data": {}}, is_secret=True
     )

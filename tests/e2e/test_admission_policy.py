@@ -279,6 +279,6 @@ def test_other_accounts_are_not_restricted(api: Api) -> None:
 
 
 @pytest.mark.usefixtures("policy")
-def test_the_api_server_reports_no_type_errors(api: Api) -> None:
+def test_the_api_server_does_not_report_type_errors(api: Api) -> None:
     status = api.wait_for(lambda: api.get(POLICY, ACCOUNT).get("status"), "the types are checked")
     assert status["typeChecking"] == {}

@@ -109,7 +109,7 @@ def test_an_adopted_release_has_no_later_conflicts(
 
 
 @pytest.mark.parametrize("release", ["helm3"], indirect=True)
-def test_a_dry_run_of_adopt_writes_nothing(release: Release, api: Api, plane: ControlPlane) -> None:
+def test_a_dry_run_of_adopt_does_not_write(release: Release, api: Api, plane: ControlPlane) -> None:
     install_plainly(release, api)
     before = api.get("ConfigMap", "app-config")
     done = adopt(plane, api, rendered(release), "--dry-run")
@@ -119,7 +119,7 @@ def test_a_dry_run_of_adopt_writes_nothing(release: Release, api: Api, plane: Co
 
 
 @pytest.mark.parametrize("release", ["helm3"], indirect=True)
-def test_a_second_adopt_writes_nothing(release: Release, api: Api, plane: ControlPlane) -> None:
+def test_a_second_adopt_does_not_write(release: Release, api: Api, plane: ControlPlane) -> None:
     install_plainly(release, api)
     adopt(plane, api, rendered(release))
     before = api.get("ConfigMap", "app-config")
@@ -166,7 +166,7 @@ def test_adopt_reports_the_missing_permission(
     assert api.get("ConfigMap", "app-config") == before
 
 
-def test_a_base_name_that_is_not_in_the_cluster_needs_nothing(
+def test_a_base_name_that_is_not_in_the_cluster_does_not_need_protection(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     done = adopt(plane, api, rendered(manifests))
@@ -238,7 +238,7 @@ def lenient(tmp_path: Path) -> Iterator[ControlPlane]:
         yield cluster.plane
 
 
-def test_the_originals_job_attaches_what_it_is_given(lenient: ControlPlane, tmp_path: Path) -> None:
+def test_the_original_job_attaches_its_arguments(lenient: ControlPlane, tmp_path: Path) -> None:
     api = lenient.api()
     api = api.within(make_namespace(api, "original"))
     release = Release("helm3", lenient, api.namespace, tmp_path / "release")

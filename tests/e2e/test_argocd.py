@@ -162,7 +162,7 @@ def test_a_rollout_that_was_edited_by_hand_is_healed(shop: Application, api: Api
     assert owner_uids(revision_with(api, greeting="old")) == before
 
 
-def test_a_revision_that_was_deleted_by_hand_comes_back(shop: Application, api: Api) -> None:
+def test_a_revision_that_was_deleted_by_hand_is_re_created(shop: Application, api: Api) -> None:
     lost = revision_with(api, greeting="old")["metadata"]
     api.delete("ConfigMap", lost["name"])
 
@@ -206,7 +206,7 @@ def test_a_workload_removed_from_git_leaves_its_revision_to_the_attacher(
         assert len(revisions(api)) == 2
 
 
-def test_a_deleted_application_leaves_nothing(shop: Application, api: Api) -> None:
+def test_a_deleted_application_does_not_leave_objects(shop: Application, api: Api) -> None:
     shop.release("new")
     wait_for_phase(api, "Paused")
     wait_until_owned(api)

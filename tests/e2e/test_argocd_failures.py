@@ -104,19 +104,23 @@ def assert_untouched(shop: Application, api: Api, *words: str) -> None:
         wait_for_phase(api, "Healthy")
 
 
-def test_a_chart_that_fails_is_shown_and_nothing_is_pruned(shop: Application, api: Api) -> None:
+def test_a_chart_that_fails_is_shown_and_does_not_prune_objects(
+    shop: Application, api: Api
+) -> None:
     shop.repository.commit(files={"templates/bad.yaml": '{{ fail "no such colour" }}'})
     shop.refresh()
     assert_untouched(shop, api, "no such colour", "exit status 1")
 
 
-def test_a_wrong_configuration_is_shown_and_nothing_is_pruned(shop: Application, api: Api) -> None:
+def test_a_wrong_configuration_is_shown_and_does_not_prune_objects(
+    shop: Application, api: Api
+) -> None:
     shop.repository.config = {"attacher": {"imagee": "x"}}
     shop.push("new")
     assert_untouched(shop, api, "postrender.yaml", "imagee", "image")
 
 
-def test_a_chart_that_renders_nothing_is_shown_and_nothing_is_pruned(
+def test_a_chart_with_empty_output_is_shown_and_does_not_prune_objects(
     shop: Application, api: Api
 ) -> None:
     # This happens when a values file was emptied by mistake.
@@ -124,7 +128,7 @@ def test_a_chart_that_renders_nothing_is_shown_and_nothing_is_pruned(
     assert_untouched(shop, api, "the input is empty")
 
 
-def test_a_killed_helm_is_shown_and_nothing_is_pruned(
+def test_a_killed_helm_is_shown_and_does_not_prune_objects(
     shop: Application, api: Api, manifests: Release
 ) -> None:
     shop.repository.commit(files={CUT: str(bytes_before_the_rollout(manifests))})

@@ -68,7 +68,9 @@ def test_replace_removes_the_owners_and_the_attacher_sets_them_again(
         application.promote()
 
 
-def test_replace_without_the_attacher_leaves_no_owners(application: Application, api: Api) -> None:
+def test_replace_without_the_attacher_removes_the_owners(
+    application: Application, api: Api
+) -> None:
     # Argo CD cannot create a Role with this option: "already exists".
     application.install()
     application.sync_options("Replace=true")

@@ -69,7 +69,7 @@ def test_a_deleted_workload_leaves_the_revision_of_a_custom_kind(
     assert_survives(api, revision)
 
 
-def test_deleting_a_debugging_pod_deletes_no_revision(
+def test_deleting_a_debugging_pod_does_not_delete_revisions(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     attacher = apply_attached(api, lambda: manifests.apply(with_widget(manifests, plane)))
@@ -98,7 +98,7 @@ def assert_survives(api: Api, config_map: Json) -> None:
 # The group is named after its first workload, and is renamed when another workload becomes first.
 
 
-def test_a_workload_before_the_first_leaves_nothing_behind(
+def test_a_new_first_workload_does_not_leave_revisions(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     web = deployment("web", "app-config", revisionHistoryLimit=0)

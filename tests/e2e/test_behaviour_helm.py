@@ -72,7 +72,7 @@ def status(helm: Release) -> str:
 # Upgrade
 
 
-def test_an_upgrade_deletes_what_the_new_chart_lacks(helm: Release, api: Api) -> None:
+def test_an_upgrade_deletes_objects_that_the_new_chart_lacks(helm: Release, api: Api) -> None:
     install(helm, config(1), workload("Rollout", 1))
     wait_for_phase(api, "Healthy")
     upgrade(helm, config(2), workload("Rollout", 2, strategy={"canary": {"steps": PAUSED}}))
@@ -94,7 +94,7 @@ def annotate(api: Api, number: int, annotations: dict[str, str] | dict[str, None
     api.patch("ConfigMap", f"config-{number}", {"metadata": {"annotations": annotations}})
 
 
-def test_an_upgrade_deletes_before_it_waits(helm: Release, api: Api) -> None:
+def test_an_upgrade_deletes_objects_before_the_wait(helm: Release, api: Api) -> None:
     install(helm, config(1), workload("Deployment", 1))
     api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")
     new = [config(2), workload("Deployment", 404)]
@@ -103,7 +103,7 @@ def test_an_upgrade_deletes_before_it_waits(helm: Release, api: Api) -> None:
     assert contents(api) == ["1"]
 
 
-def test_a_rejected_upgrade_deletes_nothing(helm: Release, api: Api) -> None:
+def test_a_rejected_upgrade_does_not_delete_objects(helm: Release, api: Api) -> None:
     install(helm, config(1))
     fails(try_upgrade(helm, config(2), invalid()))
     assert config_maps(api) == ["config-1", "config-2"]
@@ -159,7 +159,7 @@ def test_an_immutable_config_map_with_other_content_is_rejected(helm: Release) -
     )
 
 
-def test_an_upgrade_that_changes_nothing_writes_nothing(helm: Release, api: Api) -> None:
+def test_an_upgrade_without_changes_does_not_write(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True))
     owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
     before = set_owners(api, "config-1", owner)

@@ -61,7 +61,7 @@ class AuditedCluster(Cluster):
         return [*super()._apiserver_flags(), *flags, "--audit-log-mode=blocking-strict"]
 
 
-def test_the_collector_requires_the_version_that_it_has_read(tmp_path: Path) -> None:
+def test_the_collector_requires_the_read_version(tmp_path: Path) -> None:
     with AuditedCluster(tmp_path / "plane") as cluster:
         api = cluster.plane.api("default")
         owner = api.create(config(1))
@@ -314,7 +314,7 @@ def waiting(api: Api) -> list[str]:
     return [state["waiting"]["reason"] for state in states if "waiting" in state]
 
 
-def test_other_content_under_the_same_name_rolls_nothing_and_reaches_new_pods(
+def test_new_content_under_the_same_name_reaches_only_new_pods(
     api: Api,
 ) -> None:
     api.create(config(1))

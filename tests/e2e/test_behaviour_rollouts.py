@@ -68,7 +68,7 @@ def test_right_after_a_change_the_status_describes_the_old_template(api: Api) ->
     assert answer["status"]["currentPodHash"] == before["status"]["currentPodHash"]
 
 
-def test_the_new_replica_set_exists_before_the_status_shows_it(api: Api) -> None:
+def test_the_new_replica_set_exists_before_the_status_changes(api: Api) -> None:
     since = start(api)["metadata"]["resourceVersion"]
     change(api, 2)
     new = api.wait_for(lambda: referencing(api, 2), "the new ReplicaSet")
@@ -88,7 +88,7 @@ def first(api: Api, kind: str, since: str, condition: Callable[[Json], bool]) ->
     raise AssertionError(api.dump())
 
 
-def test_an_invalid_spec_is_observed_and_creates_no_replica_set(api: Api) -> None:
+def test_an_invalid_spec_is_observed_but_does_not_create_a_replica_set(api: Api) -> None:
     before = start(api)
     broken = canary({"setWeight": 150})
     api.patch("Rollout", "app", {"spec": {"template": template(2), "strategy": broken}})
@@ -153,7 +153,7 @@ def test_an_undo_and_a_return_reuse_the_replica_set(api: Api) -> None:
     ]["name"]
 
 
-def test_a_superseded_canary_that_comes_back_is_the_same_replica_set(api: Api) -> None:
+def test_a_restored_canary_uses_the_same_replica_set(api: Api) -> None:
     start(api, 1, *PAUSED, replicas=2)
     for number in (2, 3):
         change(api, number)
@@ -270,7 +270,7 @@ def wait_until_dropped(api: Api, replica_set: Json) -> None:
     )
 
 
-def test_a_configuration_that_comes_back_loses_its_replica_set_at_once(api: Api) -> None:
+def test_a_restored_configuration_loses_its_replica_set_at_once(api: Api) -> None:
     """The history is full and a canary is in progress, so the next template prunes the oldest."""
     start(api, 1, *PAUSED, replicas=2, revisionHistoryLimit=1)
     oldest = referencing(api, 1)
@@ -354,7 +354,7 @@ def test_an_analysis_run_keeps_its_original_template(api: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Rollout"])
-def test_a_change_of_an_annotation_of_the_workload_rolls_nothing(api: Api, kind: str) -> None:
+def test_a_changed_annotation_of_the_workload_does_not_roll_pods(api: Api, kind: str) -> None:
     api.create(config(1))
     api.create(workload(kind, 1))
     api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")

@@ -133,7 +133,7 @@ def test_with_a_full_quota_helm_succeeds_after_the_last_attacher_ran_again(
     assert greetings(api) == ["three", "two"]
 
 
-def test_another_release_that_references_a_revision_loses_it(
+def test_another_release_that_references_a_revision_loses_the_revision(
     manifests: Release, other: Release, api: Api
 ) -> None:
     """L6 and L7: the manifests of the other release contain the name of the revision."""

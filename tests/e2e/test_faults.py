@@ -183,7 +183,7 @@ def each_once(make: Callable[[Request], Answer | Cut | None]) -> Fault:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_killed_run_loses_nothing_and_the_next_run_completes_the_work(
+def test_a_killed_run_keeps_revisions_and_the_next_run_completes_the_work(
     scenario: Scenario, plane: ControlPlane, when: str
 ) -> None:
     api, expected = scenario.api, scenario.converged()
@@ -233,7 +233,7 @@ def _kill_at(scenario: Scenario, plane: ControlPlane, number: int, when: str) ->
         assert running[0].code == -9
 
 
-def test_a_second_run_writes_nothing(scenario: Scenario, plane: ControlPlane) -> None:
+def test_a_second_run_does_not_write(scenario: Scenario, plane: ControlPlane) -> None:
     scenario.reset()
     with Proxy(plane) as proxy:
         assert scenario.run(proxy).code == 0
@@ -388,7 +388,7 @@ def test_watches_that_expire_and_break_are_restarted(
     assert len(owners(revision_with(api, greeting="version 1"))) == 2
 
 
-def test_a_watch_that_is_cut_after_a_while_misses_nothing(
+def test_a_watch_that_is_cut_after_a_while_does_not_miss_events(
     plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
 ) -> None:
     objects = rendered(manifests)
@@ -459,7 +459,7 @@ def test_the_api_server_restarts_between_two_patches(
 # Simultaneous runs
 
 
-def test_attach_started_before_the_apply_waits_for_it(
+def test_attach_started_before_the_apply_waits_for_the_apply(
     plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
 ) -> None:
     objects = rendered(manifests)
@@ -483,7 +483,7 @@ def test_two_attachers_at_once_agree(scenario: Scenario) -> None:
         assert state(scenario.api) == expected
 
 
-def test_an_attacher_whose_apply_was_overtaken_marks_and_deletes_nothing(
+def test_an_attacher_of_an_overtaken_apply_does_not_mark_or_delete_revisions(
     scenario: Scenario, plane: ControlPlane, manifests: Release
 ) -> None:
     """The attacher waits for version 3 while version 4 is half applied, with only its ConfigMap."""
@@ -509,7 +509,7 @@ def test_an_attacher_whose_apply_was_overtaken_marks_and_deletes_nothing(
     assert len(owners(revision_with(api, greeting="version 4"))) == 2
 
 
-def test_an_attacher_reports_that_its_apply_was_overtaken_while_it_waits(
+def test_a_waiting_attacher_reports_that_another_apply_overtook_its_apply(
     scenario: Scenario, manifests: Release
 ) -> None:
     api = scenario.api
@@ -531,7 +531,7 @@ def test_an_attacher_reports_that_its_apply_was_overtaken_while_it_waits(
 
 
 @pytest.mark.parametrize("ahead", ["5 minutes", "a day"])
-def test_a_mark_in_the_future_deletes_nothing(scenario: Scenario, ahead: str) -> None:
+def test_a_mark_in_the_future_does_not_delete_revisions(scenario: Scenario, ahead: str) -> None:
     scenario.reset()
     now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
     shift = datetime.timedelta(days=1) if ahead == "a day" else datetime.timedelta(minutes=5)
@@ -572,7 +572,7 @@ def test_a_run_with_no_prune_reports_the_next_step_of_an_unused_revision(
     assert annotations.get(UNUSED) == mark
 
 
-def test_a_run_with_no_prune_names_the_reason_to_keep_an_edited_revision(
+def test_a_run_with_no_prune_reports_the_reason_to_keep_an_edited_revision(
     scenario: Scenario,
 ) -> None:
     scenario.reset()

@@ -118,7 +118,7 @@ def test_a_pod_waits_for_its_config_map(api: Api) -> None:
     assert time.monotonic() - started < 2
 
 
-def test_a_pod_of_a_job_ends_unless_it_is_held(api: Api) -> None:
+def test_a_pod_of_a_job_ends_unless_the_pod_is_held(api: Api) -> None:
     api.create(config_map("some"))
     api.create(pod("ends", "some", restartPolicy="Never"))
     held = pod("held", "some", restartPolicy="Never")

@@ -186,7 +186,9 @@ def test_helm_4_waits_in_vain_for_a_paused_canary(release: Release, api: Api) ->
 
 
 @helm_4
-def test_helm_4_starts_no_upgrade_while_the_attacher_runs(release: Release, api: Api) -> None:
+def test_helm_4_does_not_start_an_upgrade_while_the_attacher_runs(
+    release: Release, api: Api
+) -> None:
     """The sweep of a hook therefore never meets a later apply."""
     release.install()
     hold_attachers(api)
@@ -226,7 +228,7 @@ def test_a_successful_atomic_upgrade(release: Release, api: Api) -> None:
 
 
 @pytest.mark.parametrize("where", ["client", "server"])
-def test_a_dry_run_shows_the_revisions_and_writes_nothing(
+def test_a_dry_run_shows_the_revisions_and_does_not_write(
     release: Release, api: Api, where: str
 ) -> None:
     done = release.install({}, f"--dry-run={where}")
@@ -260,7 +262,7 @@ def identities(output: str) -> list[str]:
     return [*revision_names(output), *ids]
 
 
-def test_a_release_moves_from_one_helm_to_the_other(
+def test_a_release_moves_between_helm_3_and_helm_4(
     release: Release, api: Api, tmp_path: Path
 ) -> None:
     """Nothing rolls. Helm 3 considers the hook that Helm 4 ran an object of no release."""

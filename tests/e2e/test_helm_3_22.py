@@ -45,7 +45,9 @@ INVALID["metadata"]["name"] = "invalid"
 # Helm alone
 
 
-def test_a_rollback_to_a_kept_config_map_removes_what_others_added(helm: Release, api: Api) -> None:
+def test_a_rollback_to_a_kept_config_map_removes_the_changes_of_others(
+    helm: Release, api: Api
+) -> None:
     helm.install(chart_of(config(1, keep=True), workload("Rollout", 1)))
     helm.upgrade(chart_of(config(2, keep=True), workload("Rollout", 2)))
     owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
@@ -117,7 +119,7 @@ def test_the_attacher_restores_the_owners_after_a_rollback(
     api.wait_for(lambda: not revisions(api), "the uninstall leaves no revision")
 
 
-def test_a_rollback_with_a_late_attacher_loses_nothing(release: Release, api: Api) -> None:
+def test_a_rollback_with_a_late_attacher_keeps_revisions(release: Release, api: Api) -> None:
     """The revision has no owner until the attacher runs, so the garbage collector ignores it."""
     release.config["attacher"]["group"] = "app"
     with NothingIsLost(api):

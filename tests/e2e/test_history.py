@@ -113,7 +113,7 @@ def test_the_oldest_configuration_is_reused_when_the_history_is_full(
         wait_until_owned(api)
 
 
-def test_selective_syncs_and_a_pruned_history_lose_nothing(manifests: Release, api: Api) -> None:
+def test_selective_syncs_and_a_pruned_history_keep_revisions(manifests: Release, api: Api) -> None:
     """Argo CD runs no hooks in a selective sync, so the applied objects are not attached."""
     app = App(manifests, api, TEN, revisionHistoryLimit=1, replicas=1, steps=AT_ONCE)
     with NothingIsLost(api):
@@ -245,7 +245,7 @@ def assert_recovers(app: App, api: Api) -> None:
 
 
 @pytest.mark.parametrize("mode", ["hook", "job"])
-def test_nothing_remains_after_an_uninstall(release: Release, api: Api, mode: str) -> None:
+def test_an_uninstall_removes_all_objects(release: Release, api: Api, mode: str) -> None:
     release.config["attacher"]["mode"] = mode
     apply_attached(api, release.install)
     apply_attached(api, lambda: release.upgrade(greeting("bye")))
@@ -294,7 +294,7 @@ def test_a_release_is_rolled_back_to_another_configuration(release: Release, api
 
 # Helm 3.22 no longer rejects this rollback: see test_helm_3_22.py.
 @pytest.mark.parametrize("release", ["helm3.21", "helm4"], indirect=True)
-def test_a_rollback_that_helm_rejects_loses_nothing(release: Release, api: Api) -> None:
+def test_a_rollback_that_helm_rejects_keeps_revisions(release: Release, api: Api) -> None:
     """Without the history in the manifest, Helm does not find the previous ConfigMap."""
     if not release.refuses_kept:
         pytest.skip("Helm 4 does not reject this rollback since 4.2")

@@ -251,7 +251,7 @@ def test_a_job_and_a_bare_pod_keep_the_original(
     assert_nothing_is_missing(api)
 
 
-def test_an_adopted_original_outlives_the_job_that_needs_it(
+def test_an_adopted_original_stays_after_the_job_that_needs_the_original(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = apply_attached(api, lambda: manifests.apply(with_job_and_pod("one")))

@@ -190,14 +190,14 @@ def test_two_bases_with_one_name_are_distinguished_by_their_prefix(shell: Shell)
         assert name in names(objects["ConfigMap"])
 
 
-def test_no_annotation_of_kustomize_for_functions_is_left(shell: Shell) -> None:
+def test_annotations_of_kustomize_for_functions_are_removed(shell: Shell) -> None:
     kustomization(shell, MADE + "namePrefix: prod-\n")
     text = shell.build().stdout
     assert "config.kubernetes.io" not in text
     assert "config.k8s.io" not in text
 
 
-def test_a_second_build_of_the_output_changes_nothing(shell: Shell) -> None:
+def test_a_second_build_does_not_change_the_output(shell: Shell) -> None:
     kustomization(shell, MADE + "namePrefix: prod-\n")
     first = shell.build().stdout
     again = {"kustomization.yaml": "resources: [all.yaml]\ntransformers: [function.yaml]\n"}
@@ -215,7 +215,7 @@ def test_an_error_stops_the_build_and_is_shown(shell: Shell) -> None:
     assert last.startswith("Error: couldn't execute function: exit status 1")
 
 
-def test_a_finding_is_shown_and_the_build_goes_on(shell: Shell) -> None:
+def test_a_finding_is_shown_and_the_build_continues(shell: Shell) -> None:
     held = ALL.replace('image: "app:1"', 'image: "app:1", args: [--config=plain]')
     kustomization(shell, MADE, {"all.yaml": held})
     done = shell.build()
@@ -342,7 +342,7 @@ def test_the_example_runs_as_written(example: Shell, api: Api, command: str) -> 
     assert_nothing_is_missing(api)
 
 
-def test_a_build_that_fails_applies_nothing(example: Shell, api: Api) -> None:
+def test_a_failed_build_does_not_apply_objects(example: Shell, api: Api) -> None:
     [pipe, _] = commands()
     script = pipe.replace("--namespace prod", f"--namespace {api.namespace}")
     (example.folder / "base" / "greeter.yaml").write_text("kind: [")

@@ -210,7 +210,7 @@ def test_a_retired_secret_that_is_still_used_stays(
     assert f"attach keeps Secret/{name}, because postrender cannot list secrets" in run.text
 
 
-def test_the_api_server_adds_no_selector_to_the_job(manifests: Release, api: Api) -> None:
+def test_the_api_server_does_not_add_a_selector_to_the_job(manifests: Release, api: Api) -> None:
     """A rollback of Helm 3.22 removes fields that the manifest lacks, and these are immutable."""
     manifests.config["attacher"]["group"] = "web"
     [job] = [obj for obj in render(manifests, chart("one")) if obj["kind"] == "Job"]

@@ -42,7 +42,9 @@ def test_the_group_changes(release: Release, api: Api, shared: Values) -> None:
     assert {"Deployment/web", "ServiceAccount/shop-attach"} <= set(owners)
 
 
-def test_the_release_goes_back_during_a_rollout(release: Release, api: Api, shared: Values) -> None:
+def test_a_release_is_rolled_back_during_a_rollout(
+    release: Release, api: Api, shared: Values
+) -> None:
     apply_attached(api, lambda: release.install(shared))
     paused = {**DEPLOYMENT, "image": "app:2", "spec": {"paused": True}}
     with NothingIsLost(api):
@@ -51,7 +53,7 @@ def test_the_release_goes_back_during_a_rollout(release: Release, api: Api, shar
         assert_survives(api, revision_with(api, greeting="one"))
 
 
-def test_the_release_goes_back_after_an_adoption(
+def test_a_release_is_rolled_back_after_an_adoption(
     release: Release, api: Api, plane: ControlPlane, shared: Values
 ) -> None:
     release.postrender = False

@@ -151,7 +151,7 @@ def test_without_an_index_the_install_shows_a_fix(machine: Machine, archive: Pat
     assert not (machine.plugins / "postrender" / ".plugin").exists()
 
 
-def test_a_failed_install_keeps_the_previous_one(machine: Machine, checkout: Path) -> None:
+def test_a_failed_install_keeps_the_previous_installation(machine: Machine, checkout: Path) -> None:
     write_script(machine.folder / "bin" / "python3", *BARE)
     before = checkout / ".plugin" / "venv" / "bin" / "postrender"
     write_script(before, "echo before")
@@ -238,7 +238,7 @@ def test_a_failure_is_shown_on_a_terminal(installed: Machine) -> None:
     assert shown.index(FAULT) < shown.index(HELMS_OWN)
 
 
-def test_a_failure_with_stderr_in_a_file_overwrites_nothing(installed: Machine) -> None:
+def test_a_failure_with_stderr_in_a_file_does_not_overwrite_the_file(installed: Machine) -> None:
     """If two programs write to the same open file, they overwrite each other's output."""
     file = installed.folder / "stderr"
     command = [program("helm4"), "template", "app", str(CHART), *FAILING]
@@ -263,7 +263,7 @@ def test_findings_of_a_successful_release_are_in_the_log(installed: Machine) -> 
     assert "[attacher-image]" in installed.log.read_text()
 
 
-def test_a_run_without_findings_writes_no_log(installed: Machine) -> None:
+def test_a_run_without_findings_does_not_write_a_log(installed: Machine) -> None:
     template(
         installed.with_variables(POSTRENDER_ATTACHER_IMAGE="postrender:e2e", POSTRENDER_GROUP="app")
     )

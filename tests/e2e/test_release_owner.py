@@ -110,7 +110,9 @@ def test_a_workload_ref_with_a_missed_attach(manifests: Release, api: Api) -> No
         assert_survives(api, revision_with(api, greeting="one"))
 
 
-def test_a_custom_kind_takes_over(release: Release, api: Api, plane: ControlPlane) -> None:
+def test_a_custom_kind_becomes_the_only_consumer(
+    release: Release, api: Api, plane: ControlPlane
+) -> None:
     """No workload is left for the attacher, and the release still owns the revision."""
     define_widgets(plane)
     release.config["references"] = [{"kind": "Widget", "path": WIDGET_PATH}]
@@ -246,7 +248,7 @@ def test_another_group_name_replaces_the_account(manifests: Release, api: Api) -
     )
 
 
-def test_a_second_run_writes_nothing(manifests: Release, api: Api, plane: ControlPlane) -> None:
+def test_a_second_run_does_not_write(manifests: Release, api: Api, plane: ControlPlane) -> None:
     pod = apply_attached(api, lambda: manifests.apply(chart(DEPLOYMENT)))
     assert attach_again(plane, pod).writes == 0
 

@@ -135,7 +135,7 @@ def test_few_requests_while_a_config_map_is_missing(
     assert count_other_requests(proxy) <= OTHER_REQUESTS + 10
 
 
-def test_no_answer_contains_the_value_of_a_secret(
+def test_answers_do_not_contain_values_of_secrets(
     plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
 ) -> None:
     manifests.config |= {"secrets": True, "keepOriginal": False}

@@ -97,7 +97,7 @@ def test_the_group_has_the_name_of_the_release(release: Release, api: Api) -> No
 
 
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "alone"])
-def test_every_rollback_and_every_upgrade_after_it(
+def test_every_rollback_and_every_upgrade_after_a_rollback(
     release: Release, api: Api, is_attached: bool
 ) -> None:
     """Two upgrades, a failing upgrade, a rollback to each release, and an upgrade after each."""

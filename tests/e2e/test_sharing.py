@@ -52,7 +52,9 @@ def other(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
     return Release("helm3", plane, namespace, tmp_path / "other", name="other")
 
 
-def test_a_config_map_of_two_workloads_outlives_one_of_them(manifests: Release, api: Api) -> None:
+def test_a_config_map_of_two_workloads_stays_if_one_workload_is_deleted(
+    manifests: Release, api: Api
+) -> None:
     apply_attached(api, lambda: manifests.apply(two_users("hello")))
     blue, green = (api.names("ReplicaSet", f"app={name}")[0] for name in ("blue", "green"))
     assert owners(revision_with(api, greeting="hello")) == sorted(
@@ -121,7 +123,7 @@ def strip_role(api: Api, name: str, plural: str) -> None:
     api.patch("Role", name, {"rules": [rule for rule in rules if rule["resources"]]})
 
 
-def test_an_attacher_that_cannot_read_a_kind_deletes_nothing(
+def test_an_attacher_that_cannot_read_a_kind_does_not_delete_revisions(
     manifests: Release, other: Release, api: Api, plane: ControlPlane
 ) -> None:
     apply_attached(api, lambda: other.apply(single_workload("green", "green", "StatefulSet")))
@@ -147,7 +149,7 @@ def test_an_attacher_that_cannot_read_a_kind_deletes_nothing(
     assert not is_marked(revision_with(api, greeting="green"))
 
 
-def test_an_attacher_that_cannot_read_a_kind_removes_no_owner_of_that_kind(
+def test_an_attacher_that_cannot_read_a_kind_does_not_remove_its_owners(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     apply_attached(api, lambda: manifests.apply(single_workload("blue", "old", "CronJob")))

@@ -71,7 +71,7 @@ def sorted_objects(output: str) -> list[str]:
 
 @EXAMPLES
 @given(text=streams(layouts=LAYOUTS), run=RUNS)
-def test_rendering_again_changes_nothing(text: str, run: Settings) -> None:
+def test_a_further_rendering_does_not_change_the_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     assert rendered(output, run) == output
 
@@ -98,7 +98,7 @@ def test_the_output_equals_the_output_of_the_reference(text: str, run: Settings)
 
 @EXAMPLES
 @given(objects=object_lists(layouts=LAYOUTS), run=RUNS, order=st.randoms(use_true_random=False))
-def test_the_order_of_the_documents_changes_no_object(
+def test_the_order_of_the_documents_does_not_change_objects(
     objects: list[Obj], run: Settings, order: Random
 ) -> None:
     output = rendered_if_right(dump(objects), run)

@@ -28,7 +28,7 @@ def test_a_line_has_a_name_a_program_and_a_file_of_a_repository(line: str) -> No
         assert reader_of(name) == program
 
 
-def test_no_name_is_duplicated() -> None:
+def test_names_are_not_duplicated() -> None:
     names = [line.split(";")[0].strip() for line in LINES]
     assert len(set(names)) == len(names)
 

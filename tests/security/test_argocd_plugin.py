@@ -305,7 +305,7 @@ def test_the_parameters_tab_has_limits(sidecar: Sidecar, name: str) -> None:
     assert problem in announcement["tooltip"]
 
 
-def test_the_parameters_tab_shows_nothing_from_outside(sidecar: Sidecar) -> None:
+def test_the_parameters_tab_does_not_show_files_from_outside(sidecar: Sidecar) -> None:
     outside = sidecar.folder / "outside.yaml"
     outside.write_text("password: canary\n")
     (sidecar.chart / "values.yaml").symlink_to(outside)

@@ -39,7 +39,7 @@ def run(attack: Attack, command: list[str], *options: str, **more: Any) -> Done:
 
 
 @every_command
-def test_it_cannot_choose_a_kubeconfig(attack: Attack, command: list[str]) -> None:
+def test_a_configuration_cannot_choose_a_kubeconfig(attack: Attack, command: list[str]) -> None:
     attack.write("kc.yaml", KUBECONFIG)
     attack.write("postrender.yaml", "history: {kubeconfig: ./kc.yaml, previous: 'helm:prod/web'}\n")
     done = run(attack, command)
@@ -50,7 +50,9 @@ def test_it_cannot_choose_a_kubeconfig(attack: Attack, command: list[str]) -> No
 
 @every_command
 @pytest.mark.parametrize("key", ["kubeconfig", "kubeContext"])
-def test_it_cannot_choose_a_cluster(attack: Attack, command: list[str], key: str) -> None:
+def test_a_configuration_cannot_choose_a_cluster(
+    attack: Attack, command: list[str], key: str
+) -> None:
     attack.write("postrender.yaml", f"history: {{{key}: x}}\n")
     done = run(attack, command)
     assert (done.code, done.out) == (1, "")
@@ -61,7 +63,7 @@ def test_it_cannot_choose_a_cluster(attack: Attack, command: list[str], key: str
 
 
 @every_command
-def test_it_cannot_write_a_file(attack: Attack, command: list[str]) -> None:
+def test_a_configuration_cannot_write_a_file(attack: Attack, command: list[str]) -> None:
     profile = attack.victim / ".bashrc"
     attack.write("postrender.yaml", f"strict: true\nlogFile: {profile}\n")
     done = run(attack, command)
@@ -76,7 +78,7 @@ def test_it_cannot_write_a_file(attack: Attack, command: list[str]) -> None:
 
 @every_command
 @pytest.mark.parametrize("form", ["absolute", "relative", "link", "link in a folder"])
-def test_it_cannot_read_outside_its_repository(
+def test_a_configuration_cannot_read_outside_its_repository(
     attack: Attack, command: list[str], form: str
 ) -> None:
     outside = attack.victim / "rendered.yaml"
@@ -98,14 +100,14 @@ def test_it_cannot_read_outside_its_repository(
     assert "must not read files outside the repository" in done.err
 
 
-def test_it_cannot_read_a_device(attack: Attack) -> None:
+def test_a_configuration_cannot_read_a_device(attack: Attack) -> None:
     attack.write("postrender.yaml", "history: {previous: /dev/zero}\n")
     done = attack.run()
     assert (done.code, done.out) == (1, "")
     assert "must not read files outside the repository" in done.err
 
 
-def test_it_can_read_its_repository(attack: Attack) -> None:
+def test_a_configuration_can_read_its_repository(attack: Attack) -> None:
     attack.write("rendered/last.yaml", "")
     for previous in ("rendered/last.yaml", str(attack.repository / "rendered" / "last.yaml")):
         attack.write("postrender.yaml", f"history: {{previous: {previous}}}\n")
@@ -118,7 +120,7 @@ def test_it_can_read_its_repository(attack: Attack) -> None:
 @pytest.mark.parametrize(
     "form", ["absolute", "relative", "link", "linked folder", "git", "not YAML", "link to no YAML"]
 )
-def test_it_cannot_extend_a_file_outside_its_repository(
+def test_a_configuration_cannot_extend_a_file_outside_its_repository(
     attack: Attack, trust: list[str], form: str
 ) -> None:
     outside = attack.victim / "values.yaml"
@@ -156,7 +158,7 @@ def test_an_extended_file_has_no_more_rights(attack: Attack, trust: list[str]) -
 
 
 @is_not_root
-def test_it_cannot_extend_a_file_of_another_user(attack: Attack) -> None:
+def test_a_configuration_cannot_extend_a_file_of_another_user(attack: Attack) -> None:
     os.chown(attack.write("defaults.yaml", "canary: 1\n"), NOBODY, NOBODY)
     attack.write("postrender.yaml", "extends: defaults.yaml\n")
     done = attack.run()
@@ -187,7 +189,7 @@ RESTRICTED = {
 
 @pytest.mark.parametrize("previous", RESTRICTED)
 @pytest.mark.parametrize("source", ["option", "variable"])
-def test_untrusted_it_cannot_read_or_run_anything(
+def test_an_untrusted_configuration_cannot_read_files_or_run_programs(
     attack: Attack, previous: str, source: str
 ) -> None:
     attack.write("rendered/last.yaml", "")
@@ -200,7 +202,7 @@ def test_untrusted_it_cannot_read_or_run_anything(
     assert problem in done.err
 
 
-def test_untrusted_it_still_changes_the_output(attack: Attack) -> None:
+def test_an_untrusted_configuration_still_changes_the_output(attack: Attack) -> None:
     attack.write("postrender.yaml", "attacher: {enabled: false}\nrules: [{strategy: ignore}]\n")
     assert attack.run("--untrusted").out == MANIFESTS
 
@@ -345,7 +347,9 @@ def test_each_setting_with_a_text_is_harmless_or_needs_trust() -> None:
     assert set(texts(json.loads(schema_text()))) == HARMLESS | guarded
 
 
-def test_the_program_has_no_other_folder_to_search(attack: Attack, tmp_path: Path) -> None:
+def test_the_home_folder_is_not_searched_for_a_configuration(
+    attack: Attack, tmp_path: Path
+) -> None:
     (tmp_path / "home" / ".config").mkdir(parents=True)
     (tmp_path / "home" / "postrender.yaml").write_text("nonsense: 1\n")
     (tmp_path / "home" / ".config" / "postrender.yaml").write_text("nonsense: 1\n")

@@ -100,7 +100,7 @@ def test_an_embedded_bare_repository_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("hostile_bare")
-def test_an_embedded_bare_repository_runs_no_command_if_the_user_selects_it(
+def test_a_selected_embedded_bare_repository_does_not_run_commands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GIT_DIR", ".")
@@ -108,14 +108,14 @@ def test_an_embedded_bare_repository_runs_no_command_if_the_user_selects_it(
 
 
 @pytest.mark.usefixtures("hostile_worktree")
-def test_a_hostile_configuration_runs_no_command() -> None:
+def test_a_hostile_configuration_does_not_run_commands() -> None:
     assert refusal("git:main:web.yaml")
     assert refusal("git:main:")
     assert refusal("git:nowhere:web.yaml")
 
 
 @pytest.mark.usefixtures("hostile_worktree")
-def test_an_old_git_without_the_switch_for_lazy_fetches_runs_no_command(
+def test_an_old_git_without_the_switch_for_lazy_fetches_does_not_run_commands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(

@@ -121,7 +121,7 @@ def test_the_revision_is_marked(attack: Attack) -> None:
 
 
 @pytest.mark.parametrize("variables", [{}, VARIABLE], ids=["without the key", "with the key"])
-def test_a_second_run_changes_nothing_and_finds_nothing(
+def test_a_second_run_has_the_same_output_without_findings(
     attack: Attack, variables: dict[str, str]
 ) -> None:
     output = render(attack, **VARIABLE)

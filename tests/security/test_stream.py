@@ -121,7 +121,7 @@ def test_a_function_config_of_kind_config_map_has_the_same_limits(attack: Attack
     assert not attack.trace.exists()
 
 
-def test_a_function_takes_every_setting_from_its_arguments(attack: Attack) -> None:
+def test_a_function_accepts_every_setting_as_an_argument(attack: Attack) -> None:
     attack.write("old.yaml", "")
     stream = resource_list(function_config(attacher={"enabled": False}))
     done = attack.run("fn", "--previous=old.yaml", "--log-file=log", stdin=stream)

@@ -74,7 +74,7 @@ def test_json_keeps_its_meaning() -> None:
 
 
 @pytest.mark.parametrize("form", format_names())
-def test_a_preview_in_a_job_contains_no_workflow_command(form: str, tmp_path: Path) -> None:
+def test_a_preview_in_a_job_does_not_contain_workflow_commands(form: str, tmp_path: Path) -> None:
     body = "".join(f"    {command}\n" for command in COMMANDS)
     (tmp_path / ".git").mkdir()
     (tmp_path / "old.yaml").write_text(f"{CONFIG}    first\n{body}")

@@ -120,7 +120,7 @@ def test_every_stored_revision_is_read_from_the_given_namespace(helm: Helm) -> N
 
 
 @pytest.mark.parametrize("script", [NOT_FOUND, NOT_FOUND_AND_DEBUG, "echo []"])
-def test_no_release_is_a_first_install(script: str, helm: Helm) -> None:
+def test_an_absent_release_is_a_first_install(script: str, helm: Helm) -> None:
     helm.answer("history", script)
     helm.answer("list", "echo []")
     assert texts(helm.render()) == ["välue"]
@@ -203,7 +203,7 @@ def test_a_list_that_is_not_json_is_a_finding(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize("command", ["history", "get manifest"])
-def test_an_interrupt_leaves_no_helm_behind(command: str, helm: Helm) -> None:
+def test_an_interrupt_ends_helm(command: str, helm: Helm) -> None:
     """The test sends the interrupt to postrender only; a terminal sends it to helm too."""
     helm.answer(command, f"echo $$ >> pids; exec sleep {TIMEOUT}")
     helm.answer("history", STORED)
@@ -245,7 +245,7 @@ def _is_running(pid: str) -> bool:
     return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def test_a_failure_leaves_no_helm_behind(helm: Helm) -> None:
+def test_a_failure_ends_helm(helm: Helm) -> None:
     helm.answer("history", STORED)
     helm.answer("get manifest app --revision 1 ", "sleep 0.5; exit 1")
     helm.answer("get", f"echo $$ >> pids; exec sleep {TIMEOUT}")

@@ -229,7 +229,7 @@ def test_a_location_has_the_file_and_the_line_in_the_file() -> None:
     assert str(caught.value).startswith("two.yaml:2 (document 1): ")
 
 
-def test_no_sources_are_an_empty_stream() -> None:
+def test_an_empty_list_of_sources_is_an_empty_stream() -> None:
     assert read_streams([], "none").documents == ()
 
 
@@ -506,7 +506,7 @@ def test_a_missing_git_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert refusal("git:main:rendered").endswith("git is not on PATH. Install git, or pass a file.")
 
 
-def test_git_runs_no_program_on_the_files(repository: Path) -> None:
+def test_git_does_not_run_programs_on_the_files(repository: Path) -> None:
     trap = repository / "trap"
     git(repository, "config", "filter.trap.smudge", f"touch {trap}; cat")
     git(repository, "config", "diff.trap.textconv", f"touch {trap}; cat")

@@ -126,7 +126,7 @@ HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
         (HEAD + "data:\n  {{- range $key, $value := .Values.data }}\n  a: b\n  {{- end }}\n", 6),
     ],
 )
-def test_an_unrendered_template_is_an_error_that_says_so(text: str, line: int) -> None:
+def test_an_unrendered_template_is_reported(text: str, line: int) -> None:
     with pytest.raises(UserError) as caught:
         take_inventory(read_stream(text.encode(), "config.yaml"), Settings())
     assert caught.value.problem.startswith("the document looks like a Helm template")

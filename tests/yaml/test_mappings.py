@@ -90,7 +90,7 @@ def mappings(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @given(mappings(1), mappings())
-def test_an_edit_of_any_scalar_changes_the_value_that_is_read(anchor: str, mapping: str) -> None:
+def test_an_edit_of_any_scalar_changes_the_parsed_value(anchor: str, mapping: str) -> None:
     text = f"x: &x {anchor.replace('*x', '{b: 4}')}\nq: {mapping}\n"
     document = compose(text, LOCATION)
     data = document.read()

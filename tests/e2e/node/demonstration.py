@@ -38,21 +38,21 @@ With postrender, the pod reads the configuration of v1. The chart is in tests/e2
 TITLE_WIDTH = 33
 
 
-class Told(NamedTuple):
-    """A story that was played, and facts about it."""
+class Story(NamedTuple):
+    """The rows of a played story, and facts about the story."""
 
     rows: list[Row]
     facts: list[str]
 
 
-def tell(nodes: RealNodes, folder: Path, has_postrender: bool) -> Told:
+def play_story(nodes: RealNodes, folder: Path, has_postrender: bool) -> Story:
     """Play the story in a new namespace."""
     api = new_namespace(nodes.plane, "with" if has_postrender else "without")
     release = new_release(TOOL, nodes.plane, api, folder)
     release.postrender = has_postrender
     with Peaks(nodes.label) as peaks:
         rows = play(Shop(release, api, nodes.label))
-    return Told(rows, facts(api, peaks) if has_postrender else [])
+    return Story(rows, facts(api, peaks) if has_postrender else [])
 
 
 def facts(api: Api, peaks: Peaks) -> list[str]:
@@ -118,23 +118,23 @@ def main() -> int:
         began = time.monotonic()
         print(INTRODUCTION, flush=True)
         with tempfile.TemporaryDirectory(prefix="postrender-story-") as name:
-            without, told = _play_both(Path(name), images)
+            without, with_postrender = _play_both(Path(name), images)
     except (ImageError, StartError, AssertionError) as error:
         print(f"make story: {error}", file=sys.stderr)
         return 1
     print(table("Without postrender", without.rows))
-    print(table("With postrender", told.rows))
+    print(table("With postrender", with_postrender.rows))
     print(CONCLUSION)
-    print("\n".join(told.facts))
+    print("\n".join(with_postrender.facts))
     print(f"\n{versions()}. {time.monotonic() - began:.0f} s in all.")
     return 0
 
 
-def _play_both(folder: Path, images: list[Path]) -> list[Told]:
+def _play_both(folder: Path, images: list[Path]) -> list[Story]:
     with NodeCluster(folder / "plane", images) as cluster, ThreadPoolExecutor() as pool:
         nodes = RealNodes(cluster.plane, cluster.label)
         stories = [
-            pool.submit(tell, nodes, folder / str(has_postrender), has_postrender)
+            pool.submit(play_story, nodes, folder / str(has_postrender), has_postrender)
             for has_postrender in (False, True)
         ]
         return [story.result() for story in stories]

@@ -12,7 +12,7 @@ def test_the_readme_shows_the_tables() -> None:
         Row(title, release, dict.fromkeys(OWN_WAYS, value))
         for (title, release), value in zip(TITLES.items(), ("v1", "v2", "v2", "v2"), strict=True)
     ]
-    told = [Row(title, release, dict.fromkeys(WAYS, release)) for title, release in TITLES.items()]
+    rows = [Row(title, release, dict.fromkeys(WAYS, release)) for title, release in TITLES.items()]
     readme = (ROOT / "README.md").read_text("utf-8")
     assert table("Without postrender", without) in readme
-    assert table("With postrender", told) in readme
+    assert table("With postrender", rows) in readme

@@ -49,7 +49,7 @@ with real_nodes(folder) as nodes:
 
 
 @pytest.mark.parametrize("killed", ["test", "server"])
-def test_nothing_is_left_when_a_process_is_killed(
+def test_a_killed_process_does_not_leave_anything(
     images: list[Path], tmp_path: Path, killed: str
 ) -> None:
     assert images

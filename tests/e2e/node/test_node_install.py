@@ -48,7 +48,7 @@ def test_other_users_see_instructions(tmp_path: Path) -> None:
     assert "skipped" in done.stderr
 
 
-def test_nothing_is_installed_on_a_machine_without_containers(tmp_path: Path) -> None:
+def test_a_machine_without_containers_does_not_get_packages(tmp_path: Path) -> None:
     done = run(tmp_path, apt_get=RECORD, id="echo 0", unshare="exit 1")
     assert (done.code, done.calls) == (0, "")
     assert "does not allow containers" in done.stderr
