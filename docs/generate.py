@@ -190,7 +190,7 @@ FIXES = {
     "copied-owners": "Remove `metadata.ownerReferences` from the manifest",
     "short-ttl": "Raise `attacher.ttlSecondsAfterFinished`",
     "config-above": "Move the file into the repository, or pass `--config`",
-    "no-objects": "Render the chart first, with `helm template`",
+    "no-objects": "Pass rendered manifests, such as the output of `helm template`",
 }
 
 

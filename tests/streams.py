@@ -145,8 +145,8 @@ def escaped(character: str, style: Styler) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def broken(text: str, indent: str, style: Styler) -> str:
-    """Break a plain or quoted scalar at a space between two letters."""
+def with_line_break(text: str, indent: str, style: Styler) -> str:
+    """Return a plain or quoted scalar, maybe with a line break for a space between two letters."""
     if not style.chance("multiline", 30):
         return text
     offsets = [match.start() for match in re.finditer(r"(?<=[A-Za-z]) (?=[A-Za-z])", text)]
@@ -179,7 +179,10 @@ def other_text(value: Any, style: Styler) -> str:
 
 
 def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str:
-    """Return a string as a plain or quoted scalar, with an indent perhaps on two lines."""
+    """Return a string as a plain or quoted scalar.
+
+    indent: the indent of further lines, None if the scalar must have one line.
+    """
     forms = []
     if plain_ok(text, flow, "odd scalars" in style.features):
         forms += ["plain", "plain"]
@@ -194,14 +197,14 @@ def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str
     else:
         result = double_quoted(text, style)
     if indent is not None:
-        result = broken(result, indent, style)
+        result = with_line_break(result, indent, style)
     if indent is not None and form == "double":
-        result = continued(result, indent, style)
+        result = with_escaped_line_break(result, indent, style)
     return result
 
 
-def continued(text: str, indent: str, style: Styler) -> str:
-    """Break a double-quoted scalar between two letters, with an escaped line break."""
+def with_escaped_line_break(text: str, indent: str, style: Styler) -> str:
+    """Return a double-quoted scalar, maybe with an escaped line break between two letters."""
     offsets = [match.start() for match in re.finditer(r"(?<=[g-w][g-w])(?=[g-w][g-w])", text)]
     if not offsets or not style.chance("multiline", 20):
         return text
@@ -235,7 +238,7 @@ def block_scalar(text: str, column: int, style: Styler) -> tuple[str, list[str]]
 def folded_lines(lines: list[str], style: Styler) -> list[str]:
     """Return lines that fold to the given lines.
 
-    A line break is written as two, except next to an indented line.
+    A folded scalar needs two line breaks for one line break, except next to an indented line.
     """
     result: list[str] = []
     for number, line in enumerate(lines):
@@ -244,7 +247,7 @@ def folded_lines(lines: list[str], style: Styler) -> list[str]:
         if line.startswith(" "):
             result.append(line)
         else:
-            result += broken(line, "", style).split("\n")
+            result += with_line_break(line, "", style).split("\n")
     return result
 
 
@@ -291,7 +294,7 @@ class Emitter:
         return result
 
     def remember(self, properties: str, group: str, value: Any) -> None:
-        """Record an anchor, which aliases may use after the end of its node."""
+        """Record an anchor, so that aliases after its node can use the anchor."""
         for word in properties.split():
             if word.startswith("&"):
                 self.anchors.append((word[1:], group, value))
@@ -318,7 +321,7 @@ class Emitter:
     # Block style
 
     def mapping(self, value: Obj, column: int, parent: str) -> list[str]:
-        """Write a mapping in block style."""
+        """Return the lines of a mapping in block style."""
         lines = []
         rest = dict(value)
         merged = self.merge_key(value, parent)
@@ -341,7 +344,7 @@ class Emitter:
         return None
 
     def pair(self, key: str, value: Any, column: int, parent: str) -> list[str]:
-        """Write a key and its value."""
+        """Return the lines of a key and its value."""
         indent = " " * column
         group = SHARED.get(key, "text" if parent in ("data", "binaryData") else "")
         name = inline_text(key, False, None, self.style)
@@ -351,7 +354,7 @@ class Emitter:
         return self.entry(f"{indent}{name}{space}:", value, column, key, group)
 
     def sequence(self, value: list[Any], column: int, _: str) -> list[str]:
-        """Write a list in block style."""
+        """Return the lines of a list in block style."""
         lines = []
         for child in value:
             lines += self.between(column)
@@ -359,7 +362,7 @@ class Emitter:
         return lines
 
     def entry(self, prefix: str, value: Any, column: int, key: str, group: str) -> list[str]:
-        """Write a key with its colon, or a dash, and the value after or below the prefix."""
+        """Return the lines of a prefix (a key or a dash), and of the value after the prefix."""
         alias = self.alias(group, value)
         if alias:
             return self.last(f"{prefix} {alias}{self.trailing()}")
@@ -369,7 +372,7 @@ class Emitter:
         return lines
 
     def node(self, prefix: str, value: Any, column: int, key: str) -> list[str]:
-        """Write a value that is not an alias."""
+        """Return the lines of a value that is not an alias."""
         if isinstance(value, dict | list) and (not value or self.style.chance("flow", 12)):
             text = self.flow(value, " " * (column + 2), key)
             return self.last(f"{prefix} {text}{self.trailing()}")
@@ -383,7 +386,7 @@ class Emitter:
         return text.split("\n")
 
     def block(self, prefix: str, value: Any, column: int, key: str) -> list[str]:
-        """Write a collection below its key or dash."""
+        """Return the lines of a collection below its key or dash."""
         step = self.style.random.randint(1, 4) if "shifted" in self.style.features else 2
         # A list may start in the column of its key.
         if isinstance(value, list) and key and not prefix.lstrip().startswith(":"):
@@ -408,7 +411,7 @@ class Emitter:
         return [prefix + self.trailing(), *write(value, column + step, key)]
 
     def scalar(self, prefix: str, value: Any, column: int) -> list[str]:
-        """Write a scalar in any style."""
+        """Return the lines of a scalar in any style."""
         tabs = "tabs" in self.style.features
         if isinstance(value, str) and literal_ok(value, tabs) and self.wants_block(value):
             header, lines = block_scalar(value, column, self.style)
@@ -433,7 +436,7 @@ class Emitter:
     # Flow style
 
     def flow(self, value: Any, indent: str, key: str, group: str = "") -> str:
-        """Write a node in flow style; its other lines have at least the given indent."""
+        """Return the text of a node in flow style. All lines after the first have the indent."""
         alias = self.alias(group, value)
         if alias:
             return alias + " "
@@ -443,7 +446,7 @@ class Emitter:
         return text
 
     def flow_node(self, value: Any, indent: str, key: str) -> str:
-        """Write a node in flow style without its anchor."""
+        """Return the text of a node in flow style, without its anchor."""
         if isinstance(value, dict):
             parts = [self.flow_pair(name, child, indent, key) for name, child in value.items()]
             return self.joined("{", parts, "}", indent)
@@ -455,13 +458,13 @@ class Emitter:
         return other_text(value, self.style)
 
     def flow_pair(self, name: str, value: Any, indent: str, parent: str) -> str:
-        """Write a key and its value in flow style."""
+        """Return the text of a key and its value in flow style."""
         group = SHARED.get(name, "text" if parent in ("data", "binaryData") else "")
         text = self.flow(value, indent + " ", name, group)
         return f"{inline_text(name, True, None, self.style)}: {text}"
 
     def joined(self, opening: str, parts: list[str], closing: str, indent: str) -> str:
-        """Write a flow collection, on one line or on several."""
+        """Return the text of a flow collection, on one line or on several lines."""
         if not parts:
             return opening + self.style.pick("flow", "", " ") + closing
         comma = "," if self.style.chance("flow", 10) else ""
@@ -504,7 +507,7 @@ def is_list(value: Any) -> bool:
 
 
 def emit_list(value: Obj, column: int, emitter: Emitter) -> list[str]:
-    """Write a List in block style; anchors are not shared between items."""
+    """Return the lines of a List in block style. Items do not share anchors."""
     head = {key: child for key, child in value.items() if key != "items"}
     lines = emitter.mapping(head, column, "")
     lines.append(" " * column + "items:" + (" []" if not value["items"] else ""))
@@ -533,7 +536,7 @@ class Stream:
 
 
 def grouped(objects: list[Obj], style: Styler) -> list[Obj]:
-    """Return documents: some objects, and Lists of the other objects."""
+    """Return the documents of a stream: a ResourceList, or single objects and Lists."""
     if style.chance("resource list", 50):
         version = "config.kubernetes.io/v1"
         return [{"apiVersion": version, "kind": "ResourceList", "items": objects}]
@@ -570,7 +573,7 @@ def stream_text(documents: list[Obj], style: Styler) -> str:
         if style.chance("sources", 60) and not same_line:
             head += f"# Source: demo/templates/{number}.yaml\n"
         parts.append(head + body + ending(style))
-    text = finished("".join(parts), body.startswith("{"), style)
+    text = maybe_without_final_newline("".join(parts), body.startswith("{"), style)
     text = text.replace("\n", "\r\n") if style.chance("crlf", 100) else text
     return "\ufeff" + text if style.chance("bom", 100) else text
 
@@ -585,10 +588,10 @@ def ending(style: Styler) -> str:
     return style.random.choice(("...\n", "... # end\n", "...\n# after the end\n"))
 
 
-def finished(text: str, is_flow: bool, style: Styler) -> str:
+def maybe_without_final_newline(text: str, is_flow: bool, style: Styler) -> str:
     """Return a stream, perhaps without its final line break.
 
-    A block scalar would lose that line break, so a comment is added after block style.
+    After block style, the stream ends in a comment, because a block scalar would change.
     """
     if not style.chance("no final newline", 100):
         return text
@@ -749,7 +752,7 @@ def config_map(draw: Draw, plan: Plan, name: str, namespace: str | None) -> Obj 
     immutable = one_of(draw, *[None] * 6, True, False)
     if strategy is not None:
         annotate(meta, "postrender/strategy", strategy)
-    # The program and the reference may differ in whether a checksum covers `immutable`.
+    # Checksums of postrender and of tests/reference.py can differ if `immutable` is set.
     if immutable is not None and strategy != "checksum":
         obj["immutable"] = immutable
     extra = one_of(draw, *[None] * 8, "keep", "hook", "options", "kustomize", "generate")
@@ -774,7 +777,7 @@ def vary_config(plan: Plan, obj: Obj, meta: Obj, extra: str) -> None:
         meta["generateName"] = f"{meta.pop('name')}-"
 
 
-def named(draw: Draw, plan: Plan) -> str:
+def config_name(draw: Draw, plan: Plan) -> str:
     """Return a name for a reference, mostly of a ConfigMap in the stream."""
     return str(one_of(draw, *plan.configs, *plan.configs, "absent-config", "web"))
 
@@ -783,7 +786,7 @@ def env_list(draw: Draw, plan: Plan) -> list[Obj]:
     def env() -> Obj:
         kind = one_of(draw, "config", "config", "value", "secret", "field")
         if kind == "config":
-            ref: Obj = {"name": named(draw, plan), "key": one_of(draw, "a", "on")}
+            ref: Obj = {"name": config_name(draw, plan), "key": one_of(draw, "a", "on")}
             if one_of(draw, False, False, True):
                 ref["optional"] = True
             return {"name": "A", "valueFrom": {"configMapKeyRef": ref}}
@@ -798,12 +801,12 @@ def env_list(draw: Draw, plan: Plan) -> list[Obj]:
 
 
 def env_from(draw: Draw, plan: Plan) -> list[Obj]:
-    first: Obj = {"configMapRef": {"name": named(draw, plan)}}
+    first: Obj = {"configMapRef": {"name": config_name(draw, plan)}}
     form = one_of(draw, "config", "prefix", "two", "secret", "null")
     if form == "prefix":
         return [{"prefix": "P_", **first}]
     if form == "two":
-        return [first, {"configMapRef": {"name": named(draw, plan), "optional": False}}]
+        return [first, {"configMapRef": {"name": config_name(draw, plan), "optional": False}}]
     if form == "secret":
         return [{"secretRef": {"name": one_of(draw, *SECRET_NAMES)}}, first]
     return [first]
@@ -827,12 +830,12 @@ def volume(draw: Draw, plan: Plan, number: int) -> Obj:
     result: Obj = {"name": f"v{number}"}
     form = one_of(draw, "config", "config", "projected", "secret", "empty")
     if form == "config":
-        result["configMap"] = {"name": named(draw, plan)}
+        result["configMap"] = {"name": config_name(draw, plan)}
         if one_of(draw, False, True):
             result["configMap"]["items"] = [{"key": "a", "path": "app-config"}]
             result["configMap"]["defaultMode"] = 420
     elif form == "projected":
-        sources = [{"configMap": {"name": named(draw, plan)}}, {"downwardAPI": {"items": []}}]
+        sources = [{"configMap": {"name": config_name(draw, plan)}}, {"downwardAPI": {"items": []}}]
         sources.append({"secret": {"name": one_of(draw, *SECRET_NAMES)}})
         result["projected"] = {"sources": sources}
     elif form == "secret":
@@ -931,10 +934,10 @@ def workload(draw: Draw, plan: Plan) -> list[Obj]:
     if kind == "Job" and one_of(draw, False, False, False, True):
         meta["generateName"] = f"{meta.pop('name')}-"
     with_ref = kind == "Deployment" and one_of(draw, False, False, True)
-    return [obj, *referring(plan, meta)] if with_ref else [obj]
+    return [obj, *rollouts_for_deployment(plan, meta)] if with_ref else [obj]
 
 
-def referring(plan: Plan, meta: Obj) -> list[Obj]:
+def rollouts_for_deployment(plan: Plan, meta: Obj) -> list[Obj]:
     """Return a Rollout that runs a Deployment's template."""
     namespace = meta.get("namespace")
     identity = ("Rollout", meta["name"], namespace)
@@ -972,7 +975,7 @@ def other_object(draw: Draw, plan: Plan) -> Obj | None:
     if kind == "Secret":
         data = {"k": one_of(draw, "c2VjcmV0", "eA==")}
         return {"apiVersion": "v1", "kind": kind, "metadata": meta, "type": "Opaque", "data": data}
-    free: Obj = {"configMap": named(draw, plan), "size": 0.5, "names": ["a", None, True, 10]}
+    free: Obj = {"configMap": config_name(draw, plan), "size": 0.5, "names": ["a", None, True, 10]}
     return {"apiVersion": "example.com/v1", "kind": kind, "metadata": meta, "spec": free}
 
 
@@ -1016,7 +1019,7 @@ FEATURE_SETS = st.one_of(
 
 @st.composite
 def styled_streams(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = LAYOUTS) -> Stream:
-    """Draw streams with their objects.
+    """Return a strategy for streams with their objects.
 
     odd: whether YAML parsers may read the text differently
     layouts: the layouts of namespaces; with "mixed" some objects have a namespace and others none
@@ -1029,5 +1032,5 @@ def styled_streams(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = L
 
 
 def streams(*, odd: bool = True, layouts: tuple[str, ...] = LAYOUTS) -> st.SearchStrategy[str]:
-    """Draw streams as text."""
+    """Return a strategy for streams as text."""
     return styled_streams(odd=odd, layouts=layouts).map(lambda stream: stream.text)

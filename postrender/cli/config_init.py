@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
@@ -42,9 +44,14 @@ def run(file: str) -> int:
         with open(file, "x", encoding="utf-8") as output:
             output.write(_TEXT)
     except FileExistsError:
-        raise UserError(
-            "the file already exists", "Edit the file, or pass another path", Location(file)
-        ) from None
+        if os.path.isdir(file):
+            problem, fix = (
+                "the path is a folder, expected a new file",
+                "Pass the path of a new file",
+            )
+        else:
+            problem, fix = "the file already exists", "Edit the file, or pass another path"
+        raise UserError(problem, fix, Location(file)) from None
     except FileNotFoundError:
         raise UserError(
             "the folder of the file does not exist",

@@ -11,7 +11,7 @@ import re
 
 from postrender.errors import UserError
 from postrender.text.shown import shown
-from postrender.yaml.paths import format_path
+from postrender.yaml.paths import format_path, parse_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,9 +119,8 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
         problem = f"{subject} has {len(instance)} characters, expected at most {limit}"
         return UserError(problem, "Shorten the value", location)
     if error.validator == "pattern":
-        problem = f"{subject} is {value}, expected only {_characters(str(limit))}"
-        fix = "Remove all other characters, and begin and end with a letter or digit"
-        return UserError(problem, fix, location)
+        expected = f"{_characters(str(limit))}, with a letter or digit at both ends"
+        return UserError(f"{subject} is {value}, expected {expected}", "Change the value", location)
     return UserError(
         f"{subject} is {value}, which is not valid",
         "Run `postrender config schema` to see the valid values",
@@ -150,7 +149,7 @@ def _type_fix(error: ValidationError) -> str:
     if isinstance(instance, bool) and has_switch:
         return f"Write {name}.enabled: {_short(instance)}"
     if error.validator_value == "string" and isinstance(instance, (bool, int, float)):
-        return f'Quote the value: "{_short(instance)}"'
+        return "Put the value in quotes"
     if error.validator_value == "boolean" and instance in ("true", "false"):
         return "Remove the quotes"
     return _list_fix(error) if error.validator_value == "array" else ""
@@ -174,11 +173,19 @@ def _short(value: Json) -> str:
 def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
     """Return the error for an invalid path pattern.
 
-    error: the error of parse_pattern. If the pattern looks like JSONPath, the fix shows the correct
-        path pattern instead.
+    error: the error of parse_pattern. If the text is JSONPath that is easy to translate, the fix
+        shows the correct path pattern instead.
     """
-    fix = error.fix
-    if "[*]" in text or text.startswith((".", "$")):
-        translated = text.replace("[*]", "[]").lstrip("$.")
-        fix = f"Write {shown(translated)} instead of {shown(text)}"
+    translated = text.replace("[*]", "[]").lstrip("$.")
+    if translated == text or not _is_pattern(translated):
+        return UserError(error.problem, error.fix, location)
+    fix = f"Write {shown(translated)} instead of {shown(text)}"
     return UserError(error.problem, fix, location)
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        parse_pattern(text)
+    except UserError:
+        return False
+    return True

@@ -28,7 +28,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
         return None
     return UserError(
         "the document looks like a Helm template that helm has not rendered",
-        "Render the chart first: helm template NAME CHART | postrender render",
+        "Pass the output of: helm template NAME CHART",
         error.location,
     )
 
@@ -41,8 +41,8 @@ def find_no_objects(stream: Stream) -> Finding | None:
     return Finding(
         code="no-objects",
         problem="the input does not contain Kubernetes objects",
-        fix="Pass rendered manifests. If the input is the values file of a chart, render the chart "
-        "first: helm template NAME CHART --values FILE | postrender render",
+        fix="Pass rendered manifests. If the input is the values file of a chart, pass the output "
+        "of: helm template NAME CHART --values FILE",
         location=Location(stream.source),
     )
 

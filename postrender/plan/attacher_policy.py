@@ -43,7 +43,7 @@ _VALIDATIONS = {
     f"an attacher may change and delete only objects with the label {GROUP_LABEL}": (
         f"request.operation == 'CREATE' || '{GROUP_LABEL}' in variables.oldLabels"
     ),
-    "an attacher may change only owner references and its own annotation": (
+    f"an attacher may change only owner references and the annotation {UNUSED_ANNOTATION}": (
         f"!variables.isUpdate || ({_SAME_FIELDS})"
     ),
     f"an attacher must not change annotations other than {UNUSED_ANNOTATION}": (
@@ -59,7 +59,8 @@ _VALIDATIONS = {
         "    variables.newOwners.filter(owner, owner[?field] == optional.of(true)).size()\n"
         "    <= variables.oldOwners.filter(owner, owner[?field] == optional.of(true)).size())"
     ),
-    "an attacher may delete only revisions that an attacher has marked as unused": (
+    f"an attacher may delete a revision only if it has the annotation {UNUSED_ANNOTATION}, and if "
+    f"{SWEEP_ANNOTATION} is not false": (
         "!(variables.isRevision && variables.isDelete)\n"
         f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
         f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"

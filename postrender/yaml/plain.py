@@ -10,11 +10,11 @@ tests/yaml/test_plain.py checks that both readers return equal data.
     entry     = key ":" [value]  |  value       a value has a key, except after a dash
     value     = scalar  |  literal  |  flow
     key       = word of letters, digits, "_./$-"  |  quoted text without escapes
-    scalar    = unquoted text without ": " and " #", and without a special first character
+    scalar    = unquoted text without ": " and " #", which begins with A-Z, a-z, 0-9 or _/.+$(^<-\
              |  '…' with '' for a quote  |  "…" with the escapes \" \\ \n \t
     literal   = "|" | "|-" | "|+", then lines that are indented deeper than the key or dash
-    flow      = "{" pairs "}" | "[" scalars "]" on one line, not nested and without escapes; an
-                unquoted scalar inside is one word without spaces
+    flow      = "{" pairs "}" | "[" scalars "]" on one line, not nested and without escapes. A key
+                is an unquoted word that begins with a letter or "_". An unquoted scalar is a word
 
 A block mapping or list is indented deeper than its key; a list may also be at the column of its
 key. The root is a mapping.

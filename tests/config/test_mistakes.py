@@ -23,9 +23,10 @@ MISTAKES = {
     ),
     "rules: [{match: {}}]": 'the required key "strategy" is missing. Add the key "strategy", w',
     'attacher: {group: "a b"}': (
-        'attacher.group: the value is "a b", expected only letters, digits, "-", "_" and ".". '
+        'attacher.group: the value is "a b", expected letters, digits, "-", "_" and ".", with a '
+        "letter or digit at both ends. Change the value."
     ),
-    "attacher: {retiredSecrets: [A]}": "expected only lower-case letters, digits",
+    "attacher: {retiredSecrets: [A]}": 'expected lower-case letters, digits, "-" and ".", with',
     f"attacher: {{group: {'a' * 254}}}": "the value has 254 characters, expected at most 253. ",
     "references: [{kind: A}]": '[0]: the required key "path" is missing. Add the key "path".',
     "rules: [{strategy: renam}]": 'expected one of "rename", "checksum", "ignore". Write "rename".',
@@ -41,7 +42,7 @@ MISTAKES = {
     "attacher: {podTemplate: {spec: {containers: app}}}": 'the value is "app", expected a list.',
     "attacher: {retiredSecrets: app}": 'Write the value as a list: ["app"].',
     "attacher: {retiredSecrets: 3}": "the value is 3, expected a list. Write a list.",
-    "namespace: 12": 'namespace: the value is 12, expected a string. Quote the value: "12".',
+    "namespace: 12": "namespace: the value is 12, expected a string. Put the value in quotes.",
     'history: {keep: "3"}': 'history.keep: the value is "3", expected a whole number or null.',
     "keepOriginal: x": 'keepOriginal: the value is "x", expected true or false or null.',
     "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
@@ -53,6 +54,7 @@ MISTAKES = {
         ':3 references[0].path: ".spec.maps[*]" is not a path. '
         'Write "spec.maps[]" instead of ".spec.maps[*]".'
     ),
+    'references: [{kind: A, path: "$.spec[0].x"}]': '"$.spec[0].x" is not a path. Write a',
     "leftovers:\n  ignore:\n  - path: a..b": ':3 leftovers.ignore[0].path: "a..b" is not a path.',
     "apiVersion: postrender/v1alpha1\nkind: Postrender\nstrict: true": (
         ":3 strict: the key is unknown. Write spec.strict instead."

@@ -156,7 +156,7 @@ def test_removing_the_last_object_of_another_namespace_rolls_the_workload(tmp_pa
     config = CONFIG.format(1).replace("name: web", "name: web\n  namespace: shop")
     other = CONFIG.format(1).replace("name: web", "name: other\n  namespace: elsewhere")
     new = f"{config}---\n{ROLLOUT}"
-    # Only now is it certain that the Rollout without a namespace references this ConfigMap.
+    # In NEW, `shop` is the only namespace, so the Rollout without a namespace is in `shop`.
     assert effects(preview_of(tmp_path, f"{new}---\n{other}", f"{new}---\n")) == {"shop": "rolls"}
 
 

@@ -130,9 +130,7 @@ def test_an_unrendered_template_is_reported(text: str, line: int) -> None:
     with pytest.raises(UserError) as caught:
         take_inventory(read_stream(text.encode(), "config.yaml"), Settings())
     assert caught.value.problem.startswith("the document looks like a Helm template")
-    assert caught.value.fix == (
-        "Render the chart first: helm template NAME CHART | postrender render"
-    )
+    assert caught.value.fix == ("Pass the output of: helm template NAME CHART")
     assert caught.value.location is not None
     assert (caught.value.location.source, caught.value.location.line) == ("config.yaml", line)
 
@@ -171,8 +169,8 @@ def test_an_input_without_objects_is_a_finding(text: str) -> None:
     assert finding.code in CODES
     assert str(finding) == (
         "values.yaml: the input does not contain Kubernetes objects. Pass rendered manifests. "
-        "If the input is the values file of a chart, render the chart first: "
-        "helm template NAME CHART --values FILE | postrender render. [no-objects]"
+        "If the input is the values file of a chart, pass the output of: "
+        "helm template NAME CHART --values FILE. [no-objects]"
     )
 
 

@@ -8,11 +8,11 @@ A `Use` in an entry describes the references at one path. postrender either rewr
 references, or keeps the originals for the reason in the `Use`. The module `embedded` finds strings
 in other fields that look like references. For these strings, postrender also keeps the originals.
 
-A reference from the catalogue does not cause a rename. The attacher does not read custom kinds, and
-does not know whether a custom object still uses a revision. After a rename, the attacher would
-therefore keep the revision while the release exists. If a workload causes a rename, postrender also
-rewrites the references in custom objects. If the user sets the strategy `rename`, a reference in
-the pod spec of a custom object also causes a rename.
+By default, a reference from the catalogue does not cause a rename. The attacher does not read the
+kinds of the catalogue, and does not know whether a custom object still uses a revision. After a
+rename, the attacher would therefore keep the revision while the release exists. If a workload
+causes a rename, postrender also rewrites the references in custom objects. If the user sets the
+strategy `rename`, a reference in the pod spec of a custom object also causes a rename.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _searched(
 def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool:
     """Return whether a reference is the name in a mapping with `name` and `key`, and not a guess.
 
-    parent: a mapping that contains the searched value. The key is the last part of `path`.
+    parent: a mapping that contains the searched value, under the last part of `path`.
     path: the path of the searched value in the object.
     """
     selector = mapping_at(parent, match.path[len(path) - 1 : -1])

@@ -1,6 +1,7 @@
 """Kinds of OpenShift: DeploymentConfig, BuildConfig and Route.
 
-postrender rewrites references in the pod template of a DeploymentConfig, as in a Deployment:
+If another workload causes a rename, postrender also rewrites the references in the pod template of
+a DeploymentConfig:
 
     kind: DeploymentConfig
     spec:
