@@ -196,6 +196,7 @@ def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
         "the folder of the file does not exist"
         in run("config", "init", "absent/postrender.yaml")[2]
     )
+    assert "the path is a folder, expected a new file" in run("config", "init", ".")[2]
 
 
 def test_validate_needs_a_file(run: Run) -> None:
