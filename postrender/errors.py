@@ -111,7 +111,7 @@ CODES = {
     "empty": "a rule or an annotation requests the rename of an object without data",
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
-    UNPROTECTED: "the attacher is off and --previous is not set, so the next release deletes "
+    UNPROTECTED: "the attacher is off and --previous is not set, so the next release can delete "
     "revisions that old pods use",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
     HOOK_ON_HELM_3: "a hook references a ConfigMap, and with Helm 3 postrender would not keep the "

@@ -17,7 +17,7 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page) if block.language
 def test_a_test_runs_the_commands_or_the_page_has_a_reason(block: Block) -> None:
     recipe = re.match(r"# (.+)\n", block.text)
     if block.page.name == "migrate.md" and block.language == "sh" and recipe:
-        source = (ROOT / "tests" / "e2e" / "test_coming.py").read_text("utf-8")
+        source = (ROOT / "tests" / "e2e" / "test_migrate.py").read_text("utf-8")
         assert f'run("{recipe[1]}"' in source
         return
     assert block.run_by or len(block.reason.split()) > 2, block.text

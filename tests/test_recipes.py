@@ -13,7 +13,7 @@ from tests.update_golden import CheckFile
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "how-to" / "migrate.md"
-RECIPES = ROOT / "tests" / "e2e" / "coming"
+RECIPES = ROOT / "tests" / "e2e" / "migrations"
 SHOWN = re.compile(r"^<!-- diff: (\S+) -->\n\n(?:```diff\n(.*?)^```$)?", re.M | re.S)
 
 

@@ -140,8 +140,8 @@ def _adopt_original(
     if original.is_in_output:
         return "adopt cannot protect", (
             f", because the output contains {original} itself. If --previous does not retain "
-            f"{original} unchanged, an apply overwrites the live object. To protect {original}, "
-            f"remove --keep-original and all references to {original} in the output."
+            f"{original} unchanged, an apply overwrites the live object. postrender explain shows "
+            f"why the output contains {original}. To protect {original}, remove the cause."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     current = strings_at(data, "annotations")

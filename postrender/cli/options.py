@@ -148,8 +148,7 @@ COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, short="q"),
     Option(
         "verbose",
-        "Print more notes on stderr. The notes show the configuration file, and the number of "
-        "objects to rename.",
+        "Print more notes on stderr. One note shows the path of the configuration file.",
         SWITCH,
         short="v",
     ),

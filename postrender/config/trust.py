@@ -3,8 +3,8 @@
 The author of a chart, a repository or an input can be a stranger. A stranger's settings may change
 the output. These settings must not choose a cluster, write files, read files outside the
 repository, or start programs. git is the only exception, because postrender prevents git from
-starting programs of the repository, such as hooks. SETTINGS lists every setting with an effect
-outside the output. A test checks that the list is complete.
+starting programs of the repository, such as hooks. RESTRICTED_SETTINGS lists every setting with an
+effect outside the output. A test checks that the list is complete.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class RestrictedSetting(NamedTuple):
     need: Callable[[str, str], _Need]
 
 
-SETTINGS = (
+RESTRICTED_SETTINGS = (
     RestrictedSetting(("extends",), "config", _extension_need),
     RestrictedSetting(("logFile",), "log-file", _any_value("write files")),
     RestrictedSetting(("history", "previous"), "previous", _manifests_need),
@@ -161,7 +161,7 @@ def check_trust(
     """
     if source.trust == FULL:
         return
-    for setting in SETTINGS:
+    for setting in RESTRICTED_SETTINGS:
         value = value_at(values, setting.path)
         if not value:
             continue

@@ -40,13 +40,13 @@ class AttachGroups(NamedTuple):
     group_names: the group name, by ConfigMap or Secret. The keys are the objects to rename, the
         objects that attached workloads reference, and the revisions with a group label.
     retained_group_names: the group name for each item of PlanContext.retained, in the same order.
-    named_after: a group name and a workload, for each name that postrender derives from a workload.
+    derived_names: each group name that postrender derives from a workload, and the workload.
     """
 
     groups: tuple[AttachGroup, ...]
     group_names: Mapping[ItemKey, str]
     retained_group_names: Sequence[str]
-    named_after: Sequence[tuple[str, Item]]
+    derived_names: Sequence[tuple[str, Item]]
 
 
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
@@ -62,7 +62,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         ),
         key=item_order,
     )
-    defaults, named_after = _default_names(context, workloads)
+    defaults, derived_names = _default_names(context, workloads)
     group_keys = {item.key: _group_key(context, item, defaults) for item in workloads}
     group_names = _group_names(context, workloads, group_keys, defaults)
     retained_group_names = [
@@ -94,7 +94,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         groups=groups,
         group_names=group_names,
         retained_group_names=retained_group_names,
-        named_after=named_after,
+        derived_names=derived_names,
     )
 
 
@@ -133,7 +133,7 @@ def _namespace(context: PlanContext, identity: Identity) -> str | None:
 def _default_names(
     context: PlanContext, workloads: Sequence[Item]
 ) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
-    """Return the default group name, by namespace, and the value of AttachGroups.named_after.
+    """Return the default group name, by namespace, and the value of AttachGroups.derived_names.
 
     If the first workload of a namespace references a revision with a group label, the label is the
     default. Otherwise, postrender derives the default from the release name. If the release name is
@@ -143,7 +143,7 @@ def _default_names(
     for item in workloads:
         members[_namespace(context, item.identity)].append(item)
     defaults: dict[str | None, str] = {}
-    named_after: list[tuple[str, Item]] = []
+    derived_names: list[tuple[str, Item]] = []
     for namespace, items in members.items():
         release = release_name(context.settings.attacher, items)
         name = _labelled_group(context, items[0])
@@ -151,9 +151,9 @@ def _default_names(
             name = group_name_for_release(release)
         elif not name:
             name = group_name_for_workload(items[0].identity)
-            named_after.append((name, items[0]))
+            derived_names.append((name, items[0]))
         defaults[namespace] = name
-    return defaults, named_after
+    return defaults, derived_names
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:

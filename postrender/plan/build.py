@@ -132,7 +132,7 @@ def _result_findings(
     if attacher.is_enabled and groups:
         location = Location(context.inventory.stream.source)
         yield from attacher_findings(attacher, mode, location)
-        yield from group_name_findings(attach_groups.named_after, location)
+        yield from group_name_findings(attach_groups.derived_names, location)
     yield from _protection_findings(context)
     if context.mentions:
         # Imported late, because most charts do not have mentions.

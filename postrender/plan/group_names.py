@@ -66,9 +66,12 @@ def _with_suffix(name: str, hashed: str) -> str:
 
 
 def group_name_findings(
-    named_after: Sequence[tuple[str, Item]], location: Location
+    derived_names: Sequence[tuple[str, Item]], location: Location
 ) -> list[Finding]:
-    """Return a finding for each item of AttachGroups.named_after."""
+    """Return a finding for each group name that postrender derives from a workload.
+
+    derived_names: the value of AttachGroups.derived_names.
+    """
     return [
         Finding(
             code="group-name",
@@ -79,5 +82,5 @@ def group_name_findings(
             "postrender.yaml",
             location=location,
         )
-        for name, item in named_after
+        for name, item in derived_names
     ]

@@ -132,7 +132,8 @@ def _keep_release_owner(lost: LostOwners) -> str:
                 f"attacher.serviceAccount.name to {name}"
             )
     return (
-        "Set attacher.serviceAccount.name in one release, and make this change in a later release"
+        "In one release, set attacher.serviceAccount.name, and do not set "
+        "attacher.serviceAccount.create to false. Remove the owners in a later release"
     )
 
 

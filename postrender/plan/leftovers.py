@@ -53,8 +53,8 @@ def _finding(context: PlanContext, mention: Mention, target: Item) -> Finding:
         problem=f"the value {verb} {shown(name)}, but the output contains {kind}/{name} only under "
         "another name",
         fix=f"If a program reads the {kind} by the name {name}, add the annotation "
-        f'{KEEP_ORIGINAL_ANNOTATION}: "true" to the {kind}. Otherwise, add the value to '
-        "leftovers.ignore in postrender.yaml",
+        f'{KEEP_ORIGINAL_ANNOTATION}: "true" to the {kind}. Otherwise, add the path of the '
+        "value to leftovers.ignore in postrender.yaml",
         strict=target.is_revision and target.key in context.read_by_name,
         location=context.inventory.location_of(item, (*item.path, *mention.path), mention.line),
     )

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.auto_mount import Mount
 
-# The values of RetentionDecision.decision, which `explain` prints.
+# The values of RetentionDecision.decision, which `explain --output=json` prints.
 RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"
 
 

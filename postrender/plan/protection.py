@@ -15,10 +15,9 @@ _MAX_LISTED = 3
 def find_unprotected(context: PlanContext) -> Iterator[Finding]:
     """Return a finding if the apply of a later output can delete the revisions of this output.
 
-    Helm, Argo CD and other tools that prune delete these revisions only if the attacher is off and
-    --previous is not set. If the
-    attacher is off, the revisions do not have the annotations that prevent the deletion. If
-    --previous is not set, the next output lacks the revisions.
+    Helm, Argo CD and Flux delete these revisions only if the attacher is off and --previous is not
+    set. If the attacher is off, the revisions do not have the annotations that prevent the
+    deletion. If --previous is not set, the next output lacks the revisions.
     """
     settings = context.settings
     if context.names and not (settings.attacher.is_enabled or settings.history.previous):

@@ -1,7 +1,8 @@
-"""Argo CD for a test run: its real processes, with our plugin as in examples/argocd.
+"""A real Argo CD for tests, with the plugin of examples/argocd.
 
-Argo CD runs as the administrator of the run's control plane, in namespace argocd. A folder on PATH
-replaces the sidecar's image: it has postrender, Helm, and a Python with both.
+The processes of Argo CD run on this machine. Argo CD has the rights of an administrator, and uses
+the namespace argocd of the test's control plane. The folder `bin` is on PATH, and replaces the
+sidecar's image. `bin` contains the programs that the plugin runs, such as postrender and helm.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ EXAMPLES = ROOT / "examples" / "argocd"
 PLUGIN = "postrender"
 # The same plugin without `pipefail`, to show the effect of that option.
 CARELESS_PLUGIN = "postrender-without-pipefail"
-# A file in an Application's folder: helm prints this many bytes of the manifests and then fails.
+# A file in an Application's folder, which contains a number N. helm prints the first N bytes of the
+# manifests, and then fails.
 CUT = "helm-breaks-off-after"
 # With this file in the chart, helm fails until the path in the file exists.
 NEEDS = "helm-needs"
@@ -38,7 +40,7 @@ APPLICATION_NAMESPACES = "*-apps"
 class ArgoCd(NamedTuple):
     """A running Argo CD, as plain data that other processes can use.
 
-    Its logs are in `folder`; its plugins listen in `sockets`.
+    The logs are in `folder`. The sockets of the plugins are in `sockets`.
     """
 
     folder: Path
@@ -48,19 +50,19 @@ class ArgoCd(NamedTuple):
 class ArgoCdServer(Server):
     """A context manager that starts Argo CD in a folder.
 
-    has_plugins: whether the plugins run as processes; otherwise a test starts them
+    has_plugins: whether this class starts the plugins. If False, the test starts the plugins.
     """
 
     def __init__(self, folder: Path, plane: ControlPlane, has_plugins: bool = True) -> None:
         self._folder, self._plane, self._has_plugins = folder, plane, has_plugins
         self._api = plane.api(NAMESPACE)
         self._processes = Processes(folder)
-        # The path of a Unix socket must have at most 108 bytes.
+        # The path of a Unix socket has at most 107 bytes, so the folder has a short path.
         self._sockets = tempfile.TemporaryDirectory(prefix="postrender-cmp-")
         self.argocd = ArgoCd(folder, Path(self._sockets.name))
 
     def stop(self) -> None:
-        """End every process; the logs are kept."""
+        """End every process, but keep the logs."""
         self._processes.stop()
         self._sockets.cleanup()
 
@@ -76,7 +78,7 @@ class ArgoCdServer(Server):
         self._start(
             "repo-server",
             *("--address=127.0.0.1", f"--port={ports[1]}", "--disable-tls", f"--redis={redis}"),
-            # The default of Argo CD 3.5 is a path, and the path excludes --disable-tls.
+            # Since Argo CD 3.5, this option has a default, which is not valid with --disable-tls.
             *(["--client-ca-path="] if HAS_HYDRATOR else []),
             *("--metrics-address=127.0.0.1", f"--metrics-port={ports[2]}"),
             # The option applies only to Applications with the annotation manifest-generate-paths.

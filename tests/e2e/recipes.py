@@ -1,8 +1,8 @@
 """The recipes of docs/how-to/migrate.md, run as written there.
 
-A recipe is a folder `coming/NAME` with the folders `before` and `after`, each a chart or manifests.
-The commands are the blocks of the page whose first line is `# TITLE`. Names on the page are
-replaced by names of the test: `prod` becomes the test's namespace. `helm` is Helm 3 or Helm 4.
+A recipe is a folder `migrations/NAME` with the folders `before` and `after`, each a chart or
+manifests. The commands are the blocks of the page that begin with `# TITLE`. A test replaces names
+on the page: `prod` becomes the namespace of the test. `helm` is Helm 3 or Helm 4.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.e2e.programs import HERE, ROOT, program
 from tests.e2e.releases import Done, Release, run
 
 PAGE = ROOT / "docs" / "how-to" / "migrate.md"
-RECIPES = HERE / "coming"
+RECIPES = HERE / "migrations"
 
 
 class Recipe(Release):

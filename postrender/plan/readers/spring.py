@@ -36,7 +36,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             if target.identity.kind == _CONFIG_MAP:
                 source = mention.item.identity
                 reason = (
-                    "Spring Cloud Kubernetes reads the ConfigMap with the application name of "
+                    "Spring Cloud Kubernetes may read the ConfigMap with the application name of "
                     f"{source}"
                 )
                 yield sign_of(evidence, mention, target, reason)
@@ -47,7 +47,10 @@ def _is_property(text: str) -> bool:
 
 
 def _is_in_text(mention: Mention) -> bool:
-    """Return whether a text sets the property to the name, as properties, a Java option or YAML."""
+    """Return whether the text of a mention sets spring.application.name to the mentioned name.
+
+    The text can have the form of properties, of a Java option, or of YAML.
+    """
     if "spring" not in mention.text.lower():
         return False
     lines = mention.text.split("\n")

@@ -1,6 +1,7 @@
 """Migrations from other tools: each recipe of docs/how-to/migrate.md, with the page's commands.
 
-The other tool does not run. The test creates the live state that the tool would leave, and says so.
+The tests run the real Helm and the real kustomize. The tests imitate Reloader, configmap-attacher,
+Spinnaker, Flagger and Pulumi. The tests also imitate kapp, unless POSTRENDER_E2E_KAPP is set.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tests.e2e.releases import Done
 from tests.e2e.rollouts import promote, replica_sets
 
 HELMS = ("helm3", "helm4")
-# The recipes for Helm, and the ConfigMap's name in the chart before.
+# By recipe for Helm, the name of the ConfigMap in the old chart.
 ORIGINALS = {
     "base-app": "app-config-1275135780",
     "checksum": "app-config",
@@ -50,12 +51,15 @@ RELOADER_VARIABLE = "STAKATER_APP_CONFIG_CONFIGMAP"
 
 @pytest.fixture(params=HELMS)
 def tool(request: pytest.FixtureRequest) -> str:
-    """Return the name of each Helm."""
+    """Return `helm3` or `helm4`. A test runs with each of them."""
     return str(request.param)
 
 
 def make(title: str, tool: str, plane: ControlPlane, api: Api, folder: Path) -> Recipe:
-    """Return a recipe whose release is installed by Helm alone, as before postrender."""
+    """Return a recipe after Helm has installed the old chart without postrender.
+
+    For base-app and reloader, the function also imitates the old tool.
+    """
     recipe = Recipe(title, tool, plane, api.namespace, folder / "recipe")
     recipe.names["app-config"] = ORIGINALS[title]
     recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
@@ -67,9 +71,9 @@ def make(title: str, tool: str, plane: ControlPlane, api: Api, folder: Path) -> 
 
 
 def imitate_program(title: str, api: Api) -> None:
-    """Change the live objects as the previous program would."""
+    """Change the live objects as the old tool would."""
     if title == "base-app":
-        attach_as_the_original(api, ORIGINALS[title])
+        attach_as_configmap_attacher(api, ORIGINALS[title])
     if title == "reloader":
         reload_as_reloader(api)
 
@@ -88,7 +92,7 @@ def owner(api: Api, *, controls: bool) -> Json:
 
 
 def reload_as_reloader(api: Api) -> None:
-    """Write the change of Reloader 1.4.21 for a changed ConfigMap, and end the resulting canary.
+    """Change the Rollout as Reloader 1.4.21 does if a ConfigMap changes. Then promote the canary.
 
     Reloader updates the whole Rollout as field manager Reloader (callbacks/rolling_upgrade.go,
     UpdateRollout). The first container that mounts the ConfigMap gets a variable
@@ -106,10 +110,10 @@ def reload_as_reloader(api: Api) -> None:
     api.wait_for(lambda: before not in api.names("ReplicaSet"), "the first ReplicaSet is pruned")
 
 
-def attach_as_the_original(api: Api, name: str) -> None:
+def attach_as_configmap_attacher(api: Api, name: str) -> None:
     """Write the owner that configmap-attacher 1.0.1 writes (kubernetes/client.go, PatchConfigmap).
 
-    This replaces all other owners by the ReplicaSet of `status.currentPodHash`, as a controller.
+    The ReplicaSet of `status.currentPodHash`, as a controller, replaces all other owners.
     """
     api.patch("ConfigMap", name, {"metadata": {"ownerReferences": [owner(api, controls=True)]}})
 
@@ -135,10 +139,10 @@ def use_after(recipe: Recipe) -> None:
 def test_a_chart_migrates_in_the_middle_of_a_config_change(
     title: str, tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Old pods keep the old content through the first canary, and nothing remains afterwards.
+    """Old pods keep the old content through the first canary. No old object remains afterwards.
 
-    base-app: the Job's Pod ends at once, because only postrender's Pods are run. The test writes
-    the owner that the original program would write.
+    base-app: the tests run only Pods of postrender, so the Pod of configmap-attacher ends at once.
+    The test writes the owner that configmap-attacher would write.
     """
     recipe = make(title, tool, plane, api, tmp_path)
     with NothingIsLost(api):
@@ -153,7 +157,7 @@ def test_a_chart_migrates_in_the_middle_of_a_config_change(
         end_canary(plane, api, attacher)
     assert greetings(api) == ["bye"]
     assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
-    assert_nothing_of_the_attacher_is_left(api)
+    assert_configmap_attacher_is_deleted(api)
     recipe.helm("uninstall", "app")
     api.wait_for(lambda: not config_maps(api), "the revisions are deleted with the workload")
 
@@ -174,8 +178,8 @@ def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
     assert set(lines[revision].split(",")) == {"app", new, "app-rollout-attach"}
 
 
-def assert_nothing_of_the_attacher_is_left(api: Api) -> None:
-    """Fail if the chart's own attacher, outside of the namespace, still exists."""
+def assert_configmap_attacher_is_deleted(api: Api) -> None:
+    """Fail if an object of configmap-attacher still exists in kube-system."""
     for kind in ("Job", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
         objects = api.list(kind, namespace="kube-system")
         assert not [obj for obj in objects if api.namespace[-20:] in obj["metadata"]["name"]]
@@ -196,7 +200,7 @@ def test_going_back_in_the_middle_of_the_first_canary(
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
-    # The ReplicaSet of the canary is still in the history, at no replicas.
+    # The history still contains the ReplicaSet of the canary, with 0 replicas.
     make_revision_of_another_release(api)
     recipe.run("clean up")
     restart_pods_with(api, "hello")
@@ -226,7 +230,8 @@ def test_a_rollback_to_before_the_first_revisions(
         done = recipe.helm("rollback", "app", "1", check=False)
         if recipe.refuses_kept:
             assert "ConfigMap with the name" in done.stderr
-            # Helm 3 now considers the old manifests live, and would change nothing.
+            # Helm 3 compares with the manifests of the failed rollback. An upgrade to the old chart
+            # would therefore not change the Rollout.
             recipe.run("release")
             recipe.run("go back")
         else:
@@ -249,7 +254,7 @@ KEEPS = {
 def test_reloaders_variable_stays_until_it_is_removed(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Helm leaves foreign fields unchanged; removing the variable starts another canary."""
+    """Helm leaves fields of other tools unchanged. The removal of the variable starts a canary."""
     recipe = make("reloader", tool, plane, api, tmp_path)
     with NothingIsLost(api):
         recipe.run("protect the live originals")
@@ -269,12 +274,12 @@ def test_reloaders_variable_stays_until_it_is_removed(
     assert RELOADER_VARIABLE not in str(template)
 
 
-# Without Helm
+# kustomize
 
 
 @pytest.fixture
 def kustomize(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Return a kustomization that has been applied twice, with two configurations."""
+    """Return the recipe after two applies of the kustomization, with two configurations."""
     recipe = Recipe("kustomize", "helm3", plane, api.namespace, tmp_path / "recipe")
     recipe.edit("kustomization.yaml", "hello", "hi")
     apply_plainly(recipe)
@@ -303,7 +308,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
         recipe.use_after()
         apply_attached(api, lambda: recipe.run("release with kustomize"))
         wait_for_phase(api, "Paused")
-        # The names are unchanged, and every object that references a ConfigMap is its owner.
+        # The names are unchanged. Each ConfigMap is owned by all objects that reference it.
         assert config_maps(api) == before
         wait_until_owned(api)
         promote(api)
@@ -340,7 +345,7 @@ def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None
     assert not KEEPS & set(original["annotations"])
     recipe.names["app-config"] = original["name"]
     recipe.run("clean up")
-    # No pod references the other ConfigMap, of the configuration before.
+    # Pods do not reference the ConfigMap of the first configuration.
     assert config_maps(api) == [original["name"]]
     assert "ownerReferences" not in api.get("ConfigMap", original["name"])["metadata"]
 
@@ -357,7 +362,7 @@ def config_map_with(api: Api, greeting: str) -> Json:
 
 @pytest.fixture
 def spinnaker(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Return manifests that Spinnaker has deployed twice, with two configurations."""
+    """Return the recipe after two deployments by Spinnaker, with two configurations."""
     recipe = Recipe("spinnaker", "helm3", plane, api.namespace, tmp_path / "recipe")
     recipe.config["attacher"]["mode"] = "job"
     recipe.write_config()
@@ -372,7 +377,7 @@ def spinnaker(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
 
 
 def deploy_with_spinnaker(recipe: Recipe, api: Api, file: str) -> None:
-    """Deploy a file by the stand-in for Spinnaker (tests/e2e/spinnaker.py)."""
+    """Deploy a file with the stand-in for Spinnaker (tests/e2e/spinnaker.py)."""
     spinnaker_stage.deploy(recipe, api, (recipe.folder / file).read_text())
 
 
@@ -383,7 +388,7 @@ def release_with_spinnaker(recipe: Recipe, api: Api) -> Json:
 
 
 def keep_versions_of_spinnaker(recipe: Recipe) -> Done:
-    """Run the first step of the recipe for Spinnaker, which is that for a Deployment."""
+    """Run the first step of the migration page, with a Deployment instead of the Rollout."""
     return recipe.run_text(commands("protect the live ConfigMaps").replace("rollout", "deployment"))
 
 
@@ -437,7 +442,7 @@ def test_spinnaker_gives_a_version_to_a_revision_without_the_annotation(
 
 @pytest.fixture
 def flagger(tool: str, plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Return a release whose pods in production are those of Flagger's copy."""
+    """Return the recipe after the pods of Flagger's copy have replaced the pods in production."""
     define_canaries(api)
     recipe = Recipe("flagger", tool, plane, api.namespace, tmp_path / "recipe")
     recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
@@ -454,7 +459,7 @@ def wait_for_primary(api: Api, greeting: str) -> None:
 
 
 def test_revisions_replace_flaggers_copies(flagger: Recipe, plane: ControlPlane, api: Api) -> None:
-    """The stand-in for Flagger (tests/e2e/flagger.py) is run."""
+    """The test runs the stand-in for Flagger (tests/e2e/flagger.py)."""
     recipe = flagger
     use_after(recipe)
     apply_attached(api, lambda: recipe.run("release"))
@@ -510,24 +515,27 @@ def test_flagger_copies_each_revision_without_the_annotation(flagger: Recipe, ap
     )
 
 
+# kapp
+
+
 @pytest.fixture
 def kapp(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Return manifests that kapp has deployed twice, with two configurations."""
+    """Return the recipe after two deployments by kapp, with two configurations."""
     recipe = Recipe("kapp", "helm3", plane, api.namespace, tmp_path / "recipe")
     recipe.edit("app.yaml", "greeting: hello", "greeting: hi")
-    recipe.run_text(KAPP_AS_BEFORE)
+    recipe.run_text(KAPP_DEPLOY)
     wait_for_phase(api, "Healthy")
     recipe.edit("app.yaml", "greeting: hi", "greeting: hello")
-    recipe.run_text(KAPP_AS_BEFORE)
+    recipe.run_text(KAPP_DEPLOY)
     wait_for_phase(api, "Paused")
     promote(api)
     wait_for_phase(api, "Healthy")
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-    assert kapp_made(api) == ["app-config-ver-1", "app-config-ver-2"]
+    assert kapp_versions(api) == ["app-config-ver-1", "app-config-ver-2"]
     return recipe
 
 
-KAPP_AS_BEFORE = (
+KAPP_DEPLOY = (
     "kapp deploy --app app --namespace prod --file chart/kapp.yaml --file chart/app.yaml --yes"
 )
 
@@ -539,15 +547,15 @@ def keep_with_kapp(recipe: Recipe) -> Done:
     return kept
 
 
-def kapp_made(api: Api) -> list[str]:
-    """Return the versions that kapp has created and not deleted."""
+def kapp_versions(api: Api) -> list[str]:
+    """Return the names of kapp's versions in the cluster."""
     return [name for name in config_maps(api) if "-ver-" in name]
 
 
 def test_kapps_versions_are_kept_and_then_collected(
     kapp: Recipe, plane: ControlPlane, api: Api
 ) -> None:
-    """The stand-in for kapp (tests/e2e/kapp.py) is run, or the real kapp if it is given."""
+    """The test runs kapp or its stand-in (tests/e2e/kapp.py), as in the docstring of the module."""
     recipe = kapp
     with NothingIsLost(api):
         kept = keep_with_kapp(recipe)
@@ -571,7 +579,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
         end_canary(plane, api, attacher)
     assert greetings(api) == ["ciao"]
-    assert not kapp_made(api)
+    assert not kapp_versions(api)
 
 
 def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
@@ -583,20 +591,23 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         apply_attached(api, lambda: recipe.run("release with kapp"))
         wait_for_phase(api, "Paused")
         recipe.go_back()
-        refused = recipe.run_text(KAPP_AS_BEFORE, check=False)
+        refused = recipe.run_text(KAPP_DEPLOY, check=False)
         assert '"app-config-ver-1" already exists' in refused.stdout + refused.stderr
         recipe.run("return the ConfigMap to kapp")
-        recipe.run_text(KAPP_AS_BEFORE)
+        recipe.run_text(KAPP_DEPLOY)
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "hello")
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-    # The last two versions differ in our annotations.
-    assert kapp_made(api) == ["app-config-ver-1", "app-config-ver-2", "app-config-ver-3"]
+    # The last two versions differ in annotations of postrender.
+    assert kapp_versions(api) == ["app-config-ver-1", "app-config-ver-2", "app-config-ver-3"]
 
 
-# The requests of Pulumi's provider for Kubernetes. Each resource has its own field manager.
+# Pulumi
+
+# The tests send the requests of Pulumi's provider for Kubernetes. Each resource has its own field
+# manager.
 PULUMI, PULUMI_PATCH, PULUMI_CHART = (
     f"pulumi-kubernetes-{suffix}" for suffix in ("1a2b", "3c4d", "5e6f")
 )
@@ -613,7 +624,7 @@ def apply_with_pulumi(api: Api, obj: Json, manager: str, *, force: bool = False)
     api.request("PATCH", f"{path}?{query}", json.dumps(obj), "application/apply-patch+yaml")
 
 
-def take_patch_back(api: Api) -> None:
+def delete_patch(api: Api) -> None:
     """Delete the ConfigMapPatch as Pulumi does (provider/pkg/ssa/actions.go, Relinquish)."""
     metadata = {"name": RANDOM_NAME, "namespace": api.namespace}
     nothing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
@@ -622,7 +633,7 @@ def take_patch_back(api: Api) -> None:
 
 @pytest.fixture
 def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Return the live state after a Pulumi program: a ConfigMap owned by its ReplicaSet."""
+    """Return the recipe after a Pulumi program, which makes the ReplicaSet own the ConfigMap."""
     recipe = Recipe("pulumi", "helm3", plane, api.namespace, tmp_path / "recipe")
     for obj in parse((recipe.folder / "chart" / "app.yaml").read_text()):
         apply_with_pulumi(api, obj, PULUMI)
@@ -637,8 +648,8 @@ def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
 def run_program(recipe: Recipe, api: Api, *, force: bool = False) -> None:
     """Apply the chart in Pulumi.yaml through its post-renderer.
 
-    Objects of an earlier program are left unchanged, because their resources have `retainOnDelete`
-    or keep.
+    The function leaves the objects of an earlier program unchanged, because their resources have
+    `retainOnDelete` or `helm.sh/resource-policy: keep`.
     """
     folder = recipe.folder / "chart"
     [program] = parse((folder / "Pulumi.yaml").read_text())
@@ -687,11 +698,11 @@ def test_a_pulumi_component_hands_over_its_config_maps(
 def test_a_pulumi_patch_that_sets_immutable_cannot_be_reverted(api: Api) -> None:
     assert api.get("ConfigMap", RANDOM_NAME)["immutable"]
     with pytest.raises(ApiError, match="field is immutable when `immutable` is set"):
-        take_patch_back(api)
+        delete_patch(api)
 
 
 def test_pulumi_cannot_create_a_revision_that_exists(pulumi: Recipe, api: Api) -> None:
-    """Without upsertExistingObjects it creates objects by POST (pulumi-kubernetes 4.29.0)."""
+    """Without upsertExistingObjects, pulumi-kubernetes 4.29.0 creates objects with POST."""
     pulumi.use_after()
     run_program(pulumi, api, force=True)
     wait_for_phase(api, "Paused")
