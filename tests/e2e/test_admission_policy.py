@@ -224,8 +224,10 @@ REFUSED = {
         patch("editable", metadata(ownerReferences=[OWNER | {"controller": True}])),
         "an owner that is a controller",
     ),
-    "delete a revision without a mark": Attempt(delete("ConfigMap", "editable"), "as unused"),
-    "delete a revision that is never swept": Attempt(delete("ConfigMap", "kept"), "as unused"),
+    "delete a revision without a mark": Attempt(delete("ConfigMap", "editable"), "unused-since"),
+    "delete a revision that is never swept": Attempt(
+        delete("ConfigMap", "kept"), "postrender/sweep"
+    ),
     "delete a running Job": Attempt(delete("Job", "running"), "only finished Jobs"),
     "create an Event of another program": Attempt(event("kubelet"), "component postrender"),
 }
