@@ -6,8 +6,8 @@ starts with the modules of the step.
 1. duplicates: drop repeated definitions of ConfigMaps and Secrets.
 2. namespaces, links, auto_mount: resolve references and auto-mounts to objects of the stream.
 3. strategy, well_known: decide the strategy (rename, checksum or ignore) of each object.
-4. helm_3_hooks: report originals that postrender would not keep under Helm 3.
-5. mentions, readers: find programs that read objects by name, and adjust the decisions of step 3.
+4. mentions, readers: find programs that read objects by name, and adjust the decisions of step 3.
+5. helm_3_hooks: report originals that postrender would not keep under Helm 3.
 6. numbering, names: number and name the revisions.
 7. pins: find the revision names that a person wrote into pod templates.
 8. retained: decide which objects of earlier outputs stay in the output.

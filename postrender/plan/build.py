@@ -194,7 +194,12 @@ def build_basis(
     )
     signs = _find_signs(inventory, mentions, links, decisions)
     decisions, by_name_findings = apply_signs(decisions, signs)
-    helm_3_findings = _find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
+    helm_3_findings: list[Finding] = []
+    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
+        # Imported late, because most charts do not have hooks.
+        from postrender.plan.helm_3_hooks import find_helm_3_hooks
+
+        helm_3_findings = find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
     numbers = number_revisions(history, resolver, settings)
     links_by_source = by_source(links)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
@@ -239,25 +244,6 @@ def _decider(
         settings=settings,
         hooks_by_target=hooks_by_target,
     )
-
-
-def _find_helm_3_hooks(
-    inventory: Inventory,
-    links: Mapping[ItemKey, Sequence[Link]],
-    decisions: Sequence[StrategyDecision],
-    signs: Mapping[ItemKey, Sign],
-    decide: Decide,
-) -> list[Finding]:
-    """Return the findings of find_helm_3_hooks, which is imported only for a stream with hooks."""
-    if not any(
-        HELM_HOOK_ANNOTATION in link.source.annotations
-        for target_links in links.values()
-        for link in target_links
-    ):
-        return []
-    from postrender.plan.helm_3_hooks import find_helm_3_hooks
-
-    return find_helm_3_hooks(inventory, links, decisions, signs, decide)
 
 
 def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:
