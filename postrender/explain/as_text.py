@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.wording.plurals import conjoined, counted
+from postrender.diff.wording.plurals import capitalised, conjoined, counted
 from postrender.diff.wording.style import name_of
 from postrender.explain.model import (
     FROM_AUTO_MOUNT,
@@ -32,9 +32,8 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
     """Return a report as text."""
     lines = [line for entry in explanation.objects for line in _object_lines(entry)]
     lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
-    reason = explanation.mode_reason[:1].upper() + explanation.mode_reason[1:]
     lines += [
-        f"attacher {name} runs as a {explanation.mode}. {reason}"
+        f"attacher {name} runs as a {explanation.mode}. {capitalised(explanation.mode_reason)}"
         for name in explanation.attach_groups
     ]
     lines.append(f"postrender would {_renames(explanation)}")

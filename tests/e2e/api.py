@@ -73,6 +73,7 @@ def _resources() -> Iterator[tuple[str, Resource]]:
 
 KINDS = dict(_resources())
 
+JSON_TYPE = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -197,12 +198,17 @@ class Api:
     # HTTP
 
     def request(
-        self, method: str, path: str, body: Any = None, content: str = "", accept: str = ""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content: str = JSON_TYPE,
+        accept: str = JSON_TYPE,
     ) -> Json:
         """Send one request and return the parsed answer. `body` is JSON, or raw text."""
         text = body if isinstance(body, str) else json.dumps(body)
         data = None if body is None else text.encode()
-        headers = self._headers(content or "application/json", accept or "application/json")
+        headers = self._headers(content, accept)
         status, answer = self._send(method, path, data, headers)
         if status >= 400:
             raise ApiError(status, f"{method} {path}: {_message(answer)}")
@@ -224,7 +230,7 @@ class Api:
         finally:
             connection.close()
 
-    def _headers(self, content: str, accept: str = "application/json") -> Mapping[str, str]:
+    def _headers(self, content: str, accept: str = JSON_TYPE) -> Mapping[str, str]:
         headers = {"Authorization": f"Bearer {self.token}", "Accept": accept}
         return headers | ({"Content-Type": content} if content else {})
 

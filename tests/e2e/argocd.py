@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.cluster import ControlPlane, kubeconfig
-from tests.e2e.custom_kinds import wait_until_served
+from tests.e2e.custom_kinds import create_definition, wait_until_served
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import ROOT, argocd_manifests, program, version
 
@@ -191,8 +191,7 @@ class ArgoCdServer(Server):
         api = self._api
         api.create({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for file in argocd_manifests("crds"):
-            where = api.path("CustomResourceDefinition")
-            api.request("POST", where, file.read_text(), "application/yaml")
+            create_definition(api, file.read_text("utf-8"))
         for file in argocd_manifests("config"):
             kind = "Secret" if "secret" in file.name else "ConfigMap"
             api.request("POST", api.path(kind), file.read_text(), "application/yaml")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.api import Api
-from tests.e2e.custom_kinds import are_served
+from tests.e2e.custom_kinds import are_served, create_definition
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import definitions, program
 
@@ -188,8 +188,7 @@ class Cluster(Server):
         """Apply Argo Rollouts' definitions, and wait until their kinds are served."""
         api = self.plane.api()
         for file in definitions():
-            where = api.path("CustomResourceDefinition")
-            api.request("POST", where, file.read_text(), "application/yaml")
+            create_definition(api, file.read_text("utf-8"))
         self._processes.wait("apiserver", lambda: are_served(api, *ROLLOUTS_KINDS))
 
     def _prepare_rollouts(self) -> None:

@@ -19,6 +19,7 @@ from tests.e2e.programs import ROOT
 from tests.e2e.queries import (
     UNUSED,
     age_marks,
+    contents,
     owners,
     referenced_config_maps,
     revisions,
@@ -221,6 +222,16 @@ def restart_pods_with(api: Api, greeting: str) -> None:
     assert old
     for pod in old:
         replace_pod(api, pod["metadata"]["name"])
+
+
+def restart_during_canary(api: Api, old: str, new: str) -> None:
+    """Restart the Pods with the old greeting at the pause of a canary.
+
+    The function waits until the restarted Pods read the old greeting again, next to the canary.
+    """
+    wait_for_phase(api, "Paused")
+    restart_pods_with(api, old)
+    api.wait_for(lambda: contents(api) == sorted((old, new)), "the old pod is back")
 
 
 def define_widgets(plane: ControlPlane) -> None:

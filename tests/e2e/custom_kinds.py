@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.api import KINDS, Api, ApiError, Json
+from tests.e2e.api import JSON_TYPE, KINDS, Api, ApiError, Json
 
 # Asks the API server for all groups with their kinds in one response.
 GROUPS = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -44,7 +44,7 @@ def _listed_kinds(api: Api) -> set[tuple[str, str]]:
 
 def create_definition(api: Api, definition: Json | str) -> None:
     """Create a definition (an object, or YAML text), unless another test has created it."""
-    content = "application/yaml" if isinstance(definition, str) else ""
+    content = "application/yaml" if isinstance(definition, str) else JSON_TYPE
     try:
         api.request("POST", api.path("CustomResourceDefinition"), definition, content)
     except ApiError as error:

@@ -17,7 +17,13 @@ from tests.e2e import spinnaker as spinnaker_stage
 from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.commands import end_canary, greetings, pass_grace_time, restart_pods_with
+from tests.e2e.commands import (
+    end_canary,
+    greetings,
+    pass_grace_time,
+    restart_during_canary,
+    restart_pods_with,
+)
 from tests.e2e.flagger import (
     PRIMARY,
     define_canaries,
@@ -150,9 +156,7 @@ def test_a_chart_migrates_in_the_middle_of_a_config_change(
         assert f"adopt protects ConfigMap/{ORIGINALS[title]} (used by Pod/" in kept.stdout
         use_after(recipe)
         attacher = apply_attached(api, lambda: recipe.run("release"))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "hello")
-        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        restart_during_canary(api, "hello", "bye")
         assert_owners_are_shown(recipe, api, ORIGINALS[title])
         end_canary(plane, api, attacher)
     assert greetings(api) == ["bye"]
@@ -316,9 +320,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
         recipe.edit("kustomization.yaml", "hello", "bye")
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = apply_attached(api, lambda: recipe.run("release with kustomize"))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "hello")
-        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        restart_during_canary(api, "hello", "bye")
         end_canary(plane, api, attacher)
     assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
 
@@ -564,9 +566,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         recipe.use_after()
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         apply_attached(api, lambda: recipe.run("release with kapp"))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "hello")
-        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        restart_during_canary(api, "hello", "bye")
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")
@@ -574,9 +574,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         recipe.edit("app.yaml", "greeting: bye", "greeting: ciao")
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = apply_attached(api, lambda: recipe.run("release with kapp"))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "bye")
-        api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
+        restart_during_canary(api, "bye", "ciao")
         end_canary(plane, api, attacher)
     assert greetings(api) == ["ciao"]
     assert not kapp_versions(api)
@@ -677,9 +675,7 @@ def test_a_pulumi_component_hands_over_its_config_maps(
         with pytest.raises(ApiError, match="conflict"):
             run_program(recipe, api)
         apply_attached(api, lambda: run_program(recipe, api, force=True))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "hello")
-        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        restart_during_canary(api, "hello", "bye")
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")

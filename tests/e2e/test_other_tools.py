@@ -11,11 +11,11 @@ import pytest
 from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.commands import adopt, end_canary, greetings, restart_pods_with
+from tests.e2e.commands import adopt, end_canary, greetings, restart_during_canary
 from tests.e2e.flux import Flux
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.programs import ROOT
-from tests.e2e.queries import apply_attached, contents, referenced_config_maps, wait_for_phase
+from tests.e2e.queries import apply_attached, referenced_config_maps, wait_for_phase
 from tests.e2e.releases import Release, Values
 from tests.e2e.rollouts import promote
 
@@ -48,16 +48,12 @@ def test_flux_applies_manifests_that_ci_has_rendered(
         kept = adopt(plane, api, rendered(BYE))
         assert "adopt protects ConfigMap/app-config" in kept.stdout
         apply_attached(api, lambda: flux.publish(rendered(BYE)))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "hello")
-        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        restart_during_canary(api, "hello", "bye")
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")
         attacher = apply_attached(api, lambda: flux.publish(rendered(CIAO)))
-        wait_for_phase(api, "Paused")
-        restart_pods_with(api, "bye")
-        api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
+        restart_during_canary(api, "bye", "ciao")
         wait_until_owned(api)
         # The next interval applies the same manifests again.
         before = api.list("ConfigMap")

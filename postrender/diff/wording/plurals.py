@@ -30,6 +30,11 @@ def conjoined(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
+def capitalised(clause: str) -> str:
+    """Return a clause with an upper-case first letter, for the beginning of a sentence."""
+    return clause[:1].upper() + clause[1:]
+
+
 def listed(parts: Sequence[str]) -> str:
     """Return a list such as `a, b, c`. A list of more than _MAX_ITEMS items ends in a count."""
     shown, rest = parts[:_MAX_ITEMS], parts[_MAX_ITEMS:]

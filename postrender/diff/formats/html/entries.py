@@ -39,7 +39,7 @@ from postrender.diff.wording.phrases import (
     describe_revision,
     revision_name,
 )
-from postrender.diff.wording.plurals import and_more, counted
+from postrender.diff.wording.plurals import and_more, capitalised, counted
 from postrender.diff.wording.style import Style, namer
 from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
@@ -178,7 +178,7 @@ def _item(member: _Member) -> Html:
 
 def _sentence(clause: str) -> Html:
     """Return a clause, which is already markup, as a sentence in a paragraph."""
-    return tag("p", Html(f"{clause[:1].upper()}{clause[1:]}."))
+    return tag("p", Html(f"{capitalised(clause)}."))
 
 
 def undecided_entry(item: Undecided) -> Html:
