@@ -61,6 +61,17 @@ class AuditedCluster(Cluster):
         return [*super()._apiserver_flags(), *flags, "--audit-log-mode=blocking-strict"]
 
 
+def deletion_requests(log: Path, name: str) -> list[Json]:
+    """Return the completed requests to delete a ConfigMap, from the complete lines of a log."""
+    lines = log.read_text().splitlines(keepends=True)
+    events = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [
+        event["requestObject"]
+        for event in events
+        if event["objectRef"]["name"] == name and event["stage"] == "ResponseComplete"
+    ]
+
+
 def test_the_collector_requires_the_read_version(tmp_path: Path) -> None:
     with AuditedCluster(tmp_path / "plane") as cluster:
         api = cluster.plane.api("default")
@@ -69,12 +80,8 @@ def test_the_collector_requires_the_read_version(tmp_path: Path) -> None:
         owned = set_owners(api, "config-2", reference(owner))["metadata"]
         api.delete("ConfigMap", "config-1")
         wait_until_deleted(api, "config-2")
-        events = map(json.loads, cluster.log.read_text().splitlines())
-        [request] = [
-            event["requestObject"]
-            for event in events
-            if event["objectRef"]["name"] == "config-2" and event["stage"] == "ResponseComplete"
-        ]
+        # The API server can write the event after the deletion is visible.
+        [request] = api.wait_for(lambda: deletion_requests(cluster.log, "config-2"), "the event")
     expected = {key: owned[key] for key in ("uid", "resourceVersion")}
     assert request["preconditions"] == expected
 
