@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import BenchmarkError
-from benchmarks.rows import ROWS, Bench, Row
+from benchmarks.rows import MEGA, ROWS, Bench, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,12 +71,11 @@ def _positive(text: str) -> int:
 
 def _cells(row: Row) -> tuple[str, ...]:
     """Return the texts of a row, in the order of the header."""
-    if row.ratio is None:
-        return (row.what, "", "", "", "", row.note, "")
+    ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
     target = "" if row.target is None else f"<= {row.target:g}"
-    met = "" if row.target is None else "**no**" if row.is_missed else "yes"
-    count = "" if row.instructions is None else f"{row.instructions:.2f}"
-    return (row.what, row.ours, row.other, f"{row.ratio:.3g}", target, met, count)
+    met = row.note if row.target is None else "**no**" if row.is_missed else "yes"
+    count = "" if row.instructions is None else f"{row.instructions / MEGA:.0f} million"
+    return (row.what, row.ours, row.other, ratio, target, met, count)
 
 
 def _table(rows: list[Row], output: str) -> Iterator[str]:

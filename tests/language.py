@@ -1,53 +1,35 @@
-"""The rules of tests/test_language.py: how the texts of this project are written."""
+"""The rules for messages, help and tables, which readers meet in pieces: tests/test_language.py.
+
+Docs and code are read in order, and have no such rules.
+"""
 
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-MAX_WORDS = 22
-# click truncates a longer summary in the list of commands.
-MAX_SUMMARY = 45
 
-# A word or phrase, and what to write instead.
+# One verb per meaning: a word or phrase, and what to write instead.
 AVOID = {
     r"\bmend(s|ed|ing)?\b": "fix",
     r"\banew\b": "again",
     r"\bbear(s|ing)?\b|\bborne\b": "have",
-    r"\b(is|are) no (?!longer\b|more\b|other\b|one\b)[a-z]+": "is not a …",
-    r"\btakes? no\b": "does not take",
-    r"\btakes? \w+ for (a|an|its|one|ready)\b": "treat as",
-    r"\bstands? (in|twice|beside|there|before|after|on|at|for)\b": "is in",
     r"\bname(s|d)? (it|them)\b|\b(is|are) named by\b|\bthat names\b|\bwhat names\b": "reference",
     r"\btells? (whether|of|from|what)\b|\btold\b": "report, show",
     r"\bspeaks? of\b": "mention",
-    r"\ball the same\b": "still",
-    r"\bbeside\b": "next to, in addition to",
-    r"\blikewise\b": "also",
-    r"\bas it is\b": "unchanged",
-    r"\b(is|are) to (be|have|become)\b": "must, will",
-    r"\bso that it lives\b|\bas long as \w+ lives?\b": "is kept until",
+    r"\bstands? (in|twice|beside|there|before|after|on|at|for)\b": "is in",
     r"\bcarried along\b|\bcarr(y|ies) along\b": "retain",
-    r"\bwhoever\b": "a user who",
-    r"\bhence\b|\bthereby\b|\bthereof\b|\bwherein\b": "so",
-    r"\bof (its|their|one's) own accord\b": "by itself",
     r"\bgo(es)? before\b": "override, precede",
-    r"\bnothing but\b": "only",
-    r"\bno such\b(?! (file|release|revision|command|option|host))": "not … that",
+    r"\bas long as \w+ lives?\b": "is kept until",
 }
-# No sentence begins with one of these.
-OPENINGS = re.compile(
-    r"What (?!is |are |does |do |to |happens )|All that|One that|Of (?!course)|Never\b|Nor\b"
-    r"|Whether\b"
-)
 _AVOID = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in AVOID.items()]
+_PRONOUN = re.compile(r"(it|they)\b|(this|that) (is|was|has|can|does|may|must|means|will)\b", re.I)
+_PYTHON = re.compile(r"\b(NoneType|dict|tuple|str|bool|None|True|False)\b")
 
 
 class Text(NamedTuple):
@@ -63,59 +45,33 @@ class Text(NamedTuple):
 
 
 def problems(text: Text) -> Iterator[str]:
-    """Yield what is wrong with a text, as messages with its location."""
+    """Yield what is wrong with the words of a text, as messages with its location."""
     plain = _without_code(text.text)
     for pattern, instead in _AVOID:
         for found in pattern.finditer(plain):
             yield f"{text}: write {instead!r} instead of {found[0]!r}"
-    for sentence in sentences(plain):
-        words = [word for word in sentence.split() if re.search(r"\w", word)]
-        if len(words) > MAX_WORDS:
-            yield f"{text}: {len(words)} words, at most {MAX_WORDS}: {' '.join(words)[:60]} …"
-        if OPENINGS.match(sentence):
-            yield f"{text}: begin with a noun or a verb: {' '.join(words)[:60]} …"
+    for sentence in re.split(r"(?<=[.?!])[\"')*]*\s+|\|", plain):
+        if _PRONOUN.match(sentence.strip()):
+            yield f"{text}: repeat the noun: {sentence.strip()[:60]}"
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text; list items, table cells and clauses at `;` count alone."""
-    parts = re.split(r"(?<=[.?!])[\"')*]*\s+|;\s|\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text)
-    return [part.strip(" -*#>\n\t") for part in parts if part.strip(" -*#>\n\t")]
+def form_problems(text: Text) -> Iterator[str]:
+    """Yield what is wrong with the form of a message: `PROBLEM. FIX.`."""
+    if text.kind == "problem" and text.text.endswith("."):
+        yield f"{text}: a problem has no final period"
+    if text.kind == "fix" and text.text and not re.match(r"[A-Z]|VALUE", text.text):
+        yield f"{text}: a fix begins with a capital: {text.text[:50]}"
+    if len(re.findall(r":\s", text.text)) > 1:
+        yield f"{text}: more than one colon: {text.text[:50]}"
+    if found := _PYTHON.search(_without_code(text.text)):
+        yield f"{text}: {found[0]} is a word of Python"
 
 
 def _without_code(text: str) -> str:
-    """Return a text in which every code span and link target is one word."""
+    """Replace every code span and link target by one word."""
     text = re.sub(r"``.+?``|`[^`]*`", "CODE", text, flags=re.S)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     return re.sub(r"<[^>]*>|https?://\S+", "CODE", text)
-
-
-def code_texts(file: Path) -> Iterator[Text]:
-    """Yield the docstrings and comments of a Python file, and the names of its tests."""
-    source = file.read_text("utf-8")
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-            docstring = ast.get_docstring(node)
-            if docstring:
-                yield Text(file, getattr(node, "lineno", 1), "docstring", docstring)
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            name = node.name.removeprefix("test_").replace("_", " ")
-            yield Text(file, node.lineno, "test name", name)
-    comment: list[str] = []
-    start = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and token.line.strip().startswith("#"):
-            start = start if comment else token.start[0]
-            comment.append(token.string.lstrip("#").strip())
-        elif token.type == tokenize.COMMENT:
-            yield Text(file, token.start[0], "comment", token.string.lstrip("# "))
-        elif comment and token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
-            yield Text(file, start, "comment", _prose(comment))
-            comment = []
-
-
-def _prose(lines: list[str]) -> str:
-    text = " ".join(lines)
-    return "" if re.match(r"(noqa|type:|!|-{3,})", text) else text
 
 
 MESSAGES = {"UserError": (0, 1), "UsageError": (0, 1), "Finding": (1, 2), "Undecided": (1, 2)}
@@ -155,42 +111,17 @@ def _literals(file: Path, value: ast.expr | None, kind: str) -> Iterator[Text]:
         yield from _literals(file, value.orelse, kind)
 
 
-def form_problems(text: Text) -> Iterator[str]:
-    """Yield what is wrong with the form of a message."""
-    if text.kind == "problem" and text.text.endswith("."):
-        yield f"{text}: a problem has no final period"
-    if text.kind == "fix" and text.text and not re.match(r"[A-Z]|VALUE", text.text):
-        yield f"{text}: a fix begins with a capital: {text.text[:50]}"
-    if len(re.findall(r":\s", text.text)) > 1:
-        yield f"{text}: more than one colon: {text.text[:50]}"
-    if re.match(r"(it|that|this|they)\b", text.text):
-        yield f"{text}: repeat the noun instead of 'it': {text.text[:50]}"
-
-
 def schema_texts(file: Path) -> Iterator[Text]:
     """Yield the descriptions of a JSON Schema."""
-    source = file.read_text("utf-8")
-    for line, text in enumerate(source.splitlines(), 1):
-        found = re.match(r'\s*"description": ("(?:[^"\\]|\\.)*")', text)
-        if found:
+    for line, text in enumerate(file.read_text("utf-8").splitlines(), 1):
+        if found := re.match(r'\s*"description": ("(?:[^"\\]|\\.)*")', text):
             yield Text(file, line, "description", json.loads(found[1]))
 
 
-def page_texts(file: Path) -> Iterator[Text]:
-    """Yield the paragraphs, list items and table rows of a Markdown page, without code blocks."""
-    block: list[str] = []
-    start, is_code, is_comment = 0, False, False
-    for number, line in enumerate([*file.read_text("utf-8").splitlines(), ""], 1):
-        if re.match(r"\s*(```|~~~)", line):
-            is_code = not is_code
-            line = ""
-        is_comment = (is_comment or line.startswith("<!--")) and "-->" not in line
-        if is_code or is_comment or line.startswith(("<!--", "    ")):
-            line = ""
-        begins = re.match(r"\s*([-*|#>]|\d+\.)\s?", line)
-        if (not line.strip() or begins) and block:
-            yield Text(file, start, "page", "\n".join(block))
-            block = []
-        if line.strip() and not re.match(r"[|\s:-]+$", line):
-            start = start if block else number
-            block.append(line)
+def table_texts(file: Path) -> Iterator[Text]:
+    """Yield the table rows of a Markdown page, outside of code blocks."""
+    is_code = False
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        is_code ^= bool(re.match(r"\s*(```|~~~)", line))
+        if not is_code and re.match(r"\s*\|.*[^|\s:-]", line):
+            yield Text(file, number, "table", line)

@@ -48,7 +48,7 @@ else:
     class NamedTuple(tuple, metaclass=_RecordType):
         """A tuple with named fields."""
 
-        def __new__(cls, *values, **named):  # noqa: D102
+        def __new__(cls, *values, **named):
             _instance_counts[cls] += 1
             if _instance_counts[cls] > _COMPILE_AFTER:
                 cls.__new__ = _compiled_constructor(cls)

@@ -68,7 +68,7 @@ class Reader(HTMLParser):
         self.close()
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: D102
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, tag
         assert dict(attrs) == ({"lang": "diff"} if tag == "pre" else {}), attrs
         self.tags.append(tag)
@@ -77,10 +77,10 @@ class Reader(HTMLParser):
         if tag == "code":
             (self.blocks if "pre" in self.open else self.codes).append("")
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: D102
+    def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:  # noqa: D102
+    def handle_data(self, data: str) -> None:
         if "code" not in self.open:
             self.words += data
         elif "pre" in self.open:
@@ -88,7 +88,7 @@ class Reader(HTMLParser):
         else:
             self.codes[-1] += data
 
-    def handle_comment(self, data: str) -> None:  # noqa: D102
+    def handle_comment(self, data: str) -> None:
         self.comments.append(data)
 
 
