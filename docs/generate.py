@@ -21,7 +21,7 @@ from postrender.config.settings import AttacherSettings
 from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
-from postrender.references.catalogue import MODULES, entries_of
+from postrender.references.catalogue import ENTRIES
 from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Use
 from tests.e2e.matrix import PASSED, results
 from tests.e2e.versions import Cell, cells, unavailable
@@ -310,7 +310,6 @@ def _type(part: Schema, definitions: Schema, *, is_list: bool = False) -> str:
 
 def kinds() -> str:
     """Return a table of the catalogue of kinds."""
-    entries = [entry for name in sorted(set(MODULES.values())) for entry in entries_of(name)]
     rows = (
         (
             f"`{entry.kind}`<br>{entry.group or 'core'}",
@@ -321,7 +320,7 @@ def kinds() -> str:
             ),
             entry.source,
         )
-        for entry in sorted(entries, key=lambda entry: (entry.group, entry.kind))
+        for entry in sorted(ENTRIES, key=lambda entry: (entry.group, entry.kind))
     )
     return table(("kind", "rewritten", "not rewritten, because", "source"), rows)
 

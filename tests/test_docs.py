@@ -15,7 +15,7 @@ import pytest
 
 from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
-from postrender.cli import registry
+from postrender.cli import reporting
 from postrender.config.load import load_config, settings_from
 from postrender.config.trust import explicit_file
 from postrender.diff.formats import format_names
@@ -150,12 +150,12 @@ def test_exit_codes() -> None:
         if re.match(r"\| \d+ \|", line)
     ]
     assert codes == [
-        registry.DONE,
-        registry.FAULT,
-        registry.USAGE,
-        registry.BUG,
-        registry.CHANGES,
-        registry.INTERRUPTED,
+        reporting.DONE,
+        reporting.FAULT,
+        reporting.USAGE,
+        reporting.BUG,
+        reporting.CHANGES,
+        reporting.INTERRUPTED,
     ]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Command, Option
 from postrender.cli.pipes import write
-from postrender.cli.registry import DONE
-from postrender.cli.reporting import is_quiet
+from postrender.cli.reporting import DONE, is_quiet
 
 COMMAND = Command(
     "adopt",

@@ -28,7 +28,8 @@ from postrender.cli.options import (
     with_two_dashes,
 )
 from postrender.cli.pipes import reads_terminal, unwritable_error, write
-from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
+from postrender.cli.registry import COMMANDS, GROUPS, invoke, load
+from postrender.cli.reporting import DONE, INTERRUPTED
 from postrender.errors import UsageError
 from postrender.text.shown import shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from postrender.cli.options import Command, settings_options
 from postrender.cli.pipes import write
-from postrender.cli.registry import DONE
+from postrender.cli.reporting import DONE
 from postrender.cli.values import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 

@@ -6,7 +6,7 @@ import os
 
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
-from postrender.cli.registry import DONE
+from postrender.cli.reporting import DONE
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
 from postrender.sources.input_paths import printable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from postrender.cli.options import Command
 from postrender.cli.pipes import write
-from postrender.cli.registry import DONE
+from postrender.cli.reporting import DONE
 from postrender.config.load import schema_text
 
 COMMAND = Command(

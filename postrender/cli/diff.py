@@ -14,7 +14,8 @@ from postrender.cli.options import (
 )
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import check_content
-from postrender.cli.registry import CHANGES, DONE, load
+from postrender.cli.registry import load
+from postrender.cli.reporting import CHANGES, DONE
 from postrender.cli.values import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names

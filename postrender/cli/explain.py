@@ -5,7 +5,8 @@ from __future__ import annotations
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import plan_of, report_findings
-from postrender.cli.registry import DONE, load
+from postrender.cli.registry import load
+from postrender.cli.reporting import DONE
 from postrender.cli.values import check_not_a_function, render_settings, report_configuration
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from postrender.cli.registry import DONE, FAULT
-from postrender.cli.reporting import is_coloured, report_error
+from postrender.cli.reporting import DONE, FAULT, is_coloured, report_error
 from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
-# changes, with `diff --exit-code`. INTERRUPTED: an interrupt, such as Ctrl-C.
-DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
-
 # The module of each command. The first word of a name with two words is the group. If the module
 # `arguments` reads the command line, postrender imports only one of these modules. click needs all
 # modules.

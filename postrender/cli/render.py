@@ -5,8 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
-from postrender.cli.registry import DONE
-from postrender.cli.reporting import report_finding
+from postrender.cli.reporting import DONE, report_finding
 from postrender.cli.values import check_function_call, check_not_a_function, render_settings
 from postrender.errors import UserError
 from postrender.output.build import render

@@ -12,6 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
+# The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
+# changes, with `diff --exit-code`. INTERRUPTED: an interrupt, such as Ctrl-C.
+DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
 # The maximum number of stack frames in the file about a bug. An endless recursion has thousands of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
-_TYPES = {
+_TYPE_NAMES = {
     "object": "a mapping",
     "array": "a list",
     "string": "a string",
@@ -97,7 +97,7 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
     limit: Any = error.validator_value
     if error.validator == "type":
         types = limit if isinstance(limit, list) else [limit]
-        expected = " or ".join(_TYPES[name] for name in types)
+        expected = " or ".join(_TYPE_NAMES[name] for name in types)
         fix = _type_fix(error) or f"Write {expected}"
         return UserError(f"{subject} is {value}, expected {expected}", fix, location)
     if error.validator == "enum":

@@ -39,7 +39,7 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
     The graph also has the Rollouts that use the pod template of one of these objects.
     secret_names: the revision names that the graph must not contain.
     """
-    edges = list(_references(context))
+    edges = list(_edges_of_references(context))
     edges += _workload_refs(context, {edge.source for edge in edges})
     keys = {*context.decisions, *(edge.source for edge in edges)}
     items = [item for item in context.inventory.items if item.key in keys]
@@ -58,7 +58,7 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
     )
 
 
-def _references(context: PlanContext) -> Iterator[_KeyEdge]:
+def _edges_of_references(context: PlanContext) -> Iterator[_KeyEdge]:
     """Return an edge for each reference to a ConfigMap or Secret, and for each auto-mount."""
     for source, links in context.links.items():
         for link in links:

@@ -29,8 +29,8 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.pod_template import read_pod_template
 from postrender.kubernetes.templates import pod_templates, workload_ref
-from postrender.references import Rule, find_built_in, is_custom
-from postrender.references.rule import RBAC
+from postrender.references import find_built_in, is_custom
+from postrender.references.rule import RBAC, Rule
 from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document

@@ -13,7 +13,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.kubernetes.pod_template import PodTemplate
-from postrender.references import Rule
+from postrender.references.rule import Rule
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path

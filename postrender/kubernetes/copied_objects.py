@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # The program of each annotation that permits or requests copies with the value `true`. Sources:
 # emberstack/kubernetes-reflector README.md
 # mittwald/kubernetes-replicator replicate/common/consts.go
-_SWITCHES = {
+_COPY_SWITCHES = {
     "reflector.v1.k8s.emberstack.com/reflection-allowed": "Reflector",
     "reflector.v1.k8s.emberstack.com/reflection-auto-enabled": "Reflector",
     "replicator.v1.mittwald.de/replication-allowed": "kubernetes-replicator",
@@ -35,8 +35,8 @@ def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
     The result is ("", "") if no annotation permits or requests copies.
     """
     for name, value in annotations.items():
-        if name in _SWITCHES and is_true(value):
-            return _SWITCHES[name], name
+        if name in _COPY_SWITCHES and is_true(value):
+            return _COPY_SWITCHES[name], name
         if name in _NAMESPACES and value:
             return _NAMESPACES[name], name
         if name == _KUBED:

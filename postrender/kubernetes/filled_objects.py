@@ -21,7 +21,7 @@ _SERVICE_CA = "the service CA operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
 # The program of each annotation that requests data if the value of the annotation is `true`.
 # Source: openshift/service-ca-operator pkg/controller/api/api.go
-_SWITCHES = {
+_FILL_SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
     "service.alpha.openshift.io/inject-cabundle": _SERVICE_CA,
 }
@@ -52,7 +52,7 @@ def filler_of(
     The reason is a clause, such as "because of the annotation …". The result is ("", "") if no
     annotation or label requests data.
     """
-    for name, program in _SWITCHES.items():
+    for name, program in _FILL_SWITCHES.items():
         if is_true(annotations.get(name, "")):
             return program, f"because of the annotation {name}"
     if kind == CONFIG_MAP and is_true(labels.get(_TRUSTED_CA_LABEL, "")):

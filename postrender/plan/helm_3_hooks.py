@@ -67,7 +67,7 @@ def find_helm_3_hooks(
     visible_signs = {key: sign for key, sign in signs.items() if not _is_helm_hook(sign.source)}
     new_decisions, _ = apply_signs(decide(visible, visible_links)[0], visible_signs)
     return [
-        _finding(inventory, decision.item, hook_by_original[decision.item.key])
+        _lost_original(inventory, decision.item, hook_by_original[decision.item.key])
         for decision in new_decisions
         if decision.strategy == RENAME and not decision.keep_reason
     ]
@@ -88,7 +88,7 @@ def _is_helm_hook(item: Item) -> bool:
     return HELM_HOOK_ANNOTATION in item.annotations
 
 
-def _finding(inventory: Inventory, item: Item, hook: Item) -> Finding:
+def _lost_original(inventory: Inventory, item: Item, hook: Item) -> Finding:
     return Finding(
         code=HOOK_ON_HELM_3,
         problem=f"Helm 3 does not pass the hook {hook.identity} to postrender. With Helm 3, the "

@@ -31,7 +31,7 @@ def find_leftovers(context: PlanContext) -> Iterator[Finding]:
             and context.resolver.certain_key_of(target.identity, target.base_name) not in kept
         ]
         if targets and not _has_other_meaning(mention, fixed_names):
-            yield _finding(context, mention, targets[0])
+            yield _leftover(context, mention, targets[0])
 
 
 def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
@@ -44,7 +44,7 @@ def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
     return forms_of(mention.text, mention.name) <= {HOST, PATH}
 
 
-def _finding(context: PlanContext, mention: Mention, target: Item) -> Finding:
+def _leftover(context: PlanContext, mention: Mention, target: Item) -> Finding:
     item, name = mention.item, mention.name
     verb = "is" if mention.text == name else "contains"
     kind = target.identity.kind

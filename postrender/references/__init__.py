@@ -5,26 +5,16 @@ Rules are data (patterns), so that the same rules apply to manifests and to obje
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 
-from postrender.kubernetes.kinds import RBAC_GROUP, WORKLOAD_KINDS, GroupKind, is_built_in
-from postrender.references import pods
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.references.analysis import ANALYSIS_RULES
+from postrender.references.ingress import INGRESS_RULES
+from postrender.references.pods import pod_rules
+from postrender.references.rbac import RBAC_RULES
 from postrender.references.rule import Rule
+from postrender.references.service_accounts import SERVICE_ACCOUNT_RULES
 from postrender.yaml.paths import Json, Path, PatternTree
-
-# The modules with rules for fields outside pod templates, by the group and kind of the object.
-# postrender imports a module only if an object has a kind of this module. To add rules, write a
-# module with RULES, and add the kinds of the rules here.
-BUILT_IN = {
-    ("argoproj.io", "AnalysisTemplate"): "analysis",
-    ("argoproj.io", "ClusterAnalysisTemplate"): "analysis",
-    ("argoproj.io", "AnalysisRun"): "analysis",
-    (RBAC_GROUP, "Role"): "rbac",
-    (RBAC_GROUP, "ClusterRole"): "rbac",
-    ("networking.k8s.io", "Ingress"): "ingress",
-    ("", "ServiceAccount"): "service_accounts",
-}
 
 # The kinds of Kubernetes itself that are in the catalogue. postrender never rewrites references in
 # these kinds.
@@ -38,22 +28,14 @@ _KEPT_KINDS: frozenset[GroupKind] = frozenset(
 )
 
 
-def rules_in(module: str) -> tuple[Rule, ...]:
-    """Return the rules of a module of this package. module: a value of BUILT_IN."""
-    # importlib.import_module would also work, but the import of importlib would take longer.
-    name = f"{__name__}.{module}"
-    __import__(name)
-    rules: tuple[Rule, ...] = sys.modules[name].RULES
-    return rules
+# The rules for fields outside of pod templates.
+_OTHER_RULES = (*ANALYSIS_RULES, *INGRESS_RULES, *RBAC_RULES, *SERVICE_ACCOUNT_RULES)
 
 
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
     tree = PatternTree()
-    for rule in pods.rules_of(group_kind, targets):
-        tree.add(rule.pattern, rule)
-    module = BUILT_IN.get(group_kind)
-    for rule in rules_in(module) if module else ():
+    for rule in (*pod_rules(group_kind, targets), *_OTHER_RULES):
         if (rule.group, rule.kind) == group_kind and rule.target in targets:
             tree.add(rule.pattern, rule)
     return tree
@@ -74,6 +56,3 @@ def is_custom(group_kind: GroupKind) -> bool:
     if group_kind in WORKLOAD_KINDS:
         return False
     return not is_built_in(group_kind[0]) or group_kind in _KEPT_KINDS
-
-
-__all__ = ["BUILT_IN", "Rule", "find_built_in", "is_custom", "rules_in"]

@@ -19,7 +19,7 @@ from postrender.yaml.paths import parse_pattern
 
 _ARGUMENT = parse_pattern("spec.args[].valueFrom.secretKeyRef.name")
 
-RULES = tuple(
+ANALYSIS_RULES = tuple(
     Rule(group="argoproj.io", kind=kind, pattern=_ARGUMENT, target=SECRET)
     for kind in ("AnalysisTemplate", "ClusterAnalysisTemplate", "AnalysisRun")
 )

@@ -32,7 +32,7 @@ _ANNOTATIONS = {
     "ingress.kubernetes.io/auth-secret": SECRET,
 }
 
-RULES = (
+INGRESS_RULES = (
     Rule(
         group=_GROUP,
         kind="Ingress",

@@ -54,7 +54,7 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 )
 
 
-def rules_of(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
+def pod_rules(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
     """Return the rules for the pod templates of a kind, () if the kind has no pod templates.
 
     targets: the kinds of the referenced objects.

@@ -31,7 +31,7 @@ def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
     return condition
 
 
-RULES = tuple(
+RBAC_RULES = tuple(
     Rule(
         group=RBAC_GROUP,
         kind=kind,

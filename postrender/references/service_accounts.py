@@ -15,7 +15,7 @@ from postrender.kubernetes.kinds import SECRET
 from postrender.references.rule import Rule
 from postrender.yaml.paths import parse_pattern
 
-RULES = tuple(
+SERVICE_ACCOUNT_RULES = tuple(
     Rule(group="", kind="ServiceAccount", pattern=parse_pattern(pattern), target=SECRET)
     for pattern in ("imagePullSecrets[].name", "secrets[].name")
 )

@@ -41,7 +41,7 @@ from postrender.attach.resources import (
     SECRETS,
     Resource,
 )
-from postrender.cli import main, registry
+from postrender.cli import main, reporting
 from postrender.config.settings import AttacherSettings
 from postrender.kubernetes.annotations import HASH_ANNOTATION, KEYED_HASH
 from postrender.kubernetes.hashing import canonical_json, encode_hash, hashed_content
@@ -117,7 +117,7 @@ USAGE = {
 
 @pytest.mark.parametrize("arguments", USAGE)
 def test_a_usage_error(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["attach", *arguments.split()]) == registry.USAGE
+    assert main.run(["attach", *arguments.split()]) == reporting.USAGE
     assert USAGE[arguments] in capsys.readouterr().err
 
 
@@ -130,7 +130,7 @@ def test_an_invalid_variable_is_a_usage_error(
     monkeypatch.setenv(variable, value)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     arguments = ["attach", "--rollout", "app", "--configmaps", "a"]
-    assert main.run(arguments) == registry.USAGE
+    assert main.run(arguments) == reporting.USAGE
     assert f'{variable} is "{value}"' in capsys.readouterr().err
 
 
@@ -139,7 +139,9 @@ def test_quiet_logs_only_errors(
     options: tuple[str, ...], level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert main.run(["attach", *options, "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
+    assert (
+        main.run(["attach", *options, "--rollout", "app", "--configmaps", "a"]) == reporting.FAULT
+    )
     assert logging.getLevelName(logging.getLogger("postrender.attach").level) == level
 
 
@@ -149,7 +151,7 @@ def test_a_missing_cluster_configuration_is_an_error(
 ) -> None:
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
+    assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == reporting.FAULT
     source = "the ServiceAccount of the Pod" if in_cluster == "true" else "the kubeconfig"
     assert f"postrender cannot use {source} (" in capsys.readouterr().err
 
@@ -159,10 +161,10 @@ def test_adopt_without_revisions_is_an_error(
 ) -> None:
     file = tmp_path / "plain.yaml"
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
-    assert main.run(["adopt", str(file)]) == registry.FAULT
+    assert main.run(["adopt", str(file)]) == reporting.FAULT
     assert "the input does not contain a revision" in capsys.readouterr().err
     (tmp_path / "Chart.yaml").touch()
-    assert main.run(["adopt", str(tmp_path)]) == registry.FAULT
+    assert main.run(["adopt", str(tmp_path)]) == reporting.FAULT
     assert "| postrender render | postrender adopt.\n" in capsys.readouterr().err
 
 

@@ -32,7 +32,7 @@ class _Change(NamedTuple):
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
     """Return the hunks of a unified diff, with `context` unchanged lines around each change."""
     old_lines, new_lines = _lines(old), _lines(new)
-    groups = _groups(_changes(old_lines, new_lines), context)
+    groups = _groups(_changed_blocks(old_lines, new_lines), context)
     return tuple(_hunk(old_lines, new_lines, group, context) for group in groups)
 
 
@@ -41,7 +41,7 @@ def _lines(text: str) -> list[str]:
     return list(StringIO(text))
 
 
-def _changes(old: list[str], new: list[str]) -> Iterator[_Change]:
+def _changed_blocks(old: list[str], new: list[str]) -> Iterator[_Change]:
     """Return the changes, in order. All other lines are equal."""
     start = common_length(old, new)
     end = common_length(old[start:][::-1], new[start:][::-1])

@@ -71,7 +71,7 @@ def _flowchart(drawing: Drawing, notice: Sequence[str]) -> str:
     if notice:
         lines.append(f'  notice["{_text(notice)}"]')
     for frame in drawing.frames:
-        boxes = [f"  {_box(box)}" for box in frame.boxes]
+        boxes = [f"  {_box_line(box)}" for box in frame.boxes]
         if frame.title:
             head = f'  subgraph {frame.id}["{_text((frame.title,))}"]'
             boxes = [head, *(f"  {box}" for box in boxes), "  end"]
@@ -92,7 +92,7 @@ def _styles(arrows: Sequence[Arrow]) -> Iterator[str]:
             yield f"  linkStyle {','.join(indexes)} stroke:{COLOURS[change].line}"
 
 
-def _box(box: Box) -> str:
+def _box_line(box: Box) -> str:
     opening, closing = _SHAPES[box.role]
     style = f":::{box.style}" if box.style != UNCHANGED else ""
     return f'{box.id}{opening}"{_text(box.lines)}"{closing}{style}'

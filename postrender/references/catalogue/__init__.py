@@ -1,8 +1,8 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
 The catalogue also has a few kinds of Kubernetes itself. postrender never rewrites references in
-these kinds. Each module has the entries of some API groups. postrender imports a module only if the
-input has an object of these groups.
+these kinds. Each module has the entries of one field of work. postrender imports the
+catalogue only if the input has an object of a custom kind.
 
 A `Use` in an entry describes the references at one path. postrender either rewrites these
 references, or keeps the originals for the reason in the `Use`. The module `embedded` finds strings
@@ -19,9 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
 
 from postrender.kubernetes.kinds import GroupKind
+from postrender.references.catalogue import (
+    argo_kinds,
+    batch_kinds,
+    certificate_kinds,
+    database_kinds,
+    delivery_kinds,
+    elastic_kinds,
+    kafka_kinds,
+    kubernetes_kinds,
+    monitoring_kinds,
+    network_kinds,
+    openshift_kinds,
+    secret_kinds,
+    workload_kinds,
+)
 from postrender.references.catalogue.model import (
     EVERYTHING,
     OBJECT_REFERENCE,
@@ -33,71 +47,30 @@ from postrender.references.embedded import EmbeddedReference, embedded_reference
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
-# The module with the entries of each API group.
-MODULES = {
-    "acid.zalan.do": "database_kinds",
-    "actions.github.com": "workload_kinds",
-    "actions.summerwind.dev": "workload_kinds",
-    "admissionregistration.k8s.io": "kubernetes_kinds",
-    "agent.k8s.elastic.co": "elastic_kinds",
-    "apm.k8s.elastic.co": "elastic_kinds",
-    "apps.kruise.io": "workload_kinds",
-    "apps.openshift.io": "openshift_kinds",
-    "argoproj.io": "argo_kinds",
-    "batch.volcano.sh": "batch_kinds",
-    "beat.k8s.elastic.co": "elastic_kinds",
-    "build.openshift.io": "openshift_kinds",
-    "cert-manager.io": "certificate_kinds",
-    "elasticsearch.k8s.elastic.co": "elastic_kinds",
-    "enterprisesearch.k8s.elastic.co": "elastic_kinds",
-    "external-secrets.io": "secret_kinds",
-    "flink.apache.org": "batch_kinds",
-    "gateway.networking.k8s.io": "network_kinds",
-    "grafana.integreatly.org": "monitoring_kinds",
-    "helm.toolkit.fluxcd.io": "delivery_kinds",
-    "jobset.x-k8s.io": "batch_kinds",
-    "kafka.strimzi.io": "kafka_kinds",
-    "keda.sh": "workload_kinds",
-    "kibana.k8s.elastic.co": "elastic_kinds",
-    "kubeflow.org": "batch_kinds",
-    "kustomize.toolkit.fluxcd.io": "delivery_kinds",
-    "leaderworkerset.x-k8s.io": "workload_kinds",
-    "logstash.k8s.elastic.co": "elastic_kinds",
-    "monitoring.coreos.com": "monitoring_kinds",
-    "networking.istio.io": "network_kinds",
-    "opentelemetry.io": "monitoring_kinds",
-    "operator.victoriametrics.com": "monitoring_kinds",
-    "pkg.crossplane.io": "delivery_kinds",
-    "postgresql.cnpg.io": "database_kinds",
-    "rabbitmq.com": "database_kinds",
-    "ray.io": "batch_kinds",
-    "route.openshift.io": "openshift_kinds",
-    "serving.knative.dev": "workload_kinds",
-    "serving.kserve.io": "workload_kinds",
-    "snapshot.storage.k8s.io": "kubernetes_kinds",
-    "sparkoperator.k8s.io": "batch_kinds",
-    "storage.k8s.io": "kubernetes_kinds",
-    "tekton.dev": "delivery_kinds",
-    "trainer.kubeflow.org": "batch_kinds",
-    "vault.banzaicloud.com": "secret_kinds",
-    "": "kubernetes_kinds",
-}
+# Every entry. A new module adds its entries here.
+ENTRIES: tuple[Entry, ...] = (
+    *argo_kinds.ENTRIES,
+    *batch_kinds.ENTRIES,
+    *certificate_kinds.ENTRIES,
+    *database_kinds.ENTRIES,
+    *delivery_kinds.ENTRIES,
+    *elastic_kinds.ENTRIES,
+    *kafka_kinds.ENTRIES,
+    *kubernetes_kinds.ENTRIES,
+    *monitoring_kinds.ENTRIES,
+    *network_kinds.ENTRIES,
+    *openshift_kinds.ENTRIES,
+    *secret_kinds.ENTRIES,
+    *workload_kinds.ENTRIES,
+)
+_BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}
 
 Match = tuple[Path, Json, Rule]
 
 
-def entries_of(module: str) -> tuple[Entry, ...]:
-    """Return the entries of one module of the catalogue. module: a value of MODULES."""
-    entries: tuple[Entry, ...] = import_module(f"{__name__}.{module}").ENTRIES
-    return entries
-
-
-@cache
 def entry_of(group_kind: GroupKind) -> Entry | None:
     """Return the entry of a kind, or None if the kind is not in the catalogue."""
-    module = MODULES.get(group_kind[0])
-    entries = entries_of(module) if module else ()
-    return next((entry for entry in entries if (entry.group, entry.kind) == group_kind), None)
+    return _BY_KIND.get(group_kind)
 
 
 def find_catalogued(

@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import (
 
 _CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
 
-_WRITTEN = "cert-manager writes to the Secret"
+_WRITTEN_BY_CERT_MANAGER = "cert-manager writes to the Secret"
 _OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
 
 ENTRIES = (
@@ -33,7 +33,7 @@ ENTRIES = (
         kind="Issuer",
         source=_CERT_MANAGER,
         uses=(
-            written(secret("spec.acme.privateKeySecretRef.name", _WRITTEN)),
+            written(secret("spec.acme.privateKeySecretRef.name", _WRITTEN_BY_CERT_MANAGER)),
             secret("spec.ca.secretName"),
             secret("spec.vault.auth.clientCertificate.secretName"),
             secret("spec.venafi.tpp.credentialsRef.name"),
@@ -50,6 +50,9 @@ ENTRIES = (
         group="cert-manager.io",
         kind="Certificate",
         source=_CERT_MANAGER,
-        uses=(written(secret("spec.secretName", _WRITTEN)), key_selectors("spec.keystores")),
+        uses=(
+            written(secret("spec.secretName", _WRITTEN_BY_CERT_MANAGER)),
+            key_selectors("spec.keystores"),
+        ),
     ),
 )

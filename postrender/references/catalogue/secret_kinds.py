@@ -25,7 +25,7 @@ _EXTERNAL_SECRETS = "external-secrets/external-secrets cc5bfbc, v1"
 
 _SEALED = "a change would restart Vault, and a restart seals Vault"
 _ANY_NAMESPACE = "objects of any namespace can use the store"
-_WRITTEN = "External Secrets writes to the Secret"
+_WRITTEN_BY_EXTERNAL_SECRETS = "External Secrets writes to the Secret"
 
 ENTRIES = (
     Entry(
@@ -45,7 +45,7 @@ ENTRIES = (
         kind="ExternalSecret",
         source=_EXTERNAL_SECRETS,
         uses=(
-            written(secret("spec.target.name", _WRITTEN)),
+            written(secret("spec.target.name", _WRITTEN_BY_EXTERNAL_SECRETS)),
             config_map("spec.target.template.templateFrom[].configMap.name"),
             secret("spec.target.template.templateFrom[].secret.name"),
         ),
