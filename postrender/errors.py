@@ -9,7 +9,7 @@ reports the UserError. click reports a UsageError (`cli/click_app.py`).
 
 from __future__ import annotations
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 

@@ -15,7 +15,7 @@ import pytest
 
 from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
-from postrender.cli import reporting
+from postrender.cli import report as reporting
 from postrender.config.load import load_config, settings_from
 from postrender.config.trust import explicit_file
 from postrender.diff.formats import format_names

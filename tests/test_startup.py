@@ -19,9 +19,9 @@ import pytest
 
 from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, template_text
 from postrender.kubernetes.pod_template import read_pod_template
+from postrender.records import NamedTuple
 from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.paths import Path as ObjectPath
 from tests.cli.test_processes import GOOD

@@ -24,7 +24,7 @@ from postrender.attach.live import Consumer, Revision
 from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.attach.resources import DEPLOYMENTS, HISTORY_KINDS, Resource
 from postrender.attach.watched import Watched
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 class Pending(NamedTuple):

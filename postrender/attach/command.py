@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from postrender import __version__
-from postrender.attach.adoption import adopt, find_originals
+from postrender.attach.adopt import adopt, find_originals
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect
 from postrender.attach.failures import report_abort, report_failures

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from postrender.attach.release_owner import Account, account_of
 from postrender.errors import UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Generator

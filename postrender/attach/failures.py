@@ -12,7 +12,7 @@ from postrender.attach.events import record_event
 from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.errors import UserError, sentences
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The current uid of each workload, "" if the workload does not exist or is being deleted.
 Uids = Mapping[WantedWorkload, str]

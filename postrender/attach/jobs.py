@@ -23,7 +23,7 @@ from postrender.attach.reconcile import parse_time
 from postrender.attach.resources import JOBS
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import mappings_in, value_at
 
 # The Pod of a Job usually starts within this time. START_LIMIT plus the default of --timeout must

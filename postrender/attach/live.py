@@ -30,8 +30,8 @@ from postrender.kubernetes.kinds import (
     strings_at,
 )
 from postrender.kubernetes.templates import pod_templates, workload_ref
+from postrender.records import NamedTuple
 from postrender.references import find_built_in
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 Object = dict[str, Json]

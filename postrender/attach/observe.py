@@ -11,7 +11,7 @@ from postrender.attach.reconcile import ClusterState, Scope, find_related
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.resources import CONFIG_MAPS, CONSUMER_KINDS, REVISED_KINDS, Resource
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from postrender.attach.resources import (
     Resource,
 )
 from postrender.kubernetes.annotations import UNUSED_ANNOTATION
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.paths import Json
 

@@ -19,7 +19,7 @@ from postrender.attach.client import ApiError, Client
 from postrender.attach.live import Owner, text_at
 from postrender.attach.request import NamedObject
 from postrender.attach.resources import SERVICE_ACCOUNTS
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The claim with the account in a projected token (Kubernetes, pkg/serviceaccount/claims.go).
 _CLAIM = "kubernetes.io"

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from postrender.attach.resources import BY_KIND, RELEASE_OWNER_KINDS, REVISED_KINDS, Resource
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.text.shown import shown
 
 # The kind (in lower case) and name of a revision, as in the argument `configmap/app-h2k4`.

@@ -7,7 +7,7 @@ plan/attacher_job.py. A kind with pod templates also needs an entry in kubernete
 from __future__ import annotations
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 class Resource(NamedTuple):

@@ -29,10 +29,10 @@ from postrender.attach.observe import read_revisions, read_state
 from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
 from postrender.attach.release_owner import Account, find_release_owner
 from postrender.attach.request import AttachRequest, WantedWorkload
-from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
 from postrender.attach.wait import wait
 from postrender.attach.watched import Watched
+from postrender.attach.writes import send
 from postrender.errors import UserError
 
 _log = logging.getLogger(__name__)

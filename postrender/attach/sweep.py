@@ -14,7 +14,7 @@ from postrender.attach.reconcile import ClusterState, Scope, find_unused
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from postrender.attach.observe import read_revisions
 from postrender.attach.reconcile import Patch
 from postrender.attach.request import AttachRequest, WantedWorkload
 from postrender.attach.resources import Resource
-from postrender.attach.send import send
 from postrender.attach.watched import Watched
+from postrender.attach.writes import send
 
 # The first and the longest interval between two lists of all objects. The interval doubles each
 # time. attach finds new ConfigMaps and Secrets only in the lists, because attach does not watch

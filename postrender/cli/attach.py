@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Command, Option
-from postrender.cli.reporting import is_quiet
+from postrender.cli.report import is_quiet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from postrender.cli.options import (
 )
 from postrender.cli.pipes import reads_terminal, unwritable_error, write
 from postrender.cli.registry import COMMANDS, GROUPS, invoke, load
-from postrender.cli.reporting import DONE, INTERRUPTED
+from postrender.cli.report import DONE, INTERRUPTED
 from postrender.errors import UsageError
 from postrender.text.shown import shown
 

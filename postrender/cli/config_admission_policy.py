@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from postrender.cli.options import Command, settings_options
 from postrender.cli.pipes import write
-from postrender.cli.reporting import DONE
-from postrender.cli.values import report_ignored, settings_of
+from postrender.cli.report import DONE
+from postrender.cli.settings import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 
 COMMAND = Command(
@@ -27,7 +27,7 @@ def run(config: str | None, **given: object) -> int:
 
     Raises UserError for invalid settings.
     """
-    from postrender.plan.attacher_policy import policy_objects
+    from postrender.plan.admission import policy_objects
 
     settings = settings_of(config, given)
     report_ignored(settings.findings)

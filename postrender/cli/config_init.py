@@ -6,10 +6,10 @@ import os
 
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
-from postrender.cli.reporting import DONE
+from postrender.cli.report import DONE
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
-from postrender.sources.input_paths import printable
+from postrender.sources.paths import printable
 
 COMMAND = Command(
     "config init",

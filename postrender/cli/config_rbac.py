@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from postrender.cli.options import CHOICE, Command, Option, settings_options
 from postrender.cli.pipes import write
-from postrender.cli.reporting import DONE, report_warning
-from postrender.cli.values import report_ignored, settings_of
+from postrender.cli.report import DONE, report_warning
+from postrender.cli.settings import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 
 COMMAND = Command(

@@ -15,13 +15,13 @@ from postrender.cli.options import (
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import check_content
 from postrender.cli.registry import load
-from postrender.cli.reporting import CHANGES, DONE
-from postrender.cli.values import report_ignored, settings_of, with_hash_key
+from postrender.cli.report import CHANGES, DONE
+from postrender.cli.settings import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
 from postrender.errors import UsageError, UserError
-from postrender.sources.input_paths import printable
 from postrender.sources.inputs import STDIN, read_inputs
+from postrender.sources.paths import printable
 from postrender.yaml.stream import read_streams
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_op
 from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import load
-from postrender.cli.reporting import DONE
-from postrender.cli.values import check_not_a_function, render_settings, report_configuration
+from postrender.cli.report import DONE
+from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input
 
@@ -29,7 +29,7 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
     findings.
     """
     from postrender.explain.build import explain
-    from postrender.inventory.other_releases import find_other_owners
+    from postrender.inventory.notes import find_other_owners
 
     settings = render_settings(config, given)
     stream = read_input(input, "explain")

@@ -8,7 +8,7 @@ import sys
 
 from postrender.cli.pipes import end_process, reads_terminal, unwritable_error
 from postrender.cli.registry import COMMANDS, invoke, load
-from postrender.cli.reporting import BUG, FAULT, INTERRUPTED, report_bug, report_error
+from postrender.cli.report import BUG, FAULT, INTERRUPTED, report_bug, report_error
 from postrender.errors import UsageError, UserError
 
 TYPE_CHECKING = False

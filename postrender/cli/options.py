@@ -6,7 +6,7 @@ The modules `arguments` and `click_app` use these declarations to read command l
 from __future__ import annotations
 
 from postrender.errors import UsageError, UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from postrender.cli.reporting import DONE, FAULT, is_coloured, report_error
+from postrender.cli.report import DONE, FAULT, is_coloured, report_error
 from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False

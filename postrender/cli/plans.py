@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.cli.reporting import report_detail, report_finding
+from postrender.cli.report import report_detail, report_finding
 from postrender.config.settings import Settings
 from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import check_encoding, with_filename
-from postrender.cli.reporting import set_presentation
+from postrender.cli.report import set_presentation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
-from postrender.cli.reporting import DONE, report_finding
-from postrender.cli.values import check_function_call, check_not_a_function, render_settings
+from postrender.cli.report import DONE, report_finding
+from postrender.cli.settings import check_function_call, check_not_a_function, render_settings
 from postrender.errors import UserError
 from postrender.output.build import render
 from postrender.sources.inputs import read_input
@@ -56,7 +56,7 @@ def run_render(
     try:
         stream = read_input(input_)
         if is_function:
-            from postrender.krm.function_config import function_values
+            from postrender.krm.function import function_values
 
             check_function_call(stream)
             is_list = True

@@ -10,11 +10,11 @@ from __future__ import annotations
 from postrender.cli.plans import plan_before_delivery
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
-from postrender.diff.compare.undecided import as_undecided
 from postrender.diff.model import Preview, Undecided
+from postrender.diff.undecided import as_undecided
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
+from postrender.records import NamedTuple
 from postrender.sources.charts import ChartOptions, passes_hooks, render_chart
-from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 TYPE_CHECKING = False

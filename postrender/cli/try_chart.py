@@ -7,8 +7,8 @@ import sys
 
 from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
 from postrender.cli.pipes import stdout_terminal, write_for_reader
-from postrender.cli.reporting import DONE, report_finding, report_warning
-from postrender.cli.values import report_configuration, settings_of, with_hash_key
+from postrender.cli.report import DONE, report_finding, report_warning
+from postrender.cli.settings import report_configuration, settings_of, with_hash_key
 from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from postrender.errors import Finding, Location, UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 FILE_NAME = "postrender.yaml"
 

@@ -22,8 +22,8 @@ from postrender.config.settings import (
 from postrender.config.trust import Source, check_trust
 from postrender.errors import Location, UserError
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
+from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, parse_pattern, value_at
@@ -179,7 +179,7 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
     """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
-            from postrender.config.mistakes import unknown_key
+            from postrender.config.validate import unknown_key
 
             schema = {"properties": {"spec": json.loads(schema_text())}}
             location = document.location_of_key((*path, key))
@@ -221,7 +221,7 @@ def _check_with_jsonschema(
     # Import jsonschema late, because the import is slow. surely_fits accepts most configurations.
     import jsonschema
 
-    from postrender.config.mistakes import unknown_key, wrong_value
+    from postrender.config.validate import unknown_key, wrong_value
 
     validator = jsonschema.Draft202012Validator(schema)
     error = jsonschema.exceptions.best_match(validator.iter_errors(values))
@@ -250,7 +250,7 @@ def _check_pattern(text: Json, location: Location) -> None:
     try:
         parse_pattern(str(text))
     except UserError as error:
-        from postrender.config.mistakes import wrong_pattern
+        from postrender.config.validate import wrong_pattern
 
         raise wrong_pattern(str(text), error, location) from None
 

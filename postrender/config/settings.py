@@ -8,8 +8,8 @@ from types import MappingProxyType
 from postrender.errors import Finding
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
+from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False

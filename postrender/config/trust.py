@@ -13,7 +13,7 @@ import os
 
 from postrender.config.find import is_inside
 from postrender.errors import UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Path, value_at
 
 TYPE_CHECKING = False

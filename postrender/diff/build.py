@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
-from postrender.diff.compare.attachers import with_group_names
-from postrender.diff.compare.changes import find_changes
-from postrender.diff.compare.configmaps import compare_earlier, compare_originals
+from postrender.diff.attachers import with_group_names
+from postrender.diff.changes import find_changes
 from postrender.diff.compare.model import CURRENT, ComparedObject, Side
-from postrender.diff.compare.normalise import BaseNames
 from postrender.diff.compare.original_notes import with_original_notes
-from postrender.diff.compare.pairs import Duplicates, find_duplicates, find_pairs, sort_key
 from postrender.diff.compare.reference_graph import find_graph
-from postrender.diff.compare.revisions import find_revisions
-from postrender.diff.compare.selection import select_documents
-from postrender.diff.compare.side import is_rendered, preview_settings, read_side
-from postrender.diff.compare.undecided import find_undecided
 from postrender.diff.compare.unreported import find_unreported_originals
-from postrender.diff.compare.usages import index_usages
+from postrender.diff.contents import compare_earlier, compare_originals
 from postrender.diff.model import Preview
+from postrender.diff.normalise import BaseNames
+from postrender.diff.pairs import Duplicates, find_duplicates, find_pairs, sort_key
 from postrender.diff.redact import redact
+from postrender.diff.revisions import find_revisions
+from postrender.diff.selection import select_documents
+from postrender.diff.side import is_rendered, preview_settings, read_side
+from postrender.diff.undecided import find_undecided
+from postrender.diff.usages import index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.output.build import render

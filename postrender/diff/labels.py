@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.references.pods import POD_SPEC_PATTERNS
+from postrender.references.built_in import POD_SPEC_PATTERNS
 from postrender.yaml.paths import EVERY_ITEM, Path
 
 AUTO_MOUNT = "auto-mount"

@@ -8,7 +8,7 @@ cover a Secret's revision name. Every tuple has a stable order.
 from __future__ import annotations
 
 from postrender.kubernetes.kinds import Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"

@@ -23,8 +23,8 @@ from postrender.diff.model import Cause, ContentChange, RevisionChange
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, canonical_json, without_hash
 from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.words import words_of
 from postrender.yaml.paths import Json
 

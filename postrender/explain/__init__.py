@@ -3,8 +3,8 @@
 # The module of each output format of `postrender explain`. Each module has the function
 # `render(explanation, terminal) -> str`.
 FORMATS = {
-    "text": "postrender.explain.as_text",
-    "json": "postrender.explain.as_json",
+    "text": "postrender.explain.text",
+    "json": "postrender.explain.json",
     "mermaid": "postrender.diff.formats.mermaid",
     "dot": "postrender.diff.formats.dot",
 }

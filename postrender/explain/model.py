@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.diff.model import Graph
 from postrender.errors import Finding
 from postrender.kubernetes.kinds import Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The source of a reference: a field, or the auto-mount annotations of the ConfigMap or Secret.
 FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"

@@ -17,7 +17,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import is_known_revision
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 class _KeyEdge(NamedTuple):

@@ -29,9 +29,9 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.pod_template import read_pod_template
 from postrender.kubernetes.templates import pod_templates, workload_ref
+from postrender.records import NamedTuple
 from postrender.references import find_built_in, is_custom
 from postrender.references.rule import RBAC, Rule
-from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
@@ -126,7 +126,7 @@ def _open_end(document: ParsedDocument) -> SetScalar | None:
 def _findings(document: ParsedDocument) -> tuple[Finding, ...]:
     if not document.duplicate_keys():
         return ()
-    from postrender.inventory.duplicate_keys import duplicate_key_findings
+    from postrender.inventory.mistakes import duplicate_key_findings
 
     return duplicate_key_findings(document)
 
@@ -251,7 +251,7 @@ class _Examiner:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
             if self.document.duplicate_keys():
-                from postrender.inventory.duplicate_keys import check_duplicate_keys
+                from postrender.inventory.mistakes import check_duplicate_keys
 
                 check_duplicate_keys(self.document, item.path)
             return self.editable_item(item, data)

@@ -13,9 +13,9 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.kubernetes.pod_template import PodTemplate
+from postrender.records import NamedTuple
 from postrender.references.rule import Rule
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Path, mapping_at, parse_pattern
 
 # The API group and the kind of an object, such as ("", "ConfigMap") or ("apps", "Deployment").

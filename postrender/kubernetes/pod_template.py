@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, canonical_json, template_text
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
 
 TYPE_CHECKING = False

@@ -9,9 +9,9 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.annotations import GROUP_LABEL, HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import ObjectKey, api_group
-from postrender.plan.attach_groups import AttachGroups
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
-from postrender.plan.configmap_edits import retained_object
+from postrender.plan.edits import retained_object
+from postrender.plan.groups import AttachGroups
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 

@@ -27,7 +27,7 @@ from postrender.kubernetes.hashing import canonical_json, encode_hash
 from postrender.kubernetes.kinds import RBAC_GROUP, Identity
 from postrender.kubernetes.named_lists import merge_by_name
 from postrender.kubernetes.retention import keep_annotations
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content
 

@@ -16,14 +16,14 @@ from postrender.krm.tool_annotations import with_current_names
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
 from postrender.kubernetes.copied_objects import copier_of
 from postrender.plan.appended import new_attachers, retained_objects
-from postrender.plan.attach_groups import AttachGroups, find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
-from postrender.plan.configmap_edits import add_revision_edits
+from postrender.plan.by_name.mentions import Mention, find_mentions
 from postrender.plan.duplicates import find_duplicates
+from postrender.plan.edits import add_revision_edits
 from postrender.plan.group_names import group_name_findings
+from postrender.plan.groups import AttachGroups, find_groups
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.links import Link, by_source, by_target, find_links
-from postrender.plan.mentions import Mention, find_mentions
 from postrender.plan.model import PlanContext, targets_by_workload
 from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import Resolver, is_proof, new_resolver
@@ -32,16 +32,16 @@ from postrender.plan.originals import find_replaced
 from postrender.plan.pins import find_attached_pins
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.plan.workload_edits import source_edits
+from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
-from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.auto_mount import Mount
+    from postrender.plan.by_name.signs import Sign
     from postrender.plan.helm_3_hooks import Decide
-    from postrender.plan.readers.sign import Sign
+    from postrender.plan.mounts import Mount
 
 
 class PlanBasis(NamedTuple):
@@ -140,7 +140,7 @@ def _result_findings(
 
         yield from find_leftovers(context)
     if history.owners.workloads:
-        from postrender.plan.last_owner import find_last_owners
+        from postrender.plan.findings import find_last_owners
 
         yield from find_last_owners(context, groups, history.owners)
 
@@ -300,7 +300,7 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
     if not any(item.requests_auto_mount for item in inventory.items):
         return {}
     # Imported late, because few charts have auto-mounts.
-    from postrender.plan.auto_mount import find_mounts
+    from postrender.plan.mounts import find_mounts
 
     return find_mounts(inventory, resolver)
 

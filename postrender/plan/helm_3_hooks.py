@@ -20,7 +20,7 @@ from postrender.plan.strategy import StrategyDecision, apply_signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.readers.sign import Sign
+    from postrender.plan.by_name.signs import Sign
 
     # A function that returns the decisions and findings for an inventory. The second argument
     # contains the resolved references, by the referenced object.

@@ -19,7 +19,7 @@ from postrender.kubernetes.annotations import (
     RESOURCE_POLICY_ANNOTATION,
 )
 from postrender.kubernetes.kinds import Identity, ObjectKey
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from postrender.errors import Finding
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION
-from postrender.plan.mentions import Mention
+from postrender.plan.by_name.mentions import Mention
 from postrender.plan.model import PlanContext
 from postrender.text.occurrences import HOST, PATH, forms_of
 from postrender.text.shown import shown

@@ -12,8 +12,8 @@ from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.kinds import is_namespaced_workload
 from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_order import item_order
+from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
-from postrender.startup.records import NamedTuple
 from postrender.text.words import replace_words, words_of
 from postrender.yaml.edits import AddAfter, Edit, SetScalar
 from postrender.yaml.paths import Path

@@ -10,17 +10,17 @@ from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import ObjectKey
+from postrender.plan.by_name.mentions import Mention
 from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link
-from postrender.plan.mentions import Mention
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_refs import find_rollouts
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.auto_mount import Mount
+    from postrender.plan.mounts import Mount
 
 # The values of RetentionDecision.decision, which `explain --output=json` prints.
 RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"

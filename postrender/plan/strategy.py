@@ -26,12 +26,12 @@ from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.readers.sign import Sign
+    from postrender.plan.by_name.signs import Sign
 
 # The types of Secrets that a controller or a tool looks up by name.
 _OWNED_SECRET_TYPES = (

@@ -14,7 +14,7 @@ import os
 from functools import cache
 
 from postrender.kubernetes.kinds import CONFIG_MAP, Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

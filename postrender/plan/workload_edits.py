@@ -24,7 +24,7 @@ from postrender.yaml.paths import Json, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.auto_mount import Mount
+    from postrender.plan.mounts import Mount
 
 _ANNOTATIONS = ("metadata", "annotations")
 
@@ -56,7 +56,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
 
 def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems]:
     """Return the edits of a workload's auto-mounts, one edit for each list that gets new items."""
-    from postrender.plan.auto_mount import mount_edits
+    from postrender.plan.mounts import mount_edits
 
     items: dict[Path, list[Json]] = defaultdict(list)
     for mount in mounts:

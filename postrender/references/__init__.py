@@ -9,8 +9,8 @@ from functools import cache
 
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.references.analysis import ANALYSIS_RULES
+from postrender.references.built_in import pod_rules
 from postrender.references.ingress import INGRESS_RULES
-from postrender.references.pods import pod_rules
 from postrender.references.rbac import RBAC_RULES
 from postrender.references.rule import Rule
 from postrender.references.service_accounts import SERVICE_ACCOUNT_RULES

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
-from postrender.references.pods import POD_SPEC_PATTERNS
+from postrender.references.built_in import POD_SPEC_PATTERNS
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 

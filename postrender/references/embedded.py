@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.text.words import letters_of
 from postrender.yaml.paths import Json, Path
 

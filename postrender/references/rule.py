@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 
 POD_TEMPLATE = "pod template"

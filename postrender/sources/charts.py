@@ -6,10 +6,10 @@ import os
 from itertools import takewhile
 
 from postrender.errors import Location, UserError
-from postrender.sources.input_paths import CHART_FILE
+from postrender.records import NamedTuple
+from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.

@@ -15,7 +15,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from postrender.errors import Location, UserError
-from postrender.sources.input_paths import (
+from postrender.records import NamedTuple
+from postrender.sources.paths import (
     CHART_FILE,
     GIT,
     chart_error,
@@ -28,7 +29,6 @@ from postrender.sources.input_paths import (
 )
 from postrender.sources.programs import find_program
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
 
 _OBJECT = pattern(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from postrender.errors import UserError
 from postrender.plan.history import Manifest, Previous
+from postrender.records import NamedTuple
 from postrender.sources.programs import helm_program, start
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from postrender.config.find import folders_upward, has_git
 from postrender.errors import Location, UserError
-from postrender.sources.input_paths import (
+from postrender.sources.paths import (
     CHART_FILE,
     ENDINGS,
     GIT,

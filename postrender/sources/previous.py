@@ -8,12 +8,12 @@ import sys
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
+from postrender.plan.findings import read_previous_owners
 from postrender.plan.history import History, Manifest, Previous, read_history
-from postrender.plan.last_owner import read_previous_owners
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.sources.helm import HelmError, Release, namespaces_of, parse_release, read_release
-from postrender.sources.input_paths import ChartError
 from postrender.sources.inputs import read_inputs
+from postrender.sources.paths import ChartError
 
 
 def with_release_namespace(settings: Settings) -> Settings:

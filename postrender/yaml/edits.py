@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 

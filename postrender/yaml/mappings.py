@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.parser import YamlNode
 from postrender.yaml.scalars import WORDS, key_text, resolve_plain
 

@@ -35,8 +35,8 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.scalars import WORDS, key_text, resolve_plain
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from postrender.errors import Location, UserError
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path

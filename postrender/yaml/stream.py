@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from postrender.errors import Location, UserError
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 
 BOM = "\ufeff"
 _BOM = BOM.encode()

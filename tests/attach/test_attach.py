@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from postrender.attach.adoption import Original, adopt
+from postrender.attach.adopt import Original, adopt
 from postrender.attach.client import Client
 from postrender.attach.content import ContentCheck
 from postrender.attach.jobs import late_job_reason, other_job_reason, read_job, superseded
@@ -41,7 +41,8 @@ from postrender.attach.resources import (
     SECRETS,
     Resource,
 )
-from postrender.cli import main, reporting
+from postrender.cli import main
+from postrender.cli import report as reporting
 from postrender.config.settings import AttacherSettings
 from postrender.kubernetes.annotations import HASH_ANNOTATION, KEYED_HASH
 from postrender.kubernetes.hashing import canonical_json, encode_hash, hashed_content

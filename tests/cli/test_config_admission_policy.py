@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from postrender.cli import main
 from postrender.config.settings import AttacherSettings
-from postrender.plan.attacher_policy import policy_objects
+from postrender.plan.admission import policy_objects
 from postrender.plan.group_names import group_name_for_release
 
 KUBERNETES = "1.35"

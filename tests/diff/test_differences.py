@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.compare.hunks import find_hunks
-from postrender.diff.compare.normalise import BaseNames, comparable
+from postrender.diff.fields import find_hunks
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
+from postrender.diff.normalise import BaseNames, comparable
 from postrender.diff.redact import NOT_SHOWN, redact
 from postrender.yaml.paths import Json
 from tests.effort import examples

@@ -18,8 +18,8 @@ from postrender.config.settings import Settings
 from postrender.diff.formats.json import render
 from postrender.diff.model import CHANGED, Hunk, KeyChange, Line, Preview
 from postrender.diff.wording.terminal import Terminal
-from postrender.explain.as_json import render as render_explanation
 from postrender.explain.build import explain
+from postrender.explain.json import render as render_explanation
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream

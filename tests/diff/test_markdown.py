@@ -33,10 +33,10 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.values import size_of
 from postrender.diff.wording.style import namer
 from postrender.diff.wording.summary import summary_line
 from postrender.diff.wording.terminal import Terminal
-from postrender.diff.wording.truncate import size_of
 from postrender.diff.wording.unified_diff import diff_lines
 from postrender.kubernetes.kinds import Identity
 from postrender.text.escapes import visible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from postrender.config.settings import Settings
 from postrender.inventory.build import take_inventory
-from postrender.inventory.other_releases import find_other_owners
+from postrender.inventory.notes import find_other_owners
 from postrender.yaml.stream import read_stream
 
 CONFIG = """apiVersion: v1

@@ -224,7 +224,7 @@ def imported_modules(text: str) -> str:
 
 def test_the_catalogue_is_imported_only_for_custom_kinds() -> None:
     assert imported_modules(CONFIG) == "[]"
-    assert "workload_kinds" in imported_modules(CONFIG + clone_set())
+    assert "catalogue.workloads" in imported_modules(CONFIG + clone_set())
 
 
 KEPT: list[GroupKind] = [

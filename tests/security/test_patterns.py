@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import postrender
-from postrender.diff.compare import workloads
+from postrender.diff import workloads
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.startup import patterns
 from postrender.yaml import plain

@@ -14,7 +14,7 @@ import pytest
 
 from postrender.attach.log import configure_log
 from postrender.cli.github import without_commands
-from postrender.cli.reporting import log_note, set_log_file
+from postrender.cli.report import log_note, set_log_file
 from postrender.diff.formats import format_names
 from postrender.text.escapes import visible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from postrender.diff.compare.hunks import find_hunks
+from postrender.diff.fields import find_hunks
 from postrender.diff.model import Blob, KeyChange, change_of
 from postrender.startup.digest import sha256
 from postrender.yaml.paths import Json, mapping_at

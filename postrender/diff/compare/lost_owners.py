@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from postrender.config.settings import Settings
-from postrender.diff.compare.side import is_rendered
+from postrender.diff.side import is_rendered
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import Plan, make_plan
+from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners, read_owners
 from postrender.plan.history import NO_HISTORY, History, PreviousOwners
-from postrender.plan.last_owner import (
-    find_lost_owners,
-    lasting_titles,
-    planned_owners,
-    read_owners,
-)
 from postrender.yaml.stream import Stream
 
 # The kind and the name of a revision, such as `ConfigMap` and `web-config-4h2mbtbbt6`.

@@ -10,7 +10,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 
 # The roles of an object. EARLIER is a retained or an older revision, ORIGINAL is an original next

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.model import ORIGINAL, Side
-from postrender.diff.compare.pairs import sort_key
-from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import ContentChange
+from postrender.diff.pairs import sort_key
+from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 

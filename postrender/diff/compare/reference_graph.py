@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from postrender.diff.compare.pairs import Pair
-from postrender.diff.compare.usages import UsageIndex
-from postrender.diff.compare.workloads import is_workload
 from postrender.diff.labels import WORKLOAD_REF
 from postrender.diff.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, GraphNode
+from postrender.diff.pairs import Pair
+from postrender.diff.usages import UsageIndex
+from postrender.diff.workloads import is_workload
 from postrender.inventory.model import ItemKey
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from postrender.diff.compare.configmaps import originals_of
 from postrender.diff.compare.fields import find_field_changes, is_same
 from postrender.diff.compare.model import CURRENT, ComparedObject, Side
-from postrender.diff.compare.normalise import BaseNames, as_written, without_cluster_values
-from postrender.diff.compare.pairs import Pair, find_pairs
+from postrender.diff.contents import originals_of
 from postrender.diff.model import CHANGED, ContentChange, ObjectChange
+from postrender.diff.normalise import BaseNames, as_written, without_cluster_values
+from postrender.diff.pairs import Pair, find_pairs
 from postrender.kubernetes.kinds import SECRET, ObjectKey
 from postrender.plan.namespaces import Resolver
 

@@ -21,8 +21,14 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.values import Part, Section, Truncation, size_of
 from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.phrases import (
+from postrender.diff.wording.plurals import Forms, and_more, listed
+from postrender.diff.wording.style import Style, namer
+from postrender.diff.wording.summary import summary_line
+from postrender.diff.wording.unified_diff import describe_key, diff_lines
+from postrender.diff.wording.value_text import describe_field
+from postrender.diff.words import (
     EFFECTS,
     TITLES,
     describe_cause,
@@ -36,12 +42,6 @@ from postrender.diff.wording.phrases import (
     revision_name,
     shown_revisions,
 )
-from postrender.diff.wording.plurals import Forms, and_more, listed
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.truncate import Part, Section, Truncation, size_of
-from postrender.diff.wording.unified_diff import describe_key, diff_lines
-from postrender.diff.wording.value_text import describe_field
 from postrender.errors import sentences
 from postrender.startup.patterns import pattern
 from postrender.text.escapes import visible

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.diff.model import ADDED, REMOVED, UNCHANGED
+from postrender.diff.values import size_of
 from postrender.diff.wording.drawing import (
     COLOURS,
     INK,
@@ -17,7 +18,6 @@ from postrender.diff.wording.drawing import (
     nodes_by_relevance,
     subgraph,
 )
-from postrender.diff.wording.truncate import size_of
 from postrender.startup.patterns import pattern
 
 TYPE_CHECKING = False

@@ -27,7 +27,12 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.phrases import (
+from postrender.diff.wording.style import Style, namer
+from postrender.diff.wording.summary import summary_line
+from postrender.diff.wording.terminal import Terminal
+from postrender.diff.wording.unified_diff import describe_key, diff_lines
+from postrender.diff.wording.value_text import describe_field
+from postrender.diff.words import (
     MARKS,
     TITLES,
     describe_cause,
@@ -42,13 +47,8 @@ from postrender.diff.wording.phrases import (
     revision_name,
     shown_revisions,
 )
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.terminal import Terminal
-from postrender.diff.wording.unified_diff import describe_key, diff_lines
-from postrender.diff.wording.value_text import describe_field
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.escapes import visible
 
 TYPE_CHECKING = False

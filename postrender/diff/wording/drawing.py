@@ -28,8 +28,8 @@ from postrender.diff.model import (
     Graph,
     GraphNode,
 )
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.escapes import visible
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
 from postrender.diff.model import CHANGED, ContentChange, ObjectChange, WorkloadChange
-from postrender.diff.wording.phrases import EFFECTS
+from postrender.diff.words import EFFECTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

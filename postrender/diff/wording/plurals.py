@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 _MAX_ITEMS = 12
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from postrender.diff.model import Preview
 from postrender.kubernetes.kinds import Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 def name_of(identity: Identity) -> str:

@@ -19,8 +19,8 @@ from postrender.diff.model import (
     Preview,
     WorkloadChange,
 )
-from postrender.diff.wording.phrases import CHANGES, EFFECTS, LOST, is_metadata_only
 from postrender.diff.wording.plurals import Forms, conjoined, counted
+from postrender.diff.words import CHANGES, EFFECTS, LOST, is_metadata_only
 
 _METADATA_ONLY = Forms("changes outside its data", "change outside their data")
 _NO_ROLL = Forms("changes but does not roll", "change but do not roll")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

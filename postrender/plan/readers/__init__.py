@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from postrender.inventory.model import ItemKey
-from postrender.plan.readers import copies, roles
-from postrender.plan.readers.sign import Evidence, Sign
+from postrender.plan.by_name import roles
+from postrender.plan.by_name.signs import Evidence, Sign
+from postrender.plan.readers import copies
 
 
 def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ...]:
@@ -19,7 +20,9 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
     if not evidence.mentions:
         return roles.find, copies.find
     # Imported late, because these rules search only mentions, and most charts lack mentions.
-    from postrender.plan.readers import embedded_texts, named_fields, spring, whole_values
+    from postrender.plan.by_name import texts as embedded_texts
+    from postrender.plan.by_name import values as whole_values
+    from postrender.plan.readers import named_fields, spring
 
     rules = (named_fields.find, embedded_texts.find, spring.find, whole_values.find)
     return roles.find, copies.find, *rules

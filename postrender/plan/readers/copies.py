@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.kubernetes.copied_objects import copier_of
-from postrender.plan.readers.sign import Evidence, Sign
+from postrender.plan.by_name.signs import Evidence, Sign
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.plan.mentions import Mention
-from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.plan.by_name.mentions import Mention
+from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.text.shown import shown
 from postrender.text.words import letters_of
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.plan.mentions import Mention
-from postrender.plan.readers import roles
-from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.plan.by_name import roles
+from postrender.plan.by_name.mentions import Mention
+from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.plan.readers.text_lines import is_comment, parent_of
 from postrender.text.words import letters_of, words_of
 

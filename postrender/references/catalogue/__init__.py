@@ -22,19 +22,19 @@ from functools import cache
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.references.catalogue import (
-    argo_kinds,
+    argo,
     batch_kinds,
     certificate_kinds,
+    data_stores,
     database_kinds,
+    delivery,
     delivery_kinds,
     elastic_kinds,
-    kafka_kinds,
     kubernetes_kinds,
-    monitoring_kinds,
-    network_kinds,
-    openshift_kinds,
-    secret_kinds,
-    workload_kinds,
+    monitoring,
+    networking,
+    security,
+    workloads,
 )
 from postrender.references.catalogue.model import (
     EVERYTHING,
@@ -49,19 +49,19 @@ from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
 # Every entry. A new module adds its entries here.
 ENTRIES: tuple[Entry, ...] = (
-    *argo_kinds.ENTRIES,
+    *argo.ENTRIES,
     *batch_kinds.ENTRIES,
     *certificate_kinds.ENTRIES,
     *database_kinds.ENTRIES,
     *delivery_kinds.ENTRIES,
     *elastic_kinds.ENTRIES,
-    *kafka_kinds.ENTRIES,
+    *data_stores.ENTRIES,
     *kubernetes_kinds.ENTRIES,
-    *monitoring_kinds.ENTRIES,
-    *network_kinds.ENTRIES,
-    *openshift_kinds.ENTRIES,
-    *secret_kinds.ENTRIES,
-    *workload_kinds.ENTRIES,
+    *monitoring.ENTRIES,
+    *networking.ENTRIES,
+    *delivery.ENTRIES,
+    *security.ENTRIES,
+    *workloads.ENTRIES,
 )
 _BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
-from postrender.references.pods import POD_SPEC_PATTERNS
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
+from postrender.references.built_in import POD_SPEC_PATTERNS
 from postrender.yaml.paths import Json, parse_pattern
 
 # The shapes of the value at the path of a Use. For KEY_SELECTORS and EVERYTHING, the catalogue

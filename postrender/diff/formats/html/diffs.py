@@ -8,9 +8,9 @@ from itertools import groupby
 
 from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import FieldChange, Hunk, Line
-from postrender.diff.wording.phrases import MARKS
 from postrender.diff.wording.unified_diff import NO_NEWLINE, hunk_header
 from postrender.diff.wording.value_text import WRITTEN_DIFFERENTLY
+from postrender.diff.words import MARKS
 from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json

@@ -27,7 +27,10 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.wording.phrases import (
+from postrender.diff.wording.plurals import and_more, capitalised, counted
+from postrender.diff.wording.style import Style, namer
+from postrender.diff.wording.unified_diff import describe_key, shown_hunks
+from postrender.diff.words import (
     BADGES,
     EFFECTS,
     TITLES,
@@ -39,11 +42,8 @@ from postrender.diff.wording.phrases import (
     describe_revision,
     revision_name,
 )
-from postrender.diff.wording.plurals import and_more, capitalised, counted
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The page folds a list with more objects than this number.
 _OPEN_MEMBERS = 12

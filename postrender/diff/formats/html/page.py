@@ -27,9 +27,9 @@ from postrender.diff.model import (
     Preview,
 )
 from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.phrases import EFFECTS, TITLES, shown_revisions
 from postrender.diff.wording.plurals import Forms
 from postrender.diff.wording.summary import summary_line
+from postrender.diff.words import EFFECTS, TITLES, shown_revisions
 from postrender.startup.digest import sha256
 from postrender.text.escapes import visible
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from postrender.diff.model import Hunk, Line
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.text.common import common_length
 
 # difflib compares texts if the count of old lines times the count of new lines is at most this

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.model import CURRENT, EARLIER, ComparedObject, Side
-from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, RevisionChange
+from postrender.diff.pairs import Pair, sort_key
 from postrender.diff.redact import redact
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.namespaces import Resolver

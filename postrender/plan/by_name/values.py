@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.plan.mentions import Mention
-from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.plan.by_name.mentions import Mention
+from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.startup.patterns import pattern
 from postrender.text.occurrences import WHOLE, forms_of
 from postrender.yaml.paths import format_path

@@ -26,8 +26,8 @@ from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_
 from postrender.kubernetes.kinds import CRD, SECRET, WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
+from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
-from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet, letters_of, words_of
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from postrender.diff.wording.plurals import Forms
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 class Part(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from postrender.cli.options import OTHER_VARIABLES, SETTINGS, is_valid_text
-from postrender.cli.reporting import (
+from postrender.cli.report import (
     log_note,
     report_detail,
     report_finding,
@@ -20,7 +20,7 @@ from postrender.cli.reporting import (
 from postrender.config.find import find_config
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import Location, UserError
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -260,6 +260,6 @@ def check_not_a_function(stream: Stream) -> None:
     Only `postrender fn` reads a functionConfig.
     """
     if _parsed_list(stream) is not None:
-        from postrender.krm.function_config import check_no_function_config
+        from postrender.krm.function import check_no_function_config
 
         check_no_function_config(stream)

@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.plan.mentions import KUBECTL_KINDS
-from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.plan.by_name.mentions import KUBECTL_KINDS
+from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.plan.readers.text_lines import (
     MAX_DISTANCE,
     is_comment,
@@ -35,8 +35,8 @@ from postrender.plan.readers.text_lines import (
     parent_of,
     siblings_of,
 )
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.words import letters_of, words_of
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.

@@ -12,14 +12,14 @@ from itertools import pairwise
 
 from postrender.config.settings import Settings
 from postrender.diff.compare.model import ComparedObject, ExpectedAttachers, Side
-from postrender.diff.compare.pairs import Pair
+from postrender.diff.pairs import Pair
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.appended import attacher_key, without_tool_annotations
-from postrender.plan.attach_groups import find_groups
 from postrender.plan.attacher_job import attacher_objects, decide_mode
+from postrender.plan.groups import find_groups
 from postrender.plan.model import PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 

@@ -25,7 +25,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # If more than SHOWN_PODS Pods use an original, the report shows the number of Pods, and one Pod.
 SHOWN_PODS = 5

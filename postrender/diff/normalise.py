@@ -30,8 +30,8 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
 from postrender.kubernetes.retention import without_keep
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.words import replace_words
 from postrender.yaml.paths import Json, mapping_at
 

@@ -112,7 +112,7 @@ def set_log_file(name: str) -> None:
     """
     if not name:
         return
-    from postrender.sources.input_paths import ENDINGS
+    from postrender.sources.paths import ENDINGS
 
     if name.lower().endswith(ENDINGS):
         raise UserError(

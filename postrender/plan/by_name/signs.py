@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from postrender.errors import Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
+from postrender.plan.by_name.mentions import Mention
 from postrender.plan.links import Link
-from postrender.plan.mentions import Mention
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json
 

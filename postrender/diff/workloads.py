@@ -11,18 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from postrender.diff.compare.accepted_changes import effect_of_accepted
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import ComparedObject
-from postrender.diff.compare.normalise import (
-    BaseNames,
-    as_stored,
-    comparable,
-    without_cluster_values,
-)
-from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.rolling_kinds import custom_effect, template_path, template_pattern
-from postrender.diff.compare.usages import Target, Usage, UsageIndex
+from postrender.diff.kinds import effect_of_accepted
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -46,10 +38,13 @@ from postrender.diff.model import (
     FieldChange,
     WorkloadChange,
 )
+from postrender.diff.normalise import BaseNames, as_stored, comparable, without_cluster_values
+from postrender.diff.pairs import Pair, sort_key
+from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind, Identity
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 
 # Only hostile manifests have longer names. An unbounded search would take quadratic time.

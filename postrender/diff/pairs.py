@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from postrender.diff.compare.model import ComparedObject, Side
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # All definitions of each object that one side defines more than once, by key.
 Duplicates = Mapping[Hashable, Sequence[ComparedObject]]

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from postrender.diff.compare.attachers import comparable_pair, is_left_out
-from postrender.diff.compare.configmaps import (
+from postrender.diff.attachers import comparable_pair, is_left_out
+from postrender.diff.compare.fields import differing, find_field_changes, is_same
+from postrender.diff.compare.model import Side
+from postrender.diff.compare.unreported import find_unreported
+from postrender.diff.contents import (
     ComparedContent,
     Users,
     annotations_to_leave_out,
     compare_content,
 )
-from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.compare.model import Side
-from postrender.diff.compare.normalise import (
-    BaseNames,
-    as_written,
-    comparable,
-    without_cluster_values,
-)
-from postrender.diff.compare.pairs import Pair, sort_key
-from postrender.diff.compare.unreported import find_unreported
-from postrender.diff.compare.usages import Target, UsageIndex
-from postrender.diff.compare.workloads import Comparison, find_workload_change, is_workload
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -33,8 +24,12 @@ from postrender.diff.model import (
     ObjectChange,
     WorkloadChange,
 )
+from postrender.diff.normalise import BaseNames, as_written, comparable, without_cluster_values
+from postrender.diff.pairs import Pair, sort_key
+from postrender.diff.usages import Target, UsageIndex
+from postrender.diff.workloads import Comparison, find_workload_change, is_workload
 from postrender.kubernetes.kinds import Identity
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 
 class Changes(NamedTuple):

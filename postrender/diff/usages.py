@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.diff.compare.model import ORIGINAL, ComparedObject, Side
-from postrender.diff.compare.pairs import Pair
 from postrender.diff.compare.rolling_kinds import is_in_custom_template
 from postrender.diff.labels import label_of
+from postrender.diff.pairs import Pair
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The target of a reference: the index of the target's pair, or the key of a target without a pair.
 Target = int | ObjectKey

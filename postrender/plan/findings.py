@@ -17,8 +17,8 @@ from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_o
 from postrender.plan.group_names import SUFFIX
 from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.startup.records import NamedTuple
 from postrender.text.words import words_of
 from postrender.yaml.stream import Source, read_streams
 

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.fields import is_same
 from postrender.diff.compare.model import ComparedObject, Side
-from postrender.diff.compare.pairs import Duplicates, Pair
-from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
+from postrender.diff.pairs import Duplicates, Pair
+from postrender.diff.usages import UsageIndex
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver

@@ -23,7 +23,7 @@ from postrender.kubernetes.annotations import (
     SWEEP_ANNOTATION,
 )
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
-from postrender.plan.attach_groups import AttachGroups
+from postrender.plan.groups import AttachGroups
 from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision

@@ -40,7 +40,7 @@ from postrender.diff.model import (
 from postrender.diff.wording.plurals import Forms, conjoined, counted, listed
 from postrender.diff.wording.style import Style, name_of
 from postrender.diff.wording.value_text import describe_field, describe_values
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The title of each section, by the section's field in Preview.
 TITLES = {

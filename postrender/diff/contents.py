@@ -12,14 +12,14 @@ from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
 from postrender.diff.compare.fields import differing, find_field_changes
 from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
-from postrender.diff.compare.normalise import (
+from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
+from postrender.diff.normalise import (
     BaseNames,
     comparable_metadata,
     with_base_names,
     without_cluster_values,
 )
-from postrender.diff.compare.pairs import Pair, find_pairs
-from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
+from postrender.diff.pairs import Pair, find_pairs
 from postrender.kubernetes.annotations import (
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
@@ -27,7 +27,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 # The annotations that postrender changes when a current revision becomes a retained revision.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)

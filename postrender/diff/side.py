@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
+from postrender.diff.attachers import expected_attachers
 from postrender.diff.base_names import base_name_of
-from postrender.diff.compare.attachers import expected_attachers
 from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
 from postrender.diff.redact import secret_names_of_side
 from postrender.errors import Location

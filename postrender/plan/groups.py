@@ -24,7 +24,7 @@ from postrender.plan.group_names import (
 )
 from postrender.plan.model import PlanContext, RetentionDecision
 from postrender.plan.workload_order import item_order
-from postrender.startup.records import NamedTuple
+from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
