@@ -1,0 +1,466 @@
+"""The commands attach and adopt against a cluster in memory: exit codes, log and Events."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postrender import __version__
+from postrender.attach import command
+from postrender.attach.connect import Connection, connect
+from postrender.cli import main
+from postrender.errors import UserError
+from tests.attach.cluster import (
+    GROUP,
+    NAMESPACE,
+    Cluster,
+    Json,
+    marked,
+    name_of,
+    obj,
+    revision,
+    template,
+    workload,
+)
+
+NEW = revision("new")
+NEW_NAME = name_of(NEW)
+WANTED = f"Deployment/app@bb=configmap/{NEW_NAME}"
+DEPLOYMENT = workload("Deployment/app", "bb", NEW_NAME)
+NEW_SET = workload("ReplicaSet/app-2", "bb", NEW_NAME, owner="Deployment/app")
+APPLIED = (DEPLOYMENT, NEW_SET, NEW)
+
+
+class Terminal:
+    """The program in this process, connected to a cluster in memory."""
+
+    def __init__(
+        self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        self.cluster = cluster
+        self.namespace = NAMESPACE
+        self.connections: list[tuple[Any, ...]] = []
+        self._capfd = capfd
+        for name in ("LOG_LEVEL", "IS_IN_CLUSTER", "VERSION", "JOB_NAME"):
+            monkeypatch.delenv(name, raising=False)
+
+        def connected(*arguments: object) -> Connection:
+            self.connections.append(arguments)
+            session = cluster.client()._session
+            return Connection(session=session, namespace=self.namespace, account=None)
+
+        monkeypatch.setattr(command, "connect", connected)
+        self.handlers: dict[int, Any] = {}
+        monkeypatch.setattr(signal, "signal", self.handlers.__setitem__)
+
+    def run(self, *arguments: str) -> tuple[int, list[str], list[str]]:
+        """Return the exit code, the messages of the log, and the lines on stdout."""
+        with self.cluster.clock():
+            code = main.run([*arguments])
+        out, err = self._capfd.readouterr()
+        return code, [message(line) for line in err.splitlines()], out.splitlines()
+
+
+def message(line: str) -> str:
+    if not line.startswith("{"):
+        return line
+    data = json.loads(line)
+    return f"{data['level']}: {data['msg']}"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(*APPLIED)
+
+
+@pytest.fixture
+def terminal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Terminal:
+    return Terminal(cluster, monkeypatch, capfd)
+
+
+ATTACH = ("attach", "--group", GROUP, "--workload", WANTED, "--timeout", "5s")
+MISSING = (
+    f"error: ConfigMap/{NEW_NAME} does not exist. Apply the manifests again.",
+    f"ConfigMap/{NEW_NAME} does not exist. Apply the manifests again.",
+)
+
+
+def test_a_run_logs_its_start_and_its_end(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERSION", "7")
+    monkeypatch.setenv("JOB_NAME", "app-attach-x")
+    code, log, out = terminal.run(*ATTACH)
+    assert (code, out) == (0, [])
+    assert log[0] == (
+        f"info: postrender {__version__}, VERSION 7, JOB_NAME app-attach-x: adding owners to "
+        "1 revision for Deployment/app in namespace prod"
+    )
+    number = len(terminal.cluster.requests)
+    assert log[-1] == (
+        f"info: the run ends with exit code 0, after {number} requests (1 of these requests are "
+        "writes)"
+    )
+
+
+def test_the_start_of_a_run_without_a_workload(terminal: Terminal) -> None:
+    _, log, _ = terminal.run("attach", "--group", GROUP, "--emitted", f"configmap/{NEW_NAME}")
+    assert log[0] == (
+        f"info: postrender {__version__}: adding owners to 0 revisions in namespace prod"
+    )
+
+
+def test_the_namespace_on_the_command_line_wins(terminal: Terminal) -> None:
+    terminal.namespace = "default"
+    assert terminal.run(*ATTACH, "--namespace", NAMESPACE, "--kube-context", "c")[0] == 0
+    assert terminal.connections == [(None, "c", None)]
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_a_quiet_run_logs_only_errors(terminal: Terminal, option: str) -> None:
+    assert terminal.run(*ATTACH, option)[:2] == (0, [])
+    terminal.cluster.remove(f"ConfigMap/{NEW_NAME}")
+    assert terminal.run(*ATTACH, option)[:2] == (1, [MISSING[0]])
+
+
+def test_the_log_level_selects_lines(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOG_LEVEL", " Warn ")
+    assert terminal.run(*ATTACH)[:2] == (0, [])
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+    _, log, _ = terminal.run(*ATTACH)
+    assert "debug: GET /apis/apps/v1/namespaces/prod/deployments" in log
+
+
+def unused(cluster: Cluster) -> None:
+    """Delete the new revision, and all references except the expected ones."""
+    cluster.remove(f"ConfigMap/{NEW_NAME}")
+    cluster.add(workload("Deployment/app", "bb"), workload("ReplicaSet/app-2", "bb"))
+    cluster.objects["ReplicaSet/app-2"] = workload("ReplicaSet/app-2", "bb", owner="Deployment/app")
+
+
+def test_a_failure_is_an_event_on_its_workload(terminal: Terminal, cluster: Cluster) -> None:
+    unused(cluster)
+    code, log, _ = terminal.run(*ATTACH)
+    assert code == 1
+    assert MISSING[0] in log
+    [event] = cluster.events
+    assert (event["type"], event["reason"], event["message"]) == (
+        "Warning",
+        "AttachFailed",
+        MISSING[1],
+    )
+    assert event["involvedObject"]["uid"] == "Deployment/app"
+    assert event["metadata"]["name"].startswith("app.")
+
+
+def test_an_event_about_an_absent_workload_has_no_uid(terminal: Terminal, cluster: Cluster) -> None:
+    cluster.remove("Deployment/app")
+    assert terminal.run(*ATTACH)[0] == 1
+    [event] = cluster.events
+    assert "uid" not in event["involvedObject"]
+
+
+def test_an_event_fits_into_the_limits_of_the_api_server(
+    terminal: Terminal, cluster: Cluster
+) -> None:
+    name = "a" * 253
+    conditions = [{"type": "ReplicaFailure", "status": "True", "message": "x" * 2000}]
+    cluster.add(workload(f"Deployment/{name}", "bb", status={"conditions": conditions}))
+    wanted = f"Deployment/{name}@bb=configmap/{NEW_NAME}"
+    terminal.run("attach", "--group", GROUP, "--workload", wanted, "--timeout", "1s")
+    [event] = cluster.events
+    assert len(event["metadata"]["name"]) <= 253
+    assert len(event["message"]) == 1024
+
+
+REPORT = ("--on-failure", "report")
+
+
+def test_a_reported_failure_is_not_an_error_of_the_job(
+    terminal: Terminal, cluster: Cluster
+) -> None:
+    """A failed hook would fail the whole release."""
+    unused(cluster)
+    assert terminal.run(*ATTACH, *REPORT)[0] == 0
+    assert len(cluster.events) == 1
+
+
+def test_a_severe_failure_fails_even_if_it_is_reported(
+    terminal: Terminal, cluster: Cluster
+) -> None:
+    cluster.remove(f"ConfigMap/{NEW_NAME}")  # the ReplicaSet still references it
+    assert terminal.run(*ATTACH, *REPORT)[0] == 1
+    assert len(cluster.events) == 1
+
+
+def test_a_failure_that_no_event_records_fails(terminal: Terminal, cluster: Cluster) -> None:
+    unused(cluster)
+    cluster.refused["create", "Event"] = 422
+    code, log, _ = terminal.run(*ATTACH, *REPORT)
+    assert code == 1
+    assert any(line.startswith("error: postrender cannot create events") for line in log)
+
+
+def test_a_failure_without_a_workload_fails(terminal: Terminal, cluster: Cluster) -> None:
+    """Nobody would see it."""
+    cluster.add(revision("old", annotations=marked(30)))
+    cluster.refused["delete", "ConfigMap"] = 422
+    arguments = ("attach", "--group", GROUP, "--emitted", f"configmap/{NEW_NAME}", *REPORT)
+    assert terminal.run(*arguments)[0] == 1
+    assert not cluster.events
+
+
+def test_an_aborted_run_is_an_event_if_the_api_server_answers(
+    terminal: Terminal, cluster: Cluster
+) -> None:
+    cluster.refused["list", "ConfigMap"] = 422
+    code, log, _ = terminal.run(*ATTACH)
+    assert code == 1
+    assert log[-1].startswith("error: postrender cannot list configmaps in namespace prod (HTTP")
+    [event] = cluster.events
+    assert event["involvedObject"]["name"] == "app"
+    assert event["message"] == log[-1].removeprefix("error: ")
+
+
+@pytest.mark.parametrize("event_status", [201, 422])
+def test_an_aborted_run_without_an_answer(
+    terminal: Terminal, cluster: Cluster, event_status: int
+) -> None:
+    cluster.refused["create", "Event"] = event_status
+    cluster.refused["list", "ConfigMap"] = 418 if event_status == 422 else 0
+    code, log, _ = terminal.run(*ATTACH)
+    assert code == 1
+    assert log[-1].startswith("error: postrender cannot list configmaps in namespace prod")
+    assert len(cluster.events) == (event_status == 422)
+
+
+def test_an_interrupted_run_says_so(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+) -> None:
+    def interrupt(_seconds: float) -> None:
+        terminal.handlers[signal.SIGTERM](signal.SIGTERM, None)
+
+    cluster.remove("Deployment/app")
+    monkeypatch.setattr(cluster, "sleep", interrupt)
+    code, log, _ = terminal.run(*ATTACH)
+    assert code == command.INTERRUPTED
+    assert log[-1] == (
+        "error: SIGTERM or Ctrl-C ended this run early. The next run does only the remaining work."
+    )
+
+
+# The connection
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: main
+contexts:
+- name: main
+  context: {cluster: one, user: me, namespace: web}
+- name: other
+  context: {cluster: one, user: token}
+clusters:
+- name: one
+  cluster: {server: https://cluster.example.com}
+users:
+- name: me
+  user: {}
+- name: token
+  user: {token: a.b.c}
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    return path
+
+
+def test_a_connection_uses_the_context_of_the_kubeconfig(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect(None, None, str(kubeconfig))
+    assert connection.namespace == "web"
+    assert connection.session.base_url.host == "cluster.example.com"
+    assert connection.account is None
+    assert connect(None, "other", str(kubeconfig)).namespace == "default"
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    assert connect(None, None, None).namespace == "web"
+    assert connect(False, None, None).namespace == "web"
+
+
+@pytest.mark.parametrize(
+    ("is_in_cluster", "has_kubeconfig", "is_pod", "uses_pod"),
+    [
+        (None, False, False, False),
+        (None, False, True, True),
+        (None, True, True, False),
+        (True, False, False, True),
+        (True, True, True, True),
+        (False, False, True, False),
+    ],
+)
+def test_the_service_account_of_the_pod_or_a_kubeconfig(
+    is_in_cluster: bool | None,
+    has_kubeconfig: bool,
+    is_pod: bool,
+    uses_pod: bool,
+    kubeconfig: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if is_pod:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    kubeconfig.write_text("{}")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    with pytest.raises(UserError) as caught:
+        connect(is_in_cluster, None, str(kubeconfig) if has_kubeconfig else None)
+    source = "the ServiceAccount of the Pod" if uses_pod else "the kubeconfig"
+    assert f"cannot use {source}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{}", "is missing"),
+        (KUBECONFIG.replace("current-context: main\n", ""), "No current context"),
+        (
+            KUBECONFIG.replace("current-context: main", "current-context: x"),
+            "Context .x. not found",
+        ),
+        (None, "not found"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used(text: str | None, reason: str, kubeconfig: Path) -> None:
+    kubeconfig.unlink() if text is None else kubeconfig.write_text(text)
+    with pytest.raises(UserError, match=reason):
+        connect(None, None, str(kubeconfig))
+
+
+# adopt
+
+
+def output(*names: str, namespace: str = "", sweep: str = "") -> str:
+    """Return an output of postrender with revisions of ConfigMaps."""
+    documents = []
+    for name in names:
+        metadata: Json = {
+            "name": f"{name}-2k4",
+            "labels": {"postrender/attach-group": GROUP},
+            "annotations": {"postrender/base-name": name},
+        }
+        if sweep:
+            metadata["annotations"]["postrender/sweep"] = sweep
+        if namespace:
+            metadata["namespace"] = namespace
+        documents.append(
+            json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        )
+    return "\n---\n".join(documents) + "\n"
+
+
+KEEP = {"helm.sh/resource-policy": "keep", "argocd.argoproj.io/sync-options": "Prune=false"}
+
+
+def adopted(cluster: Cluster, name: str) -> Json:
+    metadata = cluster.objects[f"ConfigMap/{name}"]["metadata"]
+    return {**metadata.get("labels", {}), **metadata.get("annotations", {})}
+
+
+def test_adopt_protects_the_originals_in_the_cluster(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", "b", "gone"))
+    pods = [obj("Pod", f"p{n}", spec=template("", "b")["spec"]) for n in range(7)]
+    one = obj("Pod", "one", spec=template("", "a")["spec"])
+    cluster.add(obj("ConfigMap", "a"), obj("ConfigMap", "b"), one, *pods)
+    before = [
+        "adopt would protect ConfigMap/a (used by Pod/one)",
+        "adopt would protect ConfigMap/b (used by 7 Pods such as Pod/p0)",
+        "adopt skips ConfigMap/gone, because the object does not exist",
+    ]
+    code, log, out = terminal.run("adopt", str(file), "--dry-run")
+    assert (code, log) == (0, [])
+    assert out == [f"namespace prod: {line}" for line in before]
+    assert not cluster.writes
+    _, _, out = terminal.run("adopt", str(file))
+    assert out == [
+        f"namespace prod: {line.replace('would protect', 'protects')}" for line in before
+    ]
+    assert {"postrender/attach-group": GROUP, **KEEP}.items() <= adopted(cluster, "a").items()
+    _, _, out = terminal.run("adopt", str(file))
+    assert out[0] == "namespace prod: adopt already protects ConfigMap/a (used by Pod/one)"
+    assert len(cluster.writes) == 2
+
+
+def test_adopt_keeps_originals_that_the_attacher_must_not_sweep(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", sweep="false"))
+    cluster.add(obj("ConfigMap", "a"))
+    terminal.run("adopt", str(file))
+    assert adopted(cluster, "a")["postrender/sweep"] == "false"
+
+
+def test_adopt_cannot_protect_an_original_of_the_output(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    cluster.add(obj("ConfigMap", "a"))
+    _, _, out = terminal.run("adopt", str(file))
+    assert out[0].startswith(
+        "namespace prod: adopt cannot protect ConfigMap/a, because the output contains ConfigMap/a"
+    )
+    assert not cluster.writes
+
+
+def test_adopt_reports_an_original_that_disappears(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a"))
+    cluster.add(obj("ConfigMap", "a"))
+    cluster.before("patch ConfigMap/a", remove=["ConfigMap/a"])
+    _, _, out = terminal.run("adopt", str(file))
+    assert out == [
+        "namespace prod: adopt skips ConfigMap/a, because the object does not exist any more"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "option", "actual"),
+    [("", (), "prod"), ("", ("--namespace", "prod"), "prod"), ("prod", ("-n", "other"), "prod")],
+)
+def test_the_namespace_of_an_original(
+    written: str,
+    option: tuple[str, ...],
+    actual: str,
+    terminal: Terminal,
+    cluster: Cluster,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", namespace=written))
+    cluster.add(obj("ConfigMap", "a"))
+    code, _, out = terminal.run("adopt", str(file), *option)
+    assert (code, out) == (0, [f"namespace {actual}: adopt protects ConfigMap/a"])
+
+
+def test_adopt_handles_each_namespace(terminal: Terminal, cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", namespace="prod") + "---\n" + output("b"))
+    cluster.add(obj("ConfigMap", "a"), obj("ConfigMap", "b"))
+    _, _, out = terminal.run("adopt", str(file))
+    assert out == [f"namespace prod: adopt protects ConfigMap/{name}" for name in "ab"]

@@ -1,0 +1,945 @@
+"""Whole runs of attach against a cluster in memory: what changes there, and what a run reports.
+
+The workload of most runs is Deployment/app, whose new pod template has the render ID bb and
+references the new revision. The render ID of the earlier template is aa.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from postrender.attach.release_owner import Account
+from tests.attach.cluster import (
+    GROUP,
+    Cluster,
+    Json,
+    Run,
+    job,
+    marked,
+    name_of,
+    obj,
+    owner_of,
+    revision,
+    template,
+    time_ago,
+    workload,
+)
+
+NEW, OLD = revision("new"), revision("old", annotations=marked(30))
+NEW_NAME, OLD_NAME = name_of(NEW), name_of(OLD)
+NEW_KEY, OLD_KEY = f"ConfigMap/{NEW_NAME}", f"ConfigMap/{OLD_NAME}"
+WANTED = f"Deployment/app@bb=configmap/{NEW_NAME}"
+APPLY_AGAIN = "Apply the manifests again."
+
+DEPLOYMENT = workload("Deployment/app", "bb", NEW_NAME)
+OLD_DEPLOYMENT = workload("Deployment/app", "aa", OLD_NAME)
+NEW_SET = workload("ReplicaSet/app-2", "bb", NEW_NAME, owner="Deployment/app")
+OLD_SET = workload("ReplicaSet/app-1", "aa", OLD_NAME, owner="Deployment/app")
+APPLIED = (DEPLOYMENT, NEW_SET, NEW)
+
+
+# The wait: when has an apply arrived?
+
+READY: dict[str, tuple[str, tuple[Json, ...]]] = {
+    "a Deployment with its new ReplicaSet": (WANTED, APPLIED),
+    "next to an old ReplicaSet": (WANTED, (*APPLIED, OLD_SET)),
+    "without a render ID, an object with all references": (
+        f"Deployment/app=configmap/{NEW_NAME}",
+        (
+            workload("Deployment/app", "", NEW_NAME, "another"),
+            workload("ReplicaSet/app-2", "", NEW_NAME, "another", owner="Deployment/app"),
+            NEW,
+        ),
+    ),
+    "a paused Deployment, which creates no ReplicaSet": (
+        WANTED,
+        (workload("Deployment/app", "bb", NEW_NAME, spec={"paused": True}), NEW),
+    ),
+    "a StatefulSet with its new ControllerRevision": (
+        f"StatefulSet/db@bb=configmap/{NEW_NAME}",
+        (
+            workload("StatefulSet/db", "bb", NEW_NAME),
+            obj(
+                "ControllerRevision",
+                "db-2",
+                owner="StatefulSet/db",
+                data={"spec": {"template": template("bb", NEW_NAME)}},
+            ),
+            NEW,
+        ),
+    ),
+    "a ReplicationController, which has no history": (
+        f"ReplicationController/x@bb=configmap/{NEW_NAME}",
+        (workload("ReplicationController/x", "bb", NEW_NAME), NEW),
+    ),
+    "a Rollout with the new template in its Deployment": (
+        f"Rollout/app@bb=configmap/{NEW_NAME}",
+        (
+            obj(
+                "Rollout",
+                "app",
+                spec={
+                    "workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
+                },
+            ),
+            DEPLOYMENT,
+            workload("ReplicaSet/app-r", "bb", NEW_NAME, owner="Rollout/app"),
+            NEW,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READY)
+def test_a_workload_that_is_ready(case: str) -> None:
+    wanted, objects = READY[case]
+    cluster = Cluster(*objects)
+    run = Run(cluster, wanted)
+    assert not run.problems
+    assert cluster.seconds == 0
+    assert wanted.partition("@")[0].partition("=")[0] in cluster.owners(NEW_KEY)
+
+
+ROLLOUT_OF_A_DEPLOYMENT = obj(
+    "Rollout",
+    "app",
+    spec={"workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}},
+)
+NO_REPLICA_SET = "Deployment/app has not created a ReplicaSet for the new pod template"
+FIX_STATUS = "Find the cause in the status of Deployment/app, and fix the cause."
+PENDING: dict[str, tuple[str, tuple[Json, ...], str]] = {
+    "no workload": (
+        WANTED,
+        (),
+        "Deployment/app does not exist. Check that the manifests contain Deployment/app, then "
+        "apply the manifests again.",
+    ),
+    "a workload that is being deleted": (
+        WANTED,
+        (workload("Deployment/app", "bb", NEW_NAME, deleting=True), NEW_SET),
+        "Deployment/app is being deleted. Check that the manifests contain Deployment/app, then "
+        "apply the manifests again.",
+    ),
+    "the earlier render ID": (
+        WANTED,
+        (OLD_DEPLOYMENT, OLD_SET),
+        "the pod template of Deployment/app has the render ID aa, expected bb. If no later apply "
+        "has changed Deployment/app, apply the manifests again.",
+    ),
+    "no render ID": (
+        WANTED,
+        (workload("Deployment/app", "", NEW_NAME), NEW_SET),
+        "the pod template of Deployment/app does not have a render ID, expected bb. If no later "
+        "apply has changed Deployment/app, apply the manifests again.",
+    ),
+    "one of two references": (
+        f"Deployment/app=configmap/{NEW_NAME},configmap/another",
+        (workload("Deployment/app", "", NEW_NAME), obj("ConfigMap", "another")),
+        "the pod template of Deployment/app does not reference ConfigMap/another. If no later "
+        "apply has changed Deployment/app, apply the manifests again.",
+    ),
+    "only the earlier ReplicaSet": (
+        WANTED,
+        (DEPLOYMENT, OLD_SET),
+        f"{NO_REPLICA_SET}. {FIX_STATUS}",
+    ),
+    "a new ReplicaSet that is being deleted": (
+        WANTED,
+        (
+            DEPLOYMENT,
+            workload("ReplicaSet/app-2", "bb", NEW_NAME, owner="Deployment/app", deleting=True),
+        ),
+        f"{NO_REPLICA_SET}. {FIX_STATUS}",
+    ),
+    "a new ReplicaSet of another workload": (
+        WANTED,
+        (DEPLOYMENT, workload("ReplicaSet/x", "bb", NEW_NAME, owner="Rollout/app")),
+        f"{NO_REPLICA_SET}. {FIX_STATUS}",
+    ),
+    "a Deployment that reports why": (
+        WANTED,
+        (
+            workload(
+                "Deployment/app",
+                "bb",
+                NEW_NAME,
+                status={
+                    "conditions": [
+                        {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
+                    ]
+                },
+            ),
+        ),
+        f"{NO_REPLICA_SET} (ReplicaFailure is True: exceeded quota). {FIX_STATUS}",
+    ),
+    "a paused Rollout, which does create a ReplicaSet": (
+        f"Rollout/app@bb=configmap/{NEW_NAME}",
+        (workload("Rollout/app", "bb", NEW_NAME, spec={"paused": True}),),
+        "Rollout/app has not created a ReplicaSet for the new pod template. Find the cause in the "
+        "status of Rollout/app, and fix the cause.",
+    ),
+    "a Rollout without its Deployment": (
+        f"Rollout/app@bb=configmap/{NEW_NAME}",
+        (ROLLOUT_OF_A_DEPLOYMENT,),
+        "Deployment/app does not exist, but spec.workloadRef of Rollout/app references "
+        "Deployment/app. Create Deployment/app, or fix spec.workloadRef of Rollout/app.",
+    ),
+    "a Rollout whose Deployment has the earlier template": (
+        f"Rollout/app@bb=configmap/{NEW_NAME}",
+        (ROLLOUT_OF_A_DEPLOYMENT, OLD_DEPLOYMENT),
+        "the pod template of Deployment/app has the render ID aa, expected bb. If no later apply "
+        "has changed Deployment/app, apply the manifests again.",
+    ),
+    "a Rollout whose Deployment alone has a new ReplicaSet": (
+        f"Rollout/app@bb=configmap/{NEW_NAME}",
+        (ROLLOUT_OF_A_DEPLOYMENT, DEPLOYMENT, NEW_SET),
+        "Rollout/app has not created a ReplicaSet for the new pod template. Find the cause in the "
+        "status of Rollout/app, and fix the cause.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PENDING)
+def test_a_workload_that_is_not_ready_in_time(case: str) -> None:
+    wanted, objects, problem = PENDING[case]
+    cluster = Cluster(*objects, NEW, OLD)
+    run = Run(cluster, wanted)
+    assert run.problems == [problem]
+    assert cluster.seconds == pytest.approx(90)
+    # An apply that has not arrived proves nothing about the old revisions.
+    assert OLD_KEY in cluster.objects
+    assert NEW_KEY in cluster.objects
+
+
+def test_a_run_logs_once_why_it_waits() -> None:
+    cluster = Cluster(OLD_DEPLOYMENT)
+    run = Run(cluster, WANTED, timeout="30s")
+    assert [line for line in run.log if "waiting" in line] == [
+        f"info: waiting for at most 30 s: ConfigMap/{NEW_NAME} does not exist",
+        "info: waiting for at most 30 s: the pod template of Deployment/app has the render ID aa, "
+        "expected bb",
+    ]
+
+
+ARRIVALS = {
+    "the workload": ((NEW,), (DEPLOYMENT, NEW_SET)),
+    "the template": ((NEW, OLD_DEPLOYMENT), (DEPLOYMENT, NEW_SET)),
+    "the ReplicaSet": ((NEW, DEPLOYMENT), (NEW_SET,)),
+    "the revision": ((DEPLOYMENT, NEW_SET), (NEW,)),
+}
+
+
+@pytest.mark.parametrize("case", ARRIVALS)
+@pytest.mark.parametrize("seconds", [0.5, 25, 89])
+def test_a_run_goes_on_when_the_apply_arrives(case: str, seconds: float) -> None:
+    before, after = ARRIVALS[case]
+    cluster = Cluster(*before)
+    cluster.later(seconds, *after)
+    run = Run(cluster, WANTED)
+    assert not run.problems
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+    # A watch reports objects at once. ConfigMaps are only listed, at most every 10 seconds.
+    assert seconds <= cluster.seconds <= seconds + (10 if case == "the revision" else 0)
+
+
+def test_a_change_during_the_wait_is_seen_in_the_watch() -> None:
+    """The ReplicaSet comes, goes and comes again; each change is one event of a watch."""
+    cluster = Cluster(NEW)
+    cluster.later(2, OLD_DEPLOYMENT)
+    cluster.later(3, DEPLOYMENT)
+    cluster.later(4, workload("ReplicaSet/app-2", "aa", NEW_NAME, owner="Deployment/app"))
+    cluster.later(5, remove=["ReplicaSet/app-2"])
+    cluster.later(6, NEW_SET)
+    assert not Run(cluster, WANTED).problems
+    assert cluster.seconds == pytest.approx(6)
+
+
+def test_the_first_revision_that_exists_gets_its_owner_during_the_wait() -> None:
+    """If the run fails or is killed later, a deletion of the old ReplicaSet must do no harm."""
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.later(50, NEW_SET)
+    cluster.after(f"patch {NEW_KEY}", obj("Pod", f"seen-at-{cluster.seconds:.0f}"))
+    assert not Run(cluster, WANTED).problems
+    assert cluster.names("Pod") == ["seen-at-0"]
+
+
+def test_a_kind_that_the_cluster_does_not_have_can_arrive_later() -> None:
+    cluster = Cluster(NEW)
+    cluster.absent.add("Rollout")
+    cluster.later(12, workload("Rollout/app", "bb", NEW_NAME))
+    cluster.later(13, workload("ReplicaSet/app-2", "bb", NEW_NAME, owner="Rollout/app"))
+    run = Run(cluster, f"Rollout/app@bb=configmap/{NEW_NAME}", timeout="5s")
+    assert "Rollout/app does not exist" in run.problems[0]
+    assert 5 <= cluster.seconds < 7
+    # The pauses are not a busy loop.
+    assert cluster.requests.count("list Rollout") < 12
+
+
+# The revisions: what is marked and deleted?
+
+
+def test_an_old_revision_that_nothing_uses_is_deleted() -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    run = Run(cluster, WANTED)
+    assert cluster.names("ConfigMap") == [NEW_NAME]
+    assert not run.problems
+    assert run.log[-1] == (
+        f"info: attach deleted {OLD_KEY}, which had been unused since {time_ago(30)}"
+    )
+
+
+def test_an_old_revision_without_a_mark_is_marked_first() -> None:
+    cluster = Cluster(*APPLIED, revision("old"))
+    run = Run(cluster, WANTED)
+    assert cluster.mark(OLD_KEY) == time_ago(0)
+    assert run.log[-1] == (
+        f"info: attach marked the unused {OLD_KEY}. If {OLD_KEY} stays unused, a later run deletes "
+        "the revision."
+    )
+
+
+def test_a_revision_that_is_used_again_loses_its_mark() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET, revision("new", annotations=marked(30)))
+    run = Run(cluster, WANTED)
+    assert cluster.mark(NEW_KEY) is None
+    assert (
+        f"info: attach removed the mark from {NEW_KEY}, because an object uses the revision"
+    ) in run.log
+
+
+def kept(cluster: Cluster) -> bool:
+    return OLD_KEY in cluster.objects
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        OLD_SET,
+        workload("Job/migrate", "", OLD_NAME),
+        obj("Pod", "debug", spec=template("", OLD_NAME)["spec"]),
+        workload("ReplicationController/x", "", OLD_NAME),
+    ],
+    ids=lambda user: str(user["kind"]),
+)
+def test_a_revision_with_a_consumer_is_kept(user: Json) -> None:
+    cluster = Cluster(*APPLIED, OLD, user)
+    assert not Run(cluster, WANTED).problems
+    assert kept(cluster)
+    assert cluster.mark(OLD_KEY) is None
+
+
+def test_a_run_that_may_not_read_a_kind_deletes_nothing_and_fails() -> None:
+    """An object of this kind can use the revision."""
+    cluster = Cluster(*APPLIED, OLD, revision("unmarked"))
+    cluster.refused["list", "CronJob"] = 403
+    run = Run(cluster, WANTED)
+    assert cluster.writes == [f"patch {NEW_KEY}"]
+    [failure] = run.failures
+    assert str(failure).startswith(
+        "postrender cannot list cronjobs (HTTP status 403), so this run does not delete revisions. "
+        "Compare the permissions of the account"
+    )
+    assert failure.is_severe
+
+
+def test_several_missing_permissions_are_one_failure() -> None:
+    cluster = Cluster(*APPLIED)
+    for kind in ("CronJob", "Pod", "Job"):
+        cluster.refused["list", kind] = 403
+    [failure] = Run(cluster, WANTED).failures
+    assert "cannot list cronjobs, jobs and pods (HTTP" in str(failure)
+
+
+def test_without_a_group_a_missing_permission_is_only_logged() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET, revision("new", group=""))
+    cluster.refused["list", "CronJob"] = 403
+    run = Run(cluster, WANTED, group="")
+    assert not run.failures
+    assert any(line.startswith("warning: postrender cannot list cronjobs") for line in run.log)
+
+
+def test_a_missing_revision_does_not_prevent_a_sweep() -> None:
+    """The quota of ConfigMaps can be full: the deletion makes room for the new revision."""
+    cluster = Cluster(DEPLOYMENT, NEW_SET, OLD, revision("unmarked"))
+    run = Run(cluster, WANTED, timeout="1s")
+    assert not kept(cluster)
+    # A new mark waits until the apply is complete.
+    assert cluster.mark(f"ConfigMap/{name_of(revision('unmarked'))}") is None
+    assert run.problems == [f"{NEW_KEY} does not exist. {APPLY_AGAIN}"]
+
+
+def test_without_pruning_a_run_only_reports_unused_revisions() -> None:
+    unmarked = revision("unmarked")
+    cluster = Cluster(*APPLIED, OLD, unmarked)
+    run = Run(cluster, WANTED, prunes=False)
+    assert cluster.writes == [f"patch {NEW_KEY}"]
+    assert sorted(run.log[-2:]) == sorted(
+        f"info: {key} is unused, and a run without --no-prune would {step} {key}"
+        for key, step in (
+            (OLD_KEY, "delete"),
+            (f"ConfigMap/{name_of(unmarked)}", "mark"),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        (
+            revision("old", annotations=marked(9)),
+            f"the revision has been unused for less than 10 minutes (since {time_ago(9)})",
+        ),
+        (
+            revision("old", annotations={**marked(30), "postrender/sweep": "false"}),
+            "a field that the attacher does not read references the revision",
+        ),
+        (
+            revision("old", annotations=marked(30), owners=["Widget/w"]),
+            "postrender does not manage the owner Widget/w",
+        ),
+        (
+            {**OLD, "data": {"value": "edited"}},
+            "the content does not match the hash in the name",
+        ),
+    ],
+    ids=["young", "not swept", "foreign owner", "edited"],
+)
+def test_an_unused_revision_is_kept_for_a_reason(old: Json, reason: str) -> None:
+    cluster = Cluster(*APPLIED, old)
+    run = Run(cluster, WANTED)
+    assert kept(cluster)
+    assert f"info: attach keeps the unused {OLD_KEY}, because {reason}" in run.log
+
+
+def test_an_adopted_original_and_a_secret_are_deleted_unread() -> None:
+    """An original has no hash in its name, and the content of a Secret is never read."""
+    labels = {"postrender/attach-group": GROUP}
+    original = obj("ConfigMap", "app", metadata={"labels": labels, "annotations": marked(30)})
+    secret = obj("Secret", "s-old", metadata={"labels": labels, "annotations": marked(30)})
+    given = obj("Secret", "s-new", metadata={"labels": labels})
+    cluster = Cluster(*APPLIED, original, secret, given)
+    run = Run(cluster, WANTED, emitted=["secret/s-new"])
+    assert not run.problems
+    assert cluster.names("ConfigMap") == [NEW_NAME]
+    assert cluster.names("Secret") == ["s-new"]
+    assert "get Secret/s-old" not in cluster.requests
+    assert "get ConfigMap/app" not in cluster.requests
+
+
+# Somebody else is at work at the same time
+
+OWN_JOB = job("own", 0.5, "attach", "own", finished=False)
+CONFLICTS: dict[str, tuple[tuple[Json, ...], str]] = {
+    "another unfinished Job": (
+        (OWN_JOB, job("other", 5, "attach", "other", finished=False)),
+        "Job/other of the same attach group is not finished",
+    ),
+    "a newer Job": (
+        (OWN_JOB, job("other", 0.2, "attach", "other")),
+        "Job/other is newer than the Job of this run",
+    ),
+    "a late own Job": (
+        (job("own", 2.6, "attach", "own", finished=False),),
+        "the Job of this run, Job/own, is more than 150 seconds old",
+    ),
+    "a newer Job than the last Job with the arguments of a run by hand": (
+        (job("own", 5, "attach", "own"), job("other", 4, "attach", "other")),
+        "Job/other is newer than the Job of this run",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_a_later_apply_may_be_under_way(case: str) -> None:
+    """Its ConfigMaps can exist before the workloads that use them."""
+    jobs, reason = CONFLICTS[case]
+    cluster = Cluster(*APPLIED, OLD, *jobs)
+    run = Run(cluster, WANTED)
+    assert kept(cluster)
+    assert run.log[-1] == (
+        "info: attach does not delete revisions, because a later apply may be under way: " + reason
+    )
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        (OWN_JOB, job("older", 60, "attach", "older")),
+        (job("own", 2.4, "attach", "own", finished=False),),
+        (job("own", 60, "attach", "own"),),
+        (job("own", 60, "attach", "own"), OWN_JOB),
+        (job("older", 60, "attach", "older"),),
+        (OWN_JOB, {**job("x", 0, "y"), "metadata": {"name": "x", "uid": "x"}}),
+    ],
+    ids=["older", "in time", "by hand", "repeated", "unknown own", "another group"],
+)
+def test_no_later_apply_is_under_way(jobs: tuple[Json, ...]) -> None:
+    cluster = Cluster(*APPLIED, OLD, *jobs)
+    Run(cluster, WANTED)
+    assert not kept(cluster)
+
+
+def test_the_finished_jobs_before_the_own_job_are_deleted_on_request() -> None:
+    jobs = (OWN_JOB, job("older", 60, "attach", "older"), job("wave", 60, "attach", "w", wave="1"))
+    cluster = Cluster(*APPLIED, *jobs)
+    run = Run(cluster, WANTED, deletes_finished_jobs=True)
+    assert cluster.names("Job") == ["own", "wave"]
+    assert run.log[-1] == (
+        "info: attach deleted the finished Job/older, because the Job of this run supersedes "
+        "Job/older"
+    )
+    cluster = Cluster(*APPLIED, *jobs)
+    Run(cluster, WANTED)
+    assert cluster.names("Job") == ["older", "own", "wave"]
+
+
+@pytest.mark.parametrize("objects", [(DEPLOYMENT, NEW), (DEPLOYMENT, NEW_SET)])
+def test_finished_jobs_stay_until_the_apply_has_arrived(objects: tuple[Json, ...]) -> None:
+    cluster = Cluster(*objects, OWN_JOB, job("older", 60, "attach", "older"))
+    Run(cluster, WANTED, deletes_finished_jobs=True, timeout="1s")
+    assert cluster.names("Job") == ["older", "own"]
+
+
+def test_a_job_that_was_created_again_is_not_deleted() -> None:
+    older = job("older", 60, "attach", "older")
+    again = {**older, "metadata": {**older["metadata"], "uid": "again"}}
+    cluster = Cluster(*APPLIED, OWN_JOB, older)
+    cluster.after(f"patch {NEW_KEY}", again)
+    run = Run(cluster, WANTED, deletes_finished_jobs=True)
+    # The list after the patch has the new uid, so the Job is deleted by that.
+    assert cluster.names("Job") == ["own"]
+    assert run.log[-1].startswith("info: attach deleted the finished Job/older")
+
+
+def test_a_consumer_that_appears_during_the_run_saves_the_revision() -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    cluster.after(f"patch {NEW_KEY}", OLD_SET)
+    assert not Run(cluster, WANTED).problems
+    assert kept(cluster)
+
+
+def test_a_revision_that_changes_before_its_deletion_is_kept() -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    cluster.after(f"get {OLD_KEY}", revision("old", annotations=marked(30), owners=["Widget/w"]))
+    Run(cluster, WANTED)
+    assert kept(cluster)
+
+    late = Cluster(*APPLIED, OLD)
+    late.before(f"delete {OLD_KEY}", revision("old", annotations=marked(0)))
+    run = Run(late, WANTED)
+    assert kept(late)
+    assert run.log[-1] == (
+        f"info: attach did not delete {OLD_KEY}, because the object changed during this run"
+    )
+
+
+def test_a_consumer_of_a_deleted_revision_is_a_severe_failure() -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    cluster.after(f"delete {OLD_KEY}", OLD_SET)
+    [failure] = Run(cluster, WANTED).failures
+    assert str(failure) == (
+        f"attach deleted {OLD_KEY}, but ReplicaSet/app-1 now references {OLD_KEY}. "
+        f"Apply the manifests that contain {OLD_KEY}."
+    )
+    assert failure.is_severe
+
+
+@pytest.mark.parametrize(("verb", "key"), [("patch", NEW_KEY), ("delete", OLD_KEY)])
+def test_a_refused_write_is_a_failure_and_the_run_goes_on(verb: str, key: str) -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    cluster.refused[verb, "ConfigMap"] = 422
+    [failure] = Run(cluster, WANTED).failures
+    assert failure.problem.startswith(
+        f"postrender cannot {verb} configmaps/{key[10:]} in namespace"
+    )
+    assert not failure.is_severe
+    assert kept(cluster) == (verb == "delete")
+
+
+def test_a_missing_permission_to_write_is_a_severe_failure() -> None:
+    cluster = Cluster(*APPLIED)
+    cluster.refused["patch", "ConfigMap"] = 403
+    [failure] = Run(cluster, WANTED).failures
+    assert failure.is_severe
+
+
+# The workload changes during the run
+
+
+def test_a_workload_that_is_re_created_during_the_run_gets_the_revisions_again() -> None:
+    again = workload("Deployment/app", "bb", NEW_NAME, metadata={"uid": "again"})
+    new_set = workload("ReplicaSet/app-3", "bb", NEW_NAME)
+    new_set["metadata"]["ownerReferences"] = [
+        {**owner_of("Deployment/app", controller=True), "uid": "again"}
+    ]
+    cluster = Cluster(*APPLIED)
+    cluster.after(f"patch {NEW_KEY}", again, new_set, remove=["ReplicaSet/app-2"])
+    run = Run(cluster, WANTED)
+    assert not run.problems
+    assert cluster.owners(NEW_KEY) == ["ReplicaSet/app-3", "again"]
+    assert (
+        "info: somebody re-created Deployment/app during this run, so the run starts again"
+    ) in run.log
+
+
+def test_a_workload_that_is_deleted_during_the_run_is_a_failure() -> None:
+    cluster = Cluster(*APPLIED)
+    cluster.after(f"patch {NEW_KEY}", remove=["Deployment/app"])
+    run = Run(cluster, WANTED)
+    assert run.problems == [f"somebody deleted Deployment/app during this run. {APPLY_AGAIN}"]
+    [failure] = run.failures
+    assert [(str(item), uid) for item, uid in failure.workloads] == [("Deployment/app", "")]
+
+
+def test_a_workload_that_is_being_deleted_counts_as_deleted() -> None:
+    cluster = Cluster(*APPLIED)
+    deleting = workload("Deployment/app", "bb", NEW_NAME, deleting=True)
+    cluster.after(f"patch {NEW_KEY}", deleting)
+    assert Run(cluster, WANTED).problems == [
+        f"somebody deleted Deployment/app during this run. {APPLY_AGAIN}"
+    ]
+
+
+def test_a_workload_that_is_re_created_after_the_deadline_is_a_failure() -> None:
+    again = workload("Deployment/app", "bb", NEW_NAME, metadata={"uid": "again"})
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.latency = 0.1
+    cluster.before("list PodTemplate", again)
+    run = Run(cluster, WANTED, timeout="30s")
+    assert f"somebody re-created Deployment/app during this run. {APPLY_AGAIN}" in run.problems
+
+
+def test_a_revision_that_is_deleted_during_the_run_is_a_failure() -> None:
+    cluster = Cluster(*APPLIED)
+    cluster.after(f"patch {NEW_KEY}", remove=[NEW_KEY])
+    [failure] = Run(cluster, WANTED).failures
+    assert str(failure) == (
+        f"somebody or Kubernetes deleted {NEW_KEY} during this run. {APPLY_AGAIN}"
+    )
+    assert failure.is_severe
+    assert [str(item) for item, _ in failure.workloads] == ["Deployment/app"]
+
+
+def test_a_patch_of_a_revision_that_is_gone_is_a_warning() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET, NEW, revision("more", annotations=marked(30)), OLD_SET)
+    more = f"ConfigMap/{name_of(revision('more'))}"
+    cluster.add(workload("ReplicaSet/app-4", "cc", more[10:], owner="Deployment/app"))
+    cluster.after(f"patch {NEW_KEY}", remove=[more])
+    run = Run(cluster, WANTED)
+    assert (
+        f"warning: somebody or Kubernetes deleted {more} during this run. If pods use {more}, "
+        "apply the manifests again."
+    ) in run.log
+
+
+# Failures
+
+
+def test_many_missing_revisions_are_one_failure() -> None:
+    names = [f"missing-{number:02}" for number in range(12)]
+    wanted = "Deployment/app@bb=" + ",".join(f"configmap/{name}" for name in names)
+    cluster = Cluster(DEPLOYMENT, NEW_SET)
+    [failure] = Run(cluster, wanted, timeout="1s").failures
+    shown = ", ".join(f"ConfigMap/{name}" for name in names[:10])
+    assert failure.problem == f"{shown} and 2 more do not exist"
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_missing_revision_is_severe_only_if_an_object_uses_it(is_used: bool) -> None:
+    """If no object uses it, a later apply has replaced it."""
+    user = workload("ReplicaSet/app-2", "bb", *[NEW_NAME] * is_used, owner="Deployment/app")
+    deleted = workload("ReplicaSet/app-1", "aa", NEW_NAME, owner="Deployment/app", deleting=True)
+    cluster = Cluster(workload("Deployment/app", "bb"), user, deleted)
+    [failure] = Run(cluster, WANTED, timeout="1s").failures
+    assert failure.problem == f"{NEW_KEY} does not exist"
+    assert failure.is_severe == is_used
+
+
+def test_a_finalizer_that_delays_a_deletion_is_named() -> None:
+    held = revision("new", metadata={"finalizers": ["a/b", "c/d"]}, deleting=True)
+    cluster = Cluster(DEPLOYMENT, NEW_SET, held)
+    wanted = f"{WANTED},configmap/gone"
+    run = Run(cluster, wanted, timeout="1s")
+    assert run.problems == [
+        f"{NEW_KEY} is being deleted, but waits for the finalizer a/b, c/d. Remove the finalizer "
+        f"from {NEW_KEY}, then apply the manifests again.",
+        f"ConfigMap/gone does not exist. {APPLY_AGAIN}",
+    ]
+    assert (
+        f"info: waiting for at most 1 s: {NEW_KEY} is being deleted, but waits for the "
+        in "".join(run.log)
+    )
+    assert not cluster.writes
+
+
+def test_a_failure_names_only_the_workloads_that_it_concerns() -> None:
+    cluster = Cluster(*APPLIED, workload("CronJob/report", "cc", "gone"))
+    run = Run(cluster, WANTED, "CronJob/report@cc=configmap/gone", timeout="1s")
+    [failure] = run.failures
+    assert [(str(item), uid) for item, uid in failure.workloads] == [
+        ("CronJob/report", "CronJob/report")
+    ]
+
+
+def test_a_paused_deployment_is_reported() -> None:
+    cluster = Cluster(workload("Deployment/app", "bb", NEW_NAME, spec={"paused": True}), NEW)
+    run = Run(cluster, WANTED)
+    text = (
+        "Deployment/app is paused, so Kubernetes does not create the new ReplicaSet. "
+        "To create the ReplicaSet, resume Deployment/app."
+    )
+    assert run.log[-1] == f"warning: {text}"
+    [event] = cluster.events
+    assert (event["type"], event["reason"], event["message"]) == ("Normal", "AttachPaused", text)
+    assert event["involvedObject"] == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "namespace": "prod",
+        "name": "app",
+        "uid": "Deployment/app",
+    }
+    assert event["firstTimestamp"] == event["lastTimestamp"] == time_ago(0)
+
+
+# The attach group
+
+
+def test_the_group_of_the_given_revisions_is_used_without_a_group() -> None:
+    cluster = Cluster(*APPLIED, OLD, revision("x", "web", "other", annotations=marked(30)))
+    run = Run(cluster, WANTED, group="")
+    assert not run.problems
+    assert not kept(cluster)
+    assert len(cluster.names("ConfigMap")) == 2
+
+
+@pytest.mark.parametrize("groups", [("", ""), ("a", "b")])
+def test_without_one_group_nothing_is_deleted(groups: tuple[str, str]) -> None:
+    given = [revision(text, group=group) for text, group in zip("xy", groups, strict=True)]
+    old = revision("old", group=groups[0], annotations=marked(30))
+    names = [name_of(item) for item in given]
+    cluster = Cluster(
+        workload("Deployment/app", "bb", *names),
+        workload("ReplicaSet/app-2", "bb", *names, owner="Deployment/app"),
+        *given,
+        old,
+    )
+    wanted = "Deployment/app@bb=" + ",".join(f"configmap/{name}" for name in names)
+    run = Run(cluster, wanted, group="")
+    assert not run.problems
+    assert kept(cluster)
+    assert cluster.owners(f"ConfigMap/{names[0]}") == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+def test_one_label_among_the_given_revisions_is_enough() -> None:
+    plain = revision("x", group="")
+    cluster = Cluster(*APPLIED, plain, OLD)
+    Run(cluster, f"{WANTED},configmap/{name_of(plain)}", group="")
+    assert not kept(cluster)
+
+
+def test_the_label_of_another_revision_is_not_the_group() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET, revision("new", group=""), OLD)
+    Run(cluster, WANTED, group="")
+    assert kept(cluster)
+
+
+def test_a_given_revision_without_a_label_gets_its_owners() -> None:
+    """Another tool created it, so the list by label does not contain it."""
+    cluster = Cluster(DEPLOYMENT, NEW_SET, revision("new", group=""))
+    assert not Run(cluster, WANTED).problems
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+def test_a_run_lists_only_labelled_objects_if_that_is_enough() -> None:
+    """A namespace can have thousands of other ConfigMaps."""
+    cluster = Cluster(*APPLIED, obj("ConfigMap", "other"))
+    Run(cluster, WANTED)
+    assert set(cluster.selectors) == {"postrender/attach-group"}
+    cluster = Cluster(DEPLOYMENT, NEW_SET, revision("new", group=""), obj("ConfigMap", "other"))
+    Run(cluster, WANTED)
+    assert set(cluster.selectors) == {"postrender/attach-group", ""}
+
+
+def test_a_revision_of_the_group_under_its_earlier_name_is_swept() -> None:
+    """The name of the group changes with the first workload. The base name is still ours."""
+    old = revision("old", group="earlier-attach", annotations=marked(30))
+    cluster = Cluster(*APPLIED, old)
+    Run(cluster, WANTED)
+    assert not kept(cluster)
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        revision("old", group="other", base="web", annotations=marked(30)),
+        revision("old", group="other", annotations=marked(30), owners=["ServiceAccount/other"]),
+        revision("old", group="", annotations=marked(30)),
+    ],
+    ids=["another base name", "another release", "no group"],
+)
+def test_a_revision_of_somebody_else_is_not_touched(old: Json) -> None:
+    cluster = Cluster(*APPLIED, old)
+    Run(cluster, WANTED)
+    assert f"ConfigMap/{name_of(old)}" in cluster.objects
+    assert [write for write in cluster.writes if NEW_NAME not in write] == []
+
+
+def test_an_emitted_object_is_kept_without_a_consumer() -> None:
+    original = obj("ConfigMap", "app", metadata={"labels": {"postrender/attach-group": GROUP}})
+    cluster = Cluster(*APPLIED, OLD, original)
+    run = Run(cluster, WANTED, emitted=[f"configmap/{OLD_NAME},configmap/app"])
+    assert not run.problems
+    assert cluster.names("ConfigMap") == sorted(["app", NEW_NAME, OLD_NAME])
+    assert cluster.mark(OLD_KEY) is None
+
+
+def test_an_original_of_the_manifests_gets_no_owners() -> None:
+    """The tool that applies it also deletes it. Kubernetes must not delete it with a workload."""
+    labels = {"postrender/attach-group": GROUP}
+    original = obj("ConfigMap", "app", metadata={"labels": labels})
+    user = workload("CronJob/report", "cc", "app")
+    cluster = Cluster(*APPLIED, original, user)
+    Run(cluster, WANTED, emitted=["configmap/app"])
+    assert cluster.owners("ConfigMap/app") == []
+    # An original that a workload of the manifests references is given, not only emitted.
+    cluster = Cluster(*APPLIED, original, user)
+    Run(cluster, WANTED, "CronJob/report@cc=configmap/app", emitted=["configmap/app"])
+    assert cluster.owners("ConfigMap/app") == ["CronJob/report"]
+
+
+# Secrets
+
+
+def secret(name: str, **fields: Any) -> Json:
+    metadata = {
+        "labels": {"postrender/attach-group": GROUP},
+        "annotations": {"postrender/base-name": "s", **fields.pop("annotations", {})},
+    }
+    return obj("Secret", name, metadata=metadata, **fields)
+
+
+def test_secrets_of_the_manifests_are_handled_like_config_maps() -> None:
+    cluster = Cluster(
+        workload("Deployment/app", "bb", "secret/s-new"),
+        workload("ReplicaSet/app-2", "bb", "secret/s-new", owner="Deployment/app"),
+        secret("s-new"),
+        secret("s-old", annotations=marked(30)),
+    )
+    assert not Run(cluster, "Deployment/app@bb=secret/s-new").problems
+    assert cluster.names("Secret") == ["s-new"]
+    assert cluster.owners("Secret/s-new") == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+def test_without_secrets_in_the_manifests_no_secret_is_listed() -> None:
+    cluster = Cluster(*APPLIED, secret("s-old", annotations=marked(30)))
+    Run(cluster, WANTED)
+    assert not any("Secret" in request for request in cluster.requests)
+
+
+def test_the_retired_secrets_are_read_by_name_and_deleted() -> None:
+    """The Role of an attacher without Secrets permits only requests with these names."""
+    cluster = Cluster(*APPLIED, secret("s-1", annotations=marked(30)), secret("s-2"), secret("s-3"))
+    run = Run(cluster, WANTED, retired=["secret/s-1,secret/s-2,secret/s-0"])
+    assert not run.problems
+    assert cluster.names("Secret") == ["s-2", "s-3"]
+    assert cluster.mark("Secret/s-2") == time_ago(0)
+    assert cluster.mark("Secret/s-3") is None
+
+
+def test_a_retired_secret_that_the_role_forbids_is_kept() -> None:
+    cluster = Cluster(*APPLIED, OLD, secret("s-1", annotations=marked(30)))
+    cluster.refused["list", "Secret"] = 403
+    run = Run(cluster, WANTED, retired=["secret/s-1"])
+    assert not run.problems
+    assert cluster.names("Secret") == ["s-1"]
+    assert not kept(cluster)
+    assert any(line.startswith("warning: attach keeps Secret/s-1, because") for line in run.log)
+
+
+# The release owner
+
+
+@pytest.mark.parametrize(
+    ("account", "reads"),
+    [
+        (Account("prod", "app-attach", "ServiceAccount/app-attach"), False),
+        (Account("other", "app-attach", "x"), True),
+        (Account("prod", "other", "x"), True),
+        (None, True),
+    ],
+)
+def test_the_release_owner_owns_every_revision(account: Account | None, reads: bool) -> None:
+    cluster = Cluster(*APPLIED, OLD_SET, OLD, obj("ServiceAccount", "app-attach"))
+    run = Run(cluster, WANTED, release_owner="ServiceAccount/app-attach", account=account)
+    assert not run.problems
+    owner = "ServiceAccount/app-attach"
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2", owner]
+    assert owner in cluster.owners(OLD_KEY)
+    assert ("get ServiceAccount/app-attach" in cluster.requests) == reads
+
+
+def test_a_role_can_be_the_release_owner() -> None:
+    cluster = Cluster(*APPLIED, obj("Role", "app-attach"))
+    account = Account("prod", "app-attach", "not-the-role")
+    Run(cluster, WANTED, release_owner="Role/app-attach", account=account)
+    assert "Role/app-attach" in cluster.owners(NEW_KEY)
+
+
+@pytest.mark.parametrize("status", [404, 403])
+def test_a_missing_release_owner_is_a_warning(status: int) -> None:
+    cluster = Cluster(*APPLIED)
+    cluster.refused["get", "ServiceAccount"] = status
+    run = Run(cluster, WANTED, release_owner="ServiceAccount/app-attach")
+    assert not run.problems
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+    [line] = [line for line in run.log if "cannot make" in line]
+    assert line.startswith(
+        "warning: attach cannot make ServiceAccount/app-attach an owner of the revisions, because "
+    )
+    assert ("ServiceAccount/app-attach does not exist" in line) == (status == 404)
+
+
+# Foreign content
+
+
+def test_a_config_map_with_other_content_gets_no_owners() -> None:
+    """Somebody else created an object with the name of the revision."""
+    foreign = {**NEW, "data": {"value": "other"}, "immutable": True}
+    cluster = Cluster(DEPLOYMENT, NEW_SET, foreign)
+    [failure] = Run(cluster, WANTED).failures
+    assert str(failure) == (
+        f"the content of {NEW_KEY} does not match the hash in the name, so attach does not add "
+        "owners. If a program needs the content, copy the content to a new ConfigMap. Delete "
+        f"{NEW_KEY}, then apply the manifests again."
+    )
+    assert failure.is_severe
+    assert not cluster.writes
+
+
+def test_an_edited_revision_is_a_warning() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET, {**NEW, "data": {"value": "other"}})
+    run = Run(cluster, WANTED)
+    assert not run.problems
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+    assert (
+        f"warning: somebody edited {NEW_KEY}, so the content does not match the hash in the name. "
+        "Restore the content from the manifests."
+    ) in run.log
+
+
+def test_without_a_group_the_content_is_not_checked() -> None:
+    """The names can have the hashes of another tool."""
+    foreign = {**revision("new", group=""), "data": {"value": "other"}, "immutable": True}
+    cluster = Cluster(DEPLOYMENT, NEW_SET, foreign)
+    assert not Run(cluster, WANTED, group="").problems
+    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+def test_a_config_map_is_read_once_unless_it_changes() -> None:
+    """The first patch of the run changes it, but then it has an owner of this run."""
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.later(40, NEW_SET)
+    Run(cluster, WANTED)
+    assert cluster.requests.count(f"get {NEW_KEY}") == 1
