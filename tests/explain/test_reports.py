@@ -1,0 +1,110 @@
+"""The whole reports of `postrender explain` for some of the golden cases, in each format.
+
+`pytest --update-golden` rewrites the files reports.*.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from postrender.cli import main
+from tests.golden_cases import FIXTURES, Case
+from tests.update_golden import CheckFile
+
+FOLDER = Path(__file__).resolve().parent
+REPORTS = {
+    "text": [
+        "attacher-disabled-by-config",
+        "attacher-job-mode-because-of-a-pre-upgrade-hook",
+        "attacher-job-mode-because-of-waves",
+        "attacher-mode-hook-by-config",
+        "attacher-same-workload-in-two-namespaces",
+        "attacher-wave-shared-by-all",
+        "by-name-copied-to-other-namespaces",
+        "by-name-in-a-flag-of-a-writer",
+        "by-name-in-an-env-value",
+        "by-name-of-a-spring-application",
+        "by-name-role-with-update",
+        "catalogue-certificates-of-gateways",
+        "catalogue-kept-because-a-change-has-effects",
+        "custom-path-rule-by-name-and-any-key",
+        "embedded-pod-spec-off-by-default",
+        "empty-configmap-is-ignored",
+        "filled-by-another-program",
+        "fixed-bare-pod",
+        "fixed-job-only",
+        "generate-name",
+        "history-configmap-is-removed-from-the-chart",
+        "history-keep-by-revision-history-limit",
+        "history-one-object-with-and-without-namespace",
+        "history-original-is-replaced",
+        "history-original-of-the-last-output",
+        "input-helm-4",
+        "input-invalid-objects-without-references",
+        "keep-original-by-annotation",
+        "keep-original-by-rule",
+        "mount-in-another-namespace-as-written",
+        "mount-with-checksum-strategy",
+        "opt-out-of-a-workload",
+        "revision-of-kustomize-is-not-hashed-again",
+        "secret-encrypted-by-sops",
+        "secret-that-a-tool-finds-by-name",
+        "secret-with-a-keyed-hash",
+        "secret-without-the-option",
+        "strategy-by-namespace-and-label",
+        "strategy-checksum-next-to-rename",
+        "unreferenced",
+        "well-known-name-in-a-chart",
+        "well-known-name-is-ignored",
+    ],
+    "json": [
+        "attacher-same-workload-in-two-namespaces",
+        "history-original-is-replaced",
+        "mount-in-another-namespace-as-written",
+        "secret-with-a-keyed-hash",
+        "strategy-checksum-next-to-rename",
+    ],
+    "mermaid": [
+        "generate-name",
+        "kind-rollout-with-workload-ref",
+        "mount-in-another-namespace-as-written",
+        "revision-of-kustomize-is-not-hashed-again",
+        "secret-with-a-keyed-hash",
+        "strategy-by-namespace-and-label",
+        "strategy-checksum-next-to-rename",
+    ],
+}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("form", REPORTS)
+def test_reports(
+    form: str,
+    golden_file: CheckFile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    (tmp_path / ".git").mkdir()  # the program looks for postrender.yaml up to this folder
+    for name in [name for name in os.environ if name.startswith("POSTRENDER_")]:
+        monkeypatch.delenv(name)
+    text = ""
+    for case in map(case_of, REPORTS[form]):
+        monkeypatch.chdir(case.path if case.needs_files else tmp_path)
+        stdin = SimpleNamespace(buffer=io.BytesIO(case.input), isatty=lambda: False)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main.run(["explain", f"--output={form}", *case.options]) == 0
+        report = capfdbinary.readouterr().out.decode()
+        text += f"#### {case.name}\n{report}\n"
+    golden_file(FOLDER / f"reports.{form}", text)
+
+
+def case_of(name: str) -> Case:
+    file = FIXTURES / f"{name}.yaml"
+    return Case(file if file.exists() else FIXTURES / name)
