@@ -283,7 +283,7 @@ class Cluster:
 
     def _respond(self, status: int, body: Any) -> Any:
         date = format_datetime(START + timedelta(seconds=self.seconds), usegmt=True)
-        content = body if isinstance(body, str) else json.dumps(body)
+        content = json.dumps(body) if isinstance(body, dict) else body
         return httpx2.Response(status, content=content, headers={"Date": date})
 
     def _list(self, resource: Resource, _name: str, request: Any) -> Any:
@@ -308,19 +308,19 @@ class Cluster:
     def _watch(self, resource: Resource, _name: str, request: Any) -> Any:
         version = int(request.url.params["resourceVersion"])
         ends = self.seconds + int(request.url.params["timeoutSeconds"])
+        return self._respond(200, self._stream(resource, version, ends))
+
+    def _stream(self, resource: Resource, version: int, ends: float) -> Iterator[bytes]:
+        """Return the changes of a kind, each at its time, until the watch ends."""
         while True:
-            changes = [
-                {"type": change, "object": data}
-                for number, change, data in self._changes
-                if number > version and data["kind"] == resource.kind
-            ]
+            for number, change, data in self._changes:
+                if number > version and data["kind"] == resource.kind:
+                    version = number
+                    yield json.dumps({"type": change, "object": data}).encode() + b"\n"
+            if self.seconds >= ends:
+                return
             due = self._later[0][0] if self._later else ends
-            if changes or due >= ends:
-                break
-            self.sleep(due - self.seconds)
-        if not changes:
-            self.sleep(ends - self.seconds)
-        return self._respond(200, "".join(json.dumps(change) + "\n" for change in changes))
+            self.sleep(max(0.0, min(due, ends) - self.seconds))
 
     def _get(self, resource: Resource, name: str, request: Any) -> Any:  # noqa: ARG002
         data = self.objects.get(f"{resource.kind}/{name}")

@@ -254,6 +254,8 @@ def test_a_change_during_the_wait_is_seen_in_the_watch() -> None:
     cluster.later(6, NEW_SET)
     assert not Run(cluster, WANTED).problems
     assert cluster.seconds == pytest.approx(6)
+    # One watch for each kind and each interval of 1, 2 and 4 seconds.
+    assert sum(request.startswith("watch") for request in cluster.requests) <= 6
 
 
 def test_the_first_revision_that_exists_gets_its_owner_during_the_wait() -> None:
@@ -502,6 +504,17 @@ def test_finished_jobs_stay_until_the_apply_has_arrived(objects: tuple[Json, ...
     assert cluster.names("Job") == ["older", "own"]
 
 
+def test_a_run_with_nothing_to_do_sends_few_requests() -> None:
+    """Each deployment of each release runs it."""
+    cluster = Cluster(*APPLIED)
+    Run(cluster, WANTED)
+    first = len(cluster.requests)
+    Run(cluster, WANTED)
+    assert len(cluster.requests) - first < first
+    assert cluster.requests.count("list Job") == 2
+    assert cluster.writes == [f"patch {NEW_KEY}"]
+
+
 def test_a_job_that_was_created_again_is_not_deleted() -> None:
     older = job("older", 60, "attach", "older")
     again = {**older, "metadata": {**older["metadata"], "uid": "again"}}
@@ -527,8 +540,9 @@ def test_a_revision_that_changes_before_its_deletion_is_kept() -> None:
     assert kept(cluster)
 
     late = Cluster(*APPLIED, OLD)
-    late.before(f"delete {OLD_KEY}", revision("old", annotations=marked(0)))
+    late.before(f"delete {OLD_KEY}", revision("old", annotations=marked(0)), OLD_SET)
     run = Run(late, WANTED)
+    assert not run.problems
     assert kept(late)
     assert run.log[-1] == (
         f"info: attach did not delete {OLD_KEY}, because the object changed during this run"
@@ -784,6 +798,22 @@ def test_a_revision_of_somebody_else_is_not_touched(old: Json) -> None:
     Run(cluster, WANTED)
     assert f"ConfigMap/{name_of(old)}" in cluster.objects
     assert [write for write in cluster.writes if NEW_NAME not in write] == []
+
+
+@pytest.mark.parametrize("group", [GROUP, ""])
+def test_an_object_that_postrender_did_not_make_gets_no_owners(group: str) -> None:
+    """The workload also uses it, and a run without labels lists it."""
+    plain, other = obj("ConfigMap", "plain"), revision("x", "web", "other")
+    names = (NEW_NAME, "plain", *[name_of(other)] * (not group))
+    cluster = Cluster(
+        workload("Deployment/app", "bb", *names),
+        workload("ReplicaSet/app-2", "bb", *names, owner="Deployment/app"),
+        revision("new", group=""),
+        plain,
+        other,
+    )
+    assert not Run(cluster, WANTED, group=group).problems
+    assert set(cluster.writes) == {f"patch {NEW_KEY}"}
 
 
 def test_an_emitted_object_is_kept_without_a_consumer() -> None:

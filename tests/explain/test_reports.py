@@ -1,6 +1,7 @@
-"""The whole reports of `postrender explain` for some of the golden cases, in each format.
+"""The whole reports of `postrender explain` and `postrender try` for some of the golden cases.
 
-`pytest --update-golden` rewrites the files reports.*.
+`pytest --update-golden` rewrites the files reports.*. For `try`, helm is a fake that prints the
+input of the case.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 
 from postrender.cli import main
 from tests.golden_cases import FIXTURES, Case
+from tests.sources.test_helm import Helm
 from tests.update_golden import CheckFile
 
 FOLDER = Path(__file__).resolve().parent
@@ -80,29 +82,70 @@ REPORTS = {
         "strategy-checksum-next-to-rename",
     ],
 }
+# A case and the options of `postrender try`. With --set, the ConfigMaps change.
+TRIALS = [
+    ("attacher-more-than-a-hundred-names", ""),
+    ("attacher-more-than-a-hundred-names", "--set=level=debug"),
+    ("catalogue-certificates-of-gateways", "--secrets"),
+    ("kind-rollout-with-workload-ref", "--set=level=debug"),
+    ("opt-out-of-a-workload", ""),
+    ("secret-with-a-keyed-hash", ""),
+    ("secret-without-the-option", ""),
+    ("several-references-in-one-workload", "--set=level=debug"),
+    ("strategy-ignore-by-annotation", ""),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()  # the program looks for postrender.yaml up to this folder
+    for name in [name for name in os.environ if name.startswith("POSTRENDER_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("form", REPORTS)
-def test_reports(
+def test_reports_of_explain(
     form: str,
     golden_file: CheckFile,
-    tmp_path: Path,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    (tmp_path / ".git").mkdir()  # the program looks for postrender.yaml up to this folder
-    for name in [name for name in os.environ if name.startswith("POSTRENDER_")]:
-        monkeypatch.delenv(name)
     text = ""
     for case in map(case_of, REPORTS[form]):
-        monkeypatch.chdir(case.path if case.needs_files else tmp_path)
+        monkeypatch.chdir(case.path if case.needs_files else folder)
         stdin = SimpleNamespace(buffer=io.BytesIO(case.input), isatty=lambda: False)
         monkeypatch.setattr(sys, "stdin", stdin)
         assert main.run(["explain", f"--output={form}", *case.options]) == 0
         report = capfdbinary.readouterr().out.decode()
         text += f"#### {case.name}\n{report}\n"
     golden_file(FOLDER / f"reports.{form}", text)
+
+
+@pytest.mark.golden
+def test_reports_of_try(
+    golden_file: CheckFile,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "shop").mkdir()
+    (folder / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    text = ""
+    for name, options in TRIALS:
+        helm = Helm(folder)
+        monkeypatch.setenv("HELM_BIN", str(helm.program))
+        manifests = case_of(name).input.decode()
+        helm.print("version", "v4.3.1")
+        helm.print("template --set=", manifests.replace("info", "debug").replace("{n: ", "{m: "))
+        helm.print("template", manifests)
+        assert main.run(["try", "shop", "--page=page.html", *options.split()]) == 0
+        report = capfdbinary.readouterr().out.decode().replace(str(folder), "")
+        text += f"#### {name} {options}\n{report}\n"
+    golden_file(FOLDER / "reports.try", text)
 
 
 def case_of(name: str) -> Case:
