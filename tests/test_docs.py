@@ -16,8 +16,8 @@ import pytest
 from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender.cli import report as reporting
+from postrender.config.find import explicit_file
 from postrender.config.load import load_config, settings_from
-from postrender.config.trust import explicit_file
 from postrender.diff.formats import format_names
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from postrender.cli import main
-from postrender.plan import protection
+from postrender.plan import findings as protection
 from postrender.yaml import parser
 from tests.golden_cases import Case, cases
 from tests.reference import (

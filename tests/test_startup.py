@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, template_text
-from postrender.kubernetes.pod_template import read_pod_template
+from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, read_pod_template, template_text
 from postrender.records import NamedTuple
 from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern

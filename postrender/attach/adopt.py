@@ -12,8 +12,7 @@ from functools import partial
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object, read_consumer, text_at
-from postrender.attach.request import RevisionRef
-from postrender.attach.resources import PODS, REVISED_KINDS, Resource
+from postrender.attach.request import PODS, REVISED_KINDS, Resource, RevisionRef
 from postrender.errors import Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -22,9 +21,10 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
+    changed_values,
+    keep_annotations,
 )
 from postrender.kubernetes.kinds import strings_at
-from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.records import NamedTuple
 
 # If more than SHOWN_PODS Pods use an original, the report shows the number of Pods, and one Pod.

@@ -22,7 +22,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from postrender.attach.resources import REVISED_KINDS, Resource
+from postrender.attach.request import REVISED_KINDS, Resource
 from postrender.errors import UserError, sentences
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from postrender.attach.failures import report_abort, report_failures
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.log import ALIASES, LEVELS, configure_log
 from postrender.attach.request import (
+    ROLLOUTS,
     AttachRequest,
     RevisionRef,
     WantedWorkload,
@@ -28,11 +29,10 @@ from postrender.attach.request import (
     parse_seconds,
     parse_workload,
 )
-from postrender.attach.resources import ROLLOUTS
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError
 from postrender.inventory.build import Inventory
-from postrender.text.shown import shown
+from postrender.text import shown
 
 INTERRUPTED = 130
 # The field manager of the writes of adopt. attach writes with FIELD_MANAGER.

@@ -10,7 +10,7 @@ import os
 import ssl
 from typing import TYPE_CHECKING
 
-from postrender.attach.release_owner import Account, account_of
+from postrender.attach.reconcile import Account, account_of
 from postrender.errors import UserError
 from postrender.records import NamedTuple
 

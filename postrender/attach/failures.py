@@ -6,11 +6,11 @@ import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from postrender.attach.arrival import Arrival, finalizers_of
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
-from postrender.attach.events import record_event
 from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
+from postrender.attach.wait import Arrival, finalizers_of
+from postrender.attach.writes import record_event
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.attach.request import NamedObject, RevisionRef
-from postrender.attach.resources import (
+from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_REVISIONS,
     RELEASE_OWNER_KINDS,
+    NamedObject,
     Resource,
+    RevisionRef,
 )
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
@@ -27,11 +28,12 @@ from postrender.kubernetes.kinds import (
     SECRET,
     GroupKind,
     api_group,
+    pod_templates,
     strings_at,
+    workload_ref,
 )
-from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.records import NamedTuple
-from postrender.references import find_built_in
+from postrender.references.built_in import find_built_in
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 Object = dict[str, Json]

@@ -11,7 +11,7 @@ import logging
 import sys
 from datetime import datetime, timezone
 
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 # Other values of LOG_LEVEL, and their meaning. configmap-attacher accepts these levels of logrus.

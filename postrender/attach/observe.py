@@ -8,8 +8,14 @@ from functools import partial
 from postrender.attach.client import FORBIDDEN, ApiError, Client
 from postrender.attach.live import Consumer, Owner, Revision, read_consumer, read_revision
 from postrender.attach.reconcile import ClusterState, Scope, find_related
-from postrender.attach.request import AttachRequest, RevisionRef
-from postrender.attach.resources import CONFIG_MAPS, CONSUMER_KINDS, REVISED_KINDS, Resource
+from postrender.attach.request import (
+    CONFIG_MAPS,
+    CONSUMER_KINDS,
+    REVISED_KINDS,
+    AttachRequest,
+    Resource,
+    RevisionRef,
+)
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.records import NamedTuple
 

@@ -10,10 +10,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from postrender.attach.arrival import Arrival, find_missing, is_paused
 from postrender.attach.client import Client
-from postrender.attach.content import ContentCheck
-from postrender.attach.events import record_event
 from postrender.attach.failures import (
     Failure,
     Uids,
@@ -23,16 +20,21 @@ from postrender.attach.failures import (
     replacement_failures,
     revision_failures,
 )
-from postrender.attach.jobs import delete_superseded
 from postrender.attach.live import Owner
 from postrender.attach.observe import read_revisions, read_state
-from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
-from postrender.attach.release_owner import Account, find_release_owner
+from postrender.attach.reconcile import (
+    Account,
+    ClusterState,
+    Patch,
+    Scope,
+    find_release_owner,
+    pin,
+    reconcile,
+)
 from postrender.attach.request import AttachRequest, WantedWorkload
-from postrender.attach.sweep import report_unused, sweep
-from postrender.attach.wait import wait
-from postrender.attach.watched import Watched
-from postrender.attach.writes import send
+from postrender.attach.sweep import ContentCheck, delete_superseded, report_unused, sweep
+from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
+from postrender.attach.writes import record_event, send
 from postrender.errors import UserError
 
 _log = logging.getLogger(__name__)

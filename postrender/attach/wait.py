@@ -1,20 +1,224 @@
-"""The wait until the workloads are ready and the revisions exist (see the module `arrival`)."""
+"""The progress of an apply: whether the workloads are ready, and whether the given revisions exist.
+
+A run of attach belongs to one output of postrender, the applied stream. The request (AttachRequest)
+lists workloads of the applied stream. The given revisions are the revisions that these workloads
+reference. The new pod template of a workload is the template in the applied stream.
+
+A workload is ready if two conditions are true, regardless of the state of its Pods:
+
+- The live workload, or the target of its workloadRef, has the new pod template.
+- The workload controls a ReplicaSet or ControllerRevision with the new pod template. This condition
+  applies only to the kinds in HISTORY_KINDS, and not to a paused Deployment.
+
+The module recognises the new template by the render ID, or by the references if the request has no
+render ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because
+these fields still describe the earlier template right after an apply. The age of a ReplicaSet is
+not reliable either, because a controller can reuse an old ReplicaSet.
+
+The wait until the workloads are ready and the revisions exist (see the module `arrival`).
+
+The live objects of some kinds. attach lists each kind once, and updates the list by a watch.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from postrender.attach.arrival import Arrival, check_arrival, find_pending
 from postrender.attach.client import Client
+from postrender.attach.live import Consumer, Revision, read_consumer, text_at
 from postrender.attach.observe import read_revisions
 from postrender.attach.reconcile import Patch
-from postrender.attach.request import AttachRequest, WantedWorkload
-from postrender.attach.resources import Resource
-from postrender.attach.watched import Watched
+from postrender.attach.request import (
+    DEPLOYMENTS,
+    HISTORY_KINDS,
+    AttachRequest,
+    Resource,
+    RevisionRef,
+    WantedWorkload,
+    title,
+)
 from postrender.attach.writes import send
+from postrender.records import NamedTuple
+
+
+class Pending(NamedTuple):
+    """The reason why a workload is not ready.
+
+    awaited: the kind of the object that attach waits for.
+    fix: an imperative, for the case that attach does not wait any longer.
+    """
+
+    reason: str
+    awaited: Resource
+    fix: str
+
+
+class Arrival(NamedTuple):
+    """The progress of an apply.
+
+    consumers: the live object of each workload that exists and is not being deleted.
+    pending: the Pending of each workload that is not ready.
+    missing: the given revisions that do not exist or are being deleted.
+    revisions: the live revisions of the attach group, and the live given revisions.
+    """
+
+    consumers: Mapping[WantedWorkload, Consumer]
+    pending: Mapping[WantedWorkload, Pending]
+    missing: Sequence[RevisionRef]
+    revisions: Sequence[Revision]
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether every workload is ready and every given revision exists."""
+        return not self.pending and not self.missing
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reason for each missing revision, and for each workload that is not ready."""
+        finalizers = finalizers_of(self.revisions)
+        missing = [
+            f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
+            if ref in finalizers
+            else f"{title(ref)} does not exist"
+            for ref in self.missing
+        ]
+        return [*missing, *(pending.reason for pending in self.pending.values())]
+
+    def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
+        """Return the live workloads that reference a revision according to the request."""
+        return [
+            consumer for workload, consumer in self.consumers.items() if ref in workload.references
+        ]
+
+
+def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[RevisionRef]:
+    """Return the given revisions that do not exist or are being deleted."""
+    existing = {revision.key for revision in revisions if not revision.is_deleting}
+    return [ref for ref in request.given if ref not in existing]
+
+
+def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
+    """Return the finalizers, separated by commas, of each revision that is being deleted.
+
+    The result does not contain revisions without finalizers.
+    """
+    return {
+        revision.key: ", ".join(revision.finalizers)
+        for revision in revisions
+        if revision.is_deleting and revision.finalizers
+    }
+
+
+def check_arrival(
+    request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
+) -> Arrival:
+    """Return the progress of an apply. Raises ApiError.
+
+    revisions: the value of the field Arrival.revisions.
+    """
+    consumers: dict[WantedWorkload, Consumer] = {}
+    all_pending: dict[WantedWorkload, Pending] = {}
+    for workload in request.workloads:
+        consumer = watched.find(workload.resource, workload.name)
+        if consumer and not consumer.is_deleting:
+            consumers[workload] = consumer
+        pending = find_pending(workload, watched)
+        if pending:
+            all_pending[workload] = pending
+    return Arrival(
+        consumers=consumers,
+        pending=all_pending,
+        missing=find_missing(request, revisions),
+        revisions=revisions,
+    )
+
+
+def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
+    """Return the Pending of a workload, None if the workload is ready. Raises ApiError."""
+    consumer = watched.find(workload.resource, workload.name)
+    if consumer is None or consumer.is_deleting:
+        state = "is being deleted" if consumer else "does not exist"
+        fix = f"Check that the manifests contain {workload}, then apply the manifests again"
+        return Pending(f"{workload} {state}", workload.resource, fix)
+    # The object with the pod template: the target of workloadRef, or the workload itself.
+    source = consumer
+    if consumer.template_from:
+        target = watched.find(*consumer.template_from)
+        if target is None:
+            reference = f"spec.workloadRef of {workload} references {consumer.template_from}"
+            return Pending(
+                reason=f"{consumer.template_from} does not exist, but {reference}",
+                awaited=consumer.template_from.resource,
+                fix=f"Create {consumer.template_from}, or fix spec.workloadRef of {workload}",
+            )
+        source = target
+    if not _has_wanted_template(source, workload):
+        fix = f"If no later apply has changed {source}, apply the manifests again"
+        return Pending(_describe_other_template(source, workload), source.resource, fix)
+    history_kind = HISTORY_KINDS.get(workload.resource)
+    if (
+        history_kind is None
+        or is_paused(consumer)
+        or _has_history_object(consumer, workload, watched, history_kind)
+    ):
+        return None
+    fix = f"Find the cause in the status of {consumer}, and fix the cause"
+    return Pending(_describe_no_history_object(consumer, history_kind), history_kind, fix)
+
+
+def is_paused(consumer: Consumer) -> bool:
+    """Return whether a workload is a paused Deployment.
+
+    The controller of a paused Deployment does not create a ReplicaSet. Controllers of other kinds
+    create their ReplicaSets or ControllerRevisions even during a pause.
+    """
+    return consumer.resource == DEPLOYMENTS and consumer.is_paused
+
+
+def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
+    """Return whether an object has the new pod template.
+
+    The new template has the render ID in the request. Without a render ID in the request, the
+    new template has all references that the request lists for the workload.
+    """
+    if workload.render_id:
+        return workload.render_id in consumer.render_ids
+    return consumer.references.issuperset(workload.references)
+
+
+def _has_history_object(
+    consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
+) -> bool:
+    """Return whether a workload controls a ReplicaSet or ControllerRevision with the new template.
+
+    The function ignores the ReplicaSets of other workloads. For example, the Deployment in the
+    workloadRef of a Rollout also creates ReplicaSets with the new template.
+    consumer: the live object of the workload.
+    """
+    return any(
+        item.controller == consumer.uid
+        and not item.is_deleting
+        and _has_wanted_template(item, workload)
+        for item in watched.objects(history_kind)
+    )
+
+
+def _describe_other_template(source: Consumer, workload: WantedWorkload) -> str:
+    if not workload.render_id:
+        missing = [title(ref) for ref in workload.references if ref not in source.references]
+        return f"the pod template of {source} does not reference {', '.join(missing)}"
+    render_ids = ", ".join(sorted(source.render_ids))
+    actual = f"has the render ID {render_ids}" if render_ids else "does not have a render ID"
+    return f"the pod template of {source} {actual}, expected {workload.render_id}"
+
+
+def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> str:
+    reason = f"{consumer} has not created a {history_kind.kind} for the new pod template"
+    return f"{reason} ({consumer.status_problems})" if consumer.status_problems else reason
+
 
 # The first and the longest interval between two lists of all objects. The interval doubles each
 # time. attach finds new ConfigMaps and Secrets only in the lists, because attach does not watch
@@ -80,3 +284,47 @@ def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) ->
     """Return whether a workload does not wait for an object of the kind `awaited` any more."""
     pending = find_pending(workload, watched)
     return pending is None or pending.awaited != awaited
+
+
+class Watched:
+    """The objects of one namespace, by kind. Each method can raise ApiError."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._objects: dict[Resource, dict[str, Consumer]] = {}
+        self._versions: dict[Resource, str] = {}
+
+    def objects(self, resource: Resource) -> Iterable[Consumer]:
+        """Return the objects of a kind. The first call for a kind sends the list request."""
+        if resource not in self._objects:
+            consumers, version = self._client.list_all(resource, partial(read_consumer, resource))
+            self._objects[resource] = {consumer.uid: consumer for consumer in consumers}
+            self._versions[resource] = version
+        return self._objects[resource].values()
+
+    def find(self, resource: Resource, name: str) -> Consumer | None:
+        """Return the object of a kind with a name, None if the object does not exist."""
+        return next((item for item in self.objects(resource) if item.name == name), None)
+
+    def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
+        """Return whether `is_enough` returns True before the watch of a kind ends.
+
+        seconds: the maximum duration, rounded to whole seconds, at least 1.
+        """
+        self.objects(resource)
+        version = self._versions[resource]
+        ends = time.monotonic() + seconds
+        if not version:  # the cluster does not have the kind yet
+            return False
+        for event_type, data in self._client.watch(resource, version, seconds):
+            consumer = read_consumer(resource, data)
+            if event_type == "DELETED":
+                self._objects[resource].pop(consumer.uid, None)
+            elif event_type in ("ADDED", "MODIFIED"):
+                self._objects[resource][consumer.uid] = consumer
+            self._versions[resource] = text_at(data, "metadata", "resourceVersion") or version
+            if is_enough():
+                return True
+            if time.monotonic() > ends:
+                break
+        return False

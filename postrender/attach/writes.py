@@ -1,12 +1,18 @@
-"""The function that sends the patches of a run, one by one, and logs the changes."""
+"""The function that sends the patches of a run, one by one, and logs the changes.
+
+Kubernetes Events on workloads. `kubectl describe` shows the Events of a workload.
+"""
 
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterable, Iterator
 
 from postrender.attach.client import ApiError, Client
+from postrender.attach.live import Object
 from postrender.attach.reconcile import Patch
+from postrender.attach.request import EVENTS, WantedWorkload
 from postrender.errors import UserError
 
 _log = logging.getLogger(__name__)
@@ -54,3 +60,47 @@ def _lines(patch: Patch) -> Iterator[str]:
         )
     elif patch.mark is not None:
         yield f"attach removed the mark from {patch.revision}, because an object uses the revision"
+
+
+# The API server refuses an Event with a longer message.
+_LONGEST_MESSAGE = 1024
+# The maximum number of characters of a workload's name in the name of an Event. A dot and a random
+# ID of 16 characters follow. Kubernetes permits 253 characters for the whole name.
+_LONGEST_NAME = 200
+
+
+def record_event(
+    client: Client, workload: WantedWorkload, uid: str, event_type: str, reason: str, message: str
+) -> None:
+    """Create an Event on a workload. Raises ApiError.
+
+    uid: the uid of the workload, "" if the workload does not exist or its uid is unknown.
+    event_type: `Normal` or `Warning`.
+    reason: a CamelCase word, such as `AttachFailed`.
+    message: the text. The Event contains only the first 1,024 characters.
+    """
+    now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    target: Object = {
+        "apiVersion": workload.resource.api_version,
+        "kind": workload.resource.kind,
+        "namespace": client.namespace,
+        "name": workload.name,
+    }
+    if uid:
+        target["uid"] = uid
+    # If the API server generated the name (generateName), a retry could create a second Event.
+    name = f"{workload.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
+    event: Object = {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": name},
+        "involvedObject": target,
+        "type": event_type,
+        "reason": reason,
+        "message": message[:_LONGEST_MESSAGE],
+        "source": {"component": "postrender"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+    client.create(EVENTS, event)

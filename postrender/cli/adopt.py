@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Command, Option
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE, is_quiet
+from postrender.cli.report import DONE, is_quiet, write
 
 COMMAND = Command(
     "adopt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settings_options
-from postrender.cli.plans import plan_before_delivery, report_findings
+from postrender.cli.render import plan_before_delivery, report_findings
 from postrender.cli.report import DONE, FAULT, report_error
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.errors import UserError

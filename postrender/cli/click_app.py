@@ -27,11 +27,10 @@ from postrender.cli.options import (
     Option,
     with_two_dashes,
 )
-from postrender.cli.pipes import reads_terminal, unwritable_error, write
 from postrender.cli.registry import COMMANDS, GROUPS, invoke, load
-from postrender.cli.report import DONE, INTERRUPTED
+from postrender.cli.report import DONE, INTERRUPTED, reads_terminal, unwritable_error, write
 from postrender.errors import UsageError
-from postrender.text.shown import shown
+from postrender.text import shown
 
 _FILENAMES = ("-f", "--filename")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

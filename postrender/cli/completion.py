@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import Argument, Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.errors import UserError
 
 SHELLS = ("bash", "zsh", "fish")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import Command, settings_options
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.cli.settings import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 

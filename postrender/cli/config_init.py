@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from postrender.cli.options import Argument, Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
 from postrender.sources.paths import printable

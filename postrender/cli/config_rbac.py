@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import CHOICE, Command, Option, settings_options
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE, report_warning
+from postrender.cli.report import DONE, report_warning, write
 from postrender.cli.settings import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 
@@ -38,7 +37,7 @@ def run(config: str | None, mode: str | None, **given: object) -> int:
     mode: the form of the Job, None for the setting `attacher.mode`.
     Raises UserError for invalid settings.
     """
-    from postrender.plan.attacher_rbac import rbac_objects
+    from postrender.plan.admission import rbac_objects
 
     settings = settings_of(config, given)
     report_ignored(settings.findings)

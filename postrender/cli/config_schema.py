@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.config.load import schema_text
 
 COMMAND = Command(

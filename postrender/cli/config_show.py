@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import FLAG, SETTINGS, Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.cli.settings import effective_values, report_ignored
 from postrender.config.load import ConfigFile, defaults, load_files, merge_values
 from postrender.yaml.emit import block_text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from postrender.cli.options import Argument, Command, settings_options
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 from postrender.cli.settings import config_source, report_ignored
 from postrender.errors import UserError
 

@@ -12,10 +12,9 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
-from postrender.cli.pipes import stdout_terminal, write_for_reader
-from postrender.cli.plans import check_content
 from postrender.cli.registry import load
-from postrender.cli.report import CHANGES, DONE
+from postrender.cli.render import check_content
+from postrender.cli.report import CHANGES, DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
@@ -107,7 +106,7 @@ def run(
     Raises UsageError if OLD and NEW are both stdin. Raises UserError for invalid settings or input.
     """
     from postrender.diff.build import compare
-    from postrender.diff.sections import only_sections
+    from postrender.diff.model import only_sections
 
     if old == new == "-":
         raise UsageError(

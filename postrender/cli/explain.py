@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
-from postrender.cli.pipes import stdout_terminal, write_for_reader
-from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import load
-from postrender.cli.report import DONE
+from postrender.cli.render import plan_of, report_findings
+from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input

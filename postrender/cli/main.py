@@ -6,9 +6,17 @@ import gc
 import os
 import sys
 
-from postrender.cli.pipes import end_process, reads_terminal, unwritable_error
 from postrender.cli.registry import COMMANDS, invoke, load
-from postrender.cli.report import BUG, FAULT, INTERRUPTED, report_bug, report_error
+from postrender.cli.report import (
+    BUG,
+    FAULT,
+    INTERRUPTED,
+    end_process,
+    reads_terminal,
+    report_bug,
+    report_error,
+    unwritable_error,
+)
 from postrender.errors import UsageError, UserError
 
 TYPE_CHECKING = False

@@ -1,4 +1,15 @@
-"""Functions that print messages on stderr, write the log file, and report bugs."""
+"""Functions that print messages on stderr, write the log file, and report bugs.
+
+Functions for stdin and stdout, and for the end of the process.
+
+The output of commands in a GitHub Actions job.
+
+A *workflow command* is a line such as `::warning file=…,line=…::MESSAGE`. GitHub shows the message
+next to the code of a pull request. GitHub's runner reads workflow commands from stderr and stdout
+(actions/runner, Handlers/ScriptHandler.cs). postrender writes messages as workflow commands to
+stderr. A result on stdout contains text from manifests, so `without_commands` escapes text that
+looks like a workflow command.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +21,12 @@ from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import TextIO
+
+    from postrender.cli.options import Argument
+    from postrender.diff.values import Terminal
+
 
 # The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
 # changes, with `diff --exit-code`. INTERRUPTED: an interrupt, such as Ctrl-C.
@@ -155,7 +171,6 @@ def _print_message(
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     if in_job and sys.stderr is not None and not sys.stderr.isatty():
         # Import the module late, because few processes run in a GitHub Actions job.
-        from postrender.cli.github import workflow_command
 
         _print(workflow_command(severity, title, text, location))
     else:
@@ -169,7 +184,7 @@ def _visible(line: str) -> str:
     """
     if line.isascii() and line.isprintable():
         return line
-    from postrender.text.escapes import visible
+    from postrender.text import visible
 
     return visible(line)
 
@@ -225,3 +240,173 @@ def report_bug(error: BaseException) -> None:
             f"Open an issue with the error {type(error).__name__} at these code locations: {trail}"
         )
     _print_message(ERROR, sentences("postrender has a bug, so this run failed", fix))
+
+
+def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
+    """Return whether the command would read the input of an argument from a terminal.
+
+    values: the values of the arguments and of all options, by parameter.
+    """
+    # The file in --filename replaces the argument.
+    given = values.get("filename") or values[argument.parameter] or argument.default
+    names = given if isinstance(given, tuple) else (given,)
+    return "-" in names and sys.stdin is not None and sys.stdin.isatty()
+
+
+def stdout_terminal() -> Terminal:
+    """Return the width of stdout, and whether to write colours to stdout."""
+    from postrender.diff.values import terminal_of
+
+    return terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
+
+
+def write_for_reader(text: str, form: str) -> None:
+    """Write a result to stdout, for a person.
+
+    If stdout can be the log of a GitHub Actions job, the function escapes text that looks like a
+    workflow command.
+    form: the output format of the result.
+    Raises UserError if stdout cannot be written.
+    """
+    if os.environ.get("GITHUB_ACTIONS"):
+        text = without_commands(text, form) if is_in_log() else text
+    write([text], for_reader=True)
+
+
+def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
+    """Write the result of a command to stdout.
+
+    parts: the parts of the result, in order.
+    for_reader: whether the result is for a person. A closed pipe is then not an error, because the
+        person can quit the pager before the end of the result.
+    Raises UserError if stdout cannot be written.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(0, "stdout is closed")
+        # If PYTHONUNBUFFERED is set, sys.stdout does not have a buffer. Therefore, open stdout
+        # again.
+        with open(sys.stdout.fileno(), "wb", closefd=False) as output:
+            output.writelines(part.encode() for part in parts)
+    except OSError as error:
+        unwritable = unwritable_error(error)
+        if not (for_reader and isinstance(error, BrokenPipeError)):
+            raise unwritable from None
+
+
+def unwritable_error(error: OSError) -> UserError:
+    """Return the error for a stdout that cannot be written, and set sys.stdout to None."""
+    # None prevents a second attempt to write the output when the process ends.
+    sys.stdout = None
+    problem = f"postrender cannot write the output ({error.strerror})"
+    return UserError(
+        problem, "Check the program or file that receives stdout", Location("<stdout>")
+    )
+
+
+def end_process(code: int) -> None:
+    """Flush stderr and stdout, and end the process.
+
+    The exit code is FAULT if stdout cannot be written, otherwise `code`. The function calls
+    os._exit, because a normal exit of Python takes longer.
+    """
+    os._exit(_flush() or code)
+
+
+def _flush() -> int:
+    """Flush stderr and stdout. Return DONE, or FAULT if stdout cannot be written."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        sys.stderr = None
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        report_error(unwritable_error(error))
+        return FAULT
+    return DONE
+
+
+# The escapes of `:` and `#` in an output format. For all other formats, the escapes are `\x3a` and
+# `\x23`. JSON does not need an escape of `:`.
+_ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
+_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+
+
+def is_in_log() -> bool:
+    """Return whether stdout can be the log of a GitHub Actions job.
+
+    A closed stdout, a file and a terminal cannot be the log.
+    """
+    import stat
+
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or sys.stdout.isatty())
+
+
+def without_commands(text: str, form: str) -> str:
+    """Return a result with escapes for text that looks like a workflow command.
+
+    form: the output format of the result.
+
+    The runner finds a command at each `##[`. The runner also finds a command at `::` if only white
+    space precedes `::` in the line (actions/runner, ActionCommand.cs). This function escapes one
+    character of `##[` and of `::`. In JSON, the function escapes only `##[`, because no line of the
+    JSON begins with text from the input.
+    """
+    colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
+    text = text.replace("##[", f"#{hash_sign}[")
+    if form == "json":
+        return text
+    return "".join(
+        f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
+        for line in text.splitlines(keepends=True)
+        for rest in [line.lstrip()]
+    )
+
+
+def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
+    """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`.
+
+    severity: ERROR, WARNING or NOTE.
+    title: the title that GitHub shows above the message.
+    location: the location of the message, None if unknown. The command has a file only if the
+        repository contains the file.
+    """
+    file, line = _file_of(location) if location else ("", 0)
+    properties = {"file": file, "line": str(line or ""), "title": title}
+    given = ",".join(
+        f"{name}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+        if value
+    )
+    return f"::{_LEVELS[severity]} {given}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    # The runner decodes these escapes (actions/runner, ActionCommand.cs).
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _file_of(location: Location) -> tuple[str, int]:
+    """Return the file of a location, relative to the repository's root, and the line.
+
+    If the location is in stdin, the file is the chart template. The line is then 0, because the
+    location has the line in stdin and not the line in the template. The result is `("", 0)` if the
+    file does not exist or is not in the repository.
+    """
+    file, line = location.source, location.line
+    if file.startswith("<"):
+        file, line = location.template, 0
+    if not os.path.isfile(file):
+        return "", 0
+    try:
+        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or None)
+    except ValueError:  # the file is on another drive of Windows
+        return "", 0
+    return ("", 0) if relative.startswith("..") else (relative.replace(os.sep, "/"), line)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from postrender.cli.options import Argument, Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
-from postrender.config.schemas import schema_text
+from postrender.cli.report import DONE, write
+from postrender.config.validate import schema_text
 
 # The path of the JSON Schema for each command with JSON output.
 JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.schema.json"}

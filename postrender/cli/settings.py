@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from postrender.config.trust import Source
+    from postrender.config.find import Source
     from postrender.errors import Finding
     from postrender.yaml.document import ParsedDocument
     from postrender.yaml.stream import Stream
@@ -99,7 +99,7 @@ def config_source(
         found = find_config(_working_directory())
         if not found.path:
             return None, found.findings
-    from postrender.config.trust import discovered_file, explicit_file
+    from postrender.config.find import discovered_file, explicit_file
 
     if config:
         return explicit_file(config), ()
@@ -158,7 +158,7 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
     """
     if not settings.with_secrets:
         return settings
-    from postrender.config.hash_key import read_hash_key
+    from postrender.config.load import read_hash_key
 
     option = given.get("secrets_hash_key_file")
     return settings._replace(hash_key=read_hash_key(str(option or ""), settings.hash_key_file))
@@ -249,7 +249,7 @@ def _parsed_list(stream: Stream) -> ParsedDocument | None:
     """Return the parsed ResourceList in a stream, None if the stream is not a ResourceList."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return None
-    from postrender.krm.resource_list import parsed_list
+    from postrender.krm.function import parsed_list
 
     return parsed_list(stream)
 

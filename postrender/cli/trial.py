@@ -7,7 +7,7 @@ chart, and adds the values in --new-values. Without NEW_CHART, the change adds t
 
 from __future__ import annotations
 
-from postrender.cli.plans import plan_before_delivery
+from postrender.cli.render import plan_before_delivery
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.model import Preview, Undecided

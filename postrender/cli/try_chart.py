@@ -6,8 +6,13 @@ import os
 import sys
 
 from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
-from postrender.cli.pipes import stdout_terminal, write_for_reader
-from postrender.cli.report import DONE, report_finding, report_warning
+from postrender.cli.report import (
+    DONE,
+    report_finding,
+    report_warning,
+    stdout_terminal,
+    write_for_reader,
+)
 from postrender.cli.settings import report_configuration, settings_of, with_hash_key
 from postrender.errors import Location, UserError
 
@@ -183,7 +188,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     """
     from postrender.cli.trial import preview_change
     from postrender.diff.formats.text import render
-    from postrender.diff.sections import only_sections
+    from postrender.diff.model import only_sections
     from postrender.explain.first_look import preview_lines
 
     # The report must fit on a screen, so the diffs contain only changed lines.
@@ -217,7 +222,7 @@ def _write_page(preview: Preview, file: str | None) -> str:
     Raises UserError if the page cannot be written, or if the file exists and is not a page.
     """
     from postrender.diff.formats.html import FILE_SUFFIX, render
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
 
     text = render(preview, Terminal())
     try:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from postrender import __version__
 from postrender.cli.options import Command
-from postrender.cli.pipes import write
-from postrender.cli.report import DONE
+from postrender.cli.report import DONE, write
 
 COMMAND = Command("version", "Print the version.", example="postrender version")
 

@@ -11,8 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 
 from postrender.config.settings import Settings
-from postrender.diff.compare.model import ComparedObject, ExpectedAttachers, Side
-from postrender.diff.pairs import Pair
+from postrender.diff.pairs import ComparedObject, ExpectedAttachers, Pair, Side
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash

@@ -10,24 +10,28 @@ from collections.abc import Callable, Iterable, Mapping
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.attachers import with_group_names
-from postrender.diff.changes import find_changes
-from postrender.diff.compare.model import CURRENT, ComparedObject, Side
-from postrender.diff.compare.original_notes import with_original_notes
-from postrender.diff.compare.reference_graph import find_graph
-from postrender.diff.compare.unreported import find_unreported_originals
-from postrender.diff.contents import compare_earlier, compare_originals
+from postrender.diff.changes import find_changes, find_graph
+from postrender.diff.contents import compare_earlier, compare_originals, with_original_notes
 from postrender.diff.model import Preview
 from postrender.diff.normalise import BaseNames
-from postrender.diff.pairs import Duplicates, find_duplicates, find_pairs, sort_key
+from postrender.diff.pairs import (
+    CURRENT,
+    ComparedObject,
+    Duplicates,
+    Side,
+    find_duplicates,
+    find_pairs,
+    sort_key,
+)
 from postrender.diff.redact import redact
 from postrender.diff.revisions import find_revisions
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
-from postrender.diff.undecided import find_undecided
+from postrender.diff.undecided import find_undecided, find_unreported_originals
 from postrender.diff.usages import index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
@@ -35,7 +39,7 @@ from postrender.yaml.stream import Source, Stream, has_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.compare.lost_owners import RevisionTitle
+    from postrender.diff.revisions import RevisionTitle
 
 
 def compare(
@@ -70,7 +74,7 @@ def compare(
 
     def find_lost_owners() -> Mapping[RevisionTitle, tuple[str, ...]]:
         # Import the module only here, because few changes remove a workload.
-        from postrender.diff.compare.lost_owners import lost_owners
+        from postrender.diff.revisions import lost_owners
 
         return lost_owners(old, new, settings, history)
 

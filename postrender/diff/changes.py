@@ -1,33 +1,41 @@
-"""The changes of ConfigMaps and Secrets, of workloads, and of other objects."""
+"""The changes of ConfigMaps and Secrets, of workloads, and of other objects.
+
+The reference graph of a preview: the objects that change, and all connected objects.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out
-from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.compare.model import Side
-from postrender.diff.compare.unreported import find_unreported
 from postrender.diff.contents import (
     ComparedContent,
     Users,
     annotations_to_leave_out,
     compare_content,
 )
+from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.labels import WORKLOAD_REF
 from postrender.diff.model import (
     ADDED,
     CHANGED,
     REMOVED,
+    UNCHANGED,
     ContentChange,
+    Edge,
     FieldChange,
+    Graph,
+    GraphNode,
     ObjectChange,
     WorkloadChange,
 )
 from postrender.diff.normalise import BaseNames, as_written, comparable, without_cluster_values
-from postrender.diff.pairs import Pair, sort_key
+from postrender.diff.pairs import Pair, Side, sort_key
+from postrender.diff.undecided import find_unreported
 from postrender.diff.usages import Target, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change, is_workload
+from postrender.inventory.model import ItemKey
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
 
@@ -167,3 +175,82 @@ def _identities_by_target(
             if usage.is_in_template:
                 by_target[usage.target].add(pair.identity)
     return by_target
+
+
+def find_graph(
+    pairs: Sequence[Pair],
+    old: UsageIndex,
+    new: UsageIndex,
+    changes: Mapping[int, str],
+    effects: Mapping[int, str],
+) -> tuple[Graph, frozenset[int]]:
+    """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
+
+    pairs: all pairs, sorted by identity.
+    changes: the change of each pair that the preview reports, by the index of the pair.
+    effects: the effect on each workload, by the index of the pair.
+    """
+    before = set(_edges(pairs, old, is_new=False))
+    after = set(_edges(pairs, new, is_new=True))
+    edge_changes = {
+        **dict.fromkeys(before, REMOVED),
+        **dict.fromkeys(after, ADDED),
+        **dict.fromkeys(before & after, UNCHANGED),
+    }
+    connected = _connected(changes, edge_changes)
+    # Sort by index, because identities can be equal. The indexes are in the order of identities.
+    ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
+    positions = {number: position for position, number in enumerate(ordered)}
+    nodes = tuple(
+        GraphNode(
+            identity=pairs[number].identity,
+            role=_role(pairs[number]),
+            change=changes.get(number, UNCHANGED),
+            effect=effects.get(number, ""),
+        )
+        for number in ordered
+    )
+    edges = [
+        edge._replace(source=positions[edge.source], target=positions[edge.target], change=change)
+        for edge, change in edge_changes.items()
+        if edge.source in positions
+    ]
+    return Graph(nodes, tuple(sorted(edges))), frozenset(connected)
+
+
+def _role(pair: Pair) -> str:
+    if is_workload(pair.newest) and not pair.newest.is_attacher:
+        return "workload"
+    return "config" if pair.newest.is_content else "other"
+
+
+def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
+    """Return the references on one side; `source` and `target` are indexes of pairs."""
+    numbers: dict[ItemKey, int] = {}
+    for number, pair in enumerate(pairs):
+        compared = pair.new if is_new else pair.old
+        if compared is not None and compared.item is not None:
+            numbers[compared.item.key] = number
+    for key, number in numbers.items():
+        for usage in index.by_item.get(key, ()):
+            if isinstance(usage.target, int) and usage.target != number:
+                yield Edge(source=number, target=usage.target, label=usage.label)
+        source = index.sources.get(key)
+        if source is not None and source.item is not None and source.item.key in numbers:
+            yield Edge(source=number, target=numbers[source.item.key], label=WORKLOAD_REF)
+
+
+def _connected(changed: Mapping[int, str], edges: Iterable[Edge]) -> set[int]:
+    """Return the indexes of the changed pairs, and of all pairs connected with a changed pair."""
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for edge in edges:
+        neighbours[edge.source].add(edge.target)
+        neighbours[edge.target].add(edge.source)
+    connected: set[int] = set()
+    queue = list(changed)
+    while queue:
+        number = queue.pop()
+        if number not in connected:
+            connected.add(number)
+            queue += neighbours[number]
+    return connected

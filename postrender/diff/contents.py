@@ -2,16 +2,24 @@
 
 The module `changes` passes each pair of current objects to `compare_content`. `compare_originals`
 compares the originals. `compare_earlier` compares revisions that are EARLIER on at least one side.
+
+Notes about originals: a change can delete an original, or change an original that stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
-from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
-from postrender.diff.compare.fields import differing, find_field_changes
-from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
+from postrender.diff.fields import (
+    Content,
+    content_of,
+    differing,
+    find_field_changes,
+    find_key_changes,
+)
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
@@ -19,13 +27,22 @@ from postrender.diff.normalise import (
     with_base_names,
     without_cluster_values,
 )
-from postrender.diff.pairs import Pair, find_pairs
+from postrender.diff.pairs import (
+    CURRENT,
+    ORIGINAL,
+    ComparedObject,
+    Pair,
+    Side,
+    find_pairs,
+    sort_key,
+)
+from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.annotations import (
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
-from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 
@@ -273,3 +290,64 @@ def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> lis
     return [
         original for original in originals if contents.get(original.identity) != _content(original)
     ]
+
+
+def with_original_notes(
+    contents: Collection[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
+) -> list[ContentChange]:
+    """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
+
+    A change that already has a note keeps this note.
+    usages: the usages of the newer side.
+    resolver: the resolver with the release namespace.
+    """
+    if not contents:
+        return []
+    roles = {resolver.key_of(item.identity, item.name): item.role for item in new.objects}
+    readers = _readers(new, usages, resolver)
+
+    def note_of(content: ContentChange) -> str:
+        identity = content.identity
+        if content.note or not content.old_revision or content.new_revision in ("", identity.name):
+            return content.note
+        key = resolver.key_of(identity)
+        if content.old_revision == identity.name:
+            return "" if key in roles or not content.users else _deletion_note(identity)
+        if roles.get(key) != ORIGINAL or not content.keys:
+            return ""
+        return _change_note(identity, readers.get(key, frozenset()))
+
+    return [content._replace(note=note_of(content)) for content in contents]
+
+
+def _deletion_note(identity: Identity) -> str:
+    return (
+        f"tools such as Helm delete the original {identity.kind}, although old pods still use the "
+        "original. Before the apply, run postrender adopt"
+    )
+
+
+def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
+    """Return the note about an original that stays.
+
+    The note is "" for a Secret that workloads do not reference by its base name.
+    readers: the workloads that reference the original by its base name.
+    """
+    if not readers and identity.group_kind == SECRET:
+        return ""
+    users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))
+    reason = f"referenced by {users}" if users else "which stays in the manifests"
+    return f"the original {identity.kind}, {reason}, also changes"
+
+
+def _readers(
+    side: Side, usages: UsageIndex, resolver: Resolver
+) -> Mapping[ObjectKey, AbstractSet[Identity]]:
+    """Return the workloads that reference each ConfigMap or Secret by its base name."""
+    readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
+    for item_key, item_usages in usages.by_item.items():
+        for usage in item_usages:
+            is_from_pod = usage.is_in_template and item_key in side.by_item
+            if is_from_pod and usage.name == usage.identity.name:
+                readers[resolver.key_of(usage.identity)].add(side.by_item[item_key].identity)
+    return readers

@@ -3,17 +3,37 @@
 difflib compares only short texts, because difflib's time grows with the square of the number of
 lines. Like `git diff --patience`, this module splits long texts at lines that occur exactly once in
 each text. If a long part does not have a line to split at, all lines of the part count as replaced.
+
+The fields in which two objects differ, with the path of each field.
+
+List items match by a key such as `name` or `port` if the values of the key are unique in each list.
+difflib matches the items of other lists. In lists longer than _MAX_SEQUENCE, items match by index.
+
+The changed keys of a ConfigMap or Secret: text as hunks, binary values as size and digest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 
-from postrender.diff.model import Hunk, Line
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    Blob,
+    FieldChange,
+    Hunk,
+    KeyChange,
+    Line,
+    change_of,
+)
 from postrender.records import NamedTuple
-from postrender.text.common import common_length
+from postrender.startup.digest import sha256
+from postrender.startup.json_encoder import json_encoder
+from postrender.text import common_length
+from postrender.yaml.paths import Json, format_path, mapping_at
 
 # difflib compares texts if the count of old lines times the count of new lines is at most this
 # number. For any content, difflib then needs at most about a tenth of a second.
@@ -175,3 +195,214 @@ def _hunk(old: Sequence[str], new: Sequence[str], changes: Sequence[_Change], co
 def _line(sign: str, old: int, new: int, text: str) -> Line:
     is_open = not text.endswith("\n")
     return Line(sign=sign, old=old, new=new, text=text if is_open else text[:-1], is_open=is_open)
+
+
+# The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
+_ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
+# The maximum length of a list for difflib. The time of difflib grows with the square of the length.
+_MAX_SEQUENCE = 1000
+
+# Mappings that a preview shows key by key even if one side does not have the mapping. An absent
+# mapping in these fields means the same as an empty mapping.
+_SHOWN_BY_KEY = ("metadata", "annotations", "labels")
+
+# Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
+_STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
+
+_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=True)
+
+
+def is_same(old: Json, new: Json) -> bool:
+    """Return whether two values are equal; unlike in Python, 1 does not equal true."""
+    if old != new or old.__class__ is not new.__class__:
+        return False
+    if old.__class__ not in (dict, list):
+        return True
+    # repr also distinguishes 1 from true, and is three times as fast as the JSON encoder. But equal
+    # mappings have different reprs if their keys are in another order.
+    return repr(old) == repr(new) or _encode(old) == _encode(new)
+
+
+def differing(
+    old: dict[str, Json], new: dict[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return two objects without most of their equal parts, so that later steps are faster.
+
+    A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
+    objects keep their kind, because mark_content recognises a Secret by the kind.
+    """
+    if old.get("kind") != new.get("kind"):
+        return old, new
+    old_rest, new_rest = dict(old), dict(new)
+    for key, old_value in old.items():
+        new_value = new.get(key)
+        if key == "kind" or key not in new:
+            continue
+        if is_same(old_value, new_value):
+            del old_rest[key], new_rest[key]
+        elif key in _STRING_MAPPINGS:
+            continue
+        elif isinstance(old_value, dict) and isinstance(new_value, dict):
+            old_rest[key], new_rest[key] = differing(old_value, new_value)
+    return (old_rest, new_rest) if old_rest and new_rest else (old, new)
+
+
+def find_field_changes(old: Json, new: Json) -> list[FieldChange]:
+    """Return the fields that differ, in the order of the older object.
+
+    In each mapping, added fields are last. A field that is null on one side and absent on the other
+    side counts as equal.
+    """
+    return [] if is_same(old, new) else list(_changes(old, new, ""))
+
+
+def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        yield from _in_mappings(old, new, path)
+    elif isinstance(old, list) and isinstance(new, list):
+        key = _item_key(old, new)
+        if key:
+            yield from _in_named_items(old, new, path, key)
+        else:
+            yield from _in_sequences(old, new, path)
+    else:
+        yield FieldChange(path=path, change=change_of(old, new), old=old, new=new)
+
+
+def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if before is not after and not is_same(before, after):
+            if key in _SHOWN_BY_KEY:
+                before, after = _or_empty(before, after), _or_empty(after, before)
+            yield from _changes(before, after, _inside(path, key))
+
+
+def _or_empty(value: Json, other: Json) -> Json:
+    """Return an empty mapping for an absent value if the other side has a mapping."""
+    return {} if value is None and isinstance(other, dict) else value
+
+
+def _inside(path: str, key: str) -> str:
+    part = format_path((key,))
+    return part if not path else path + part if part.startswith("[") else f"{path}.{part}"
+
+
+def _item_key(old: Sequence[Json], new: Sequence[Json]) -> str:
+    """Return the key that distinguishes the items of each list, or ""."""
+    items = [*old, *new]
+    if not items or not all(isinstance(item, dict) for item in items):
+        return ""
+    return next((key for key in _ITEM_KEYS if _is_unique(key, old) and _is_unique(key, new)), "")
+
+
+def _is_unique(key: str, items: Sequence[Json]) -> bool:
+    names = [item.get(key) for item in items if isinstance(item, dict)]
+    is_plain = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
+    return is_plain and len(set(map(str, names))) == len(items)
+
+
+def _in_named_items(old: list[Json], new: list[Json], path: str, key: str) -> Iterator[FieldChange]:
+    before, after = _by_name(old, key), _by_name(new, key)
+    for name in {**before, **after}:
+        if not is_same(before.get(name), after.get(name)):
+            yield from _changes(before.get(name), after.get(name), f"{path}[{key}={name}]")
+    old_order: list[Json] = [name for name in before if name in after]
+    new_order: list[Json] = [name for name in after if name in before]
+    if old_order != new_order:
+        yield FieldChange(path=f"{path}[]", change=CHANGED, old=old_order, new=new_order)
+
+
+def _by_name(items: list[Json], key: str) -> dict[str, Json]:
+    return {str(item[key]): item for item in items if isinstance(item, dict)}
+
+
+def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[FieldChange]:
+    for before, after in _replaced_ranges(old, new):
+        common = min(len(before), len(after))
+        for number in range(common):
+            old_item, new_item = old[before[number]], new[after[number]]
+            if not is_same(old_item, new_item):
+                yield from _changes(old_item, new_item, f"{path}[{after[number]}]")
+        for number in before[common:]:
+            yield FieldChange(path=f"{path}[{number}]", change=REMOVED, old=old[number], new=None)
+        for number in after[common:]:
+            yield FieldChange(path=f"{path}[{number}]", change=ADDED, old=None, new=new[number])
+
+
+def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
+    """Return pairs of ranges: the items in the new range replace the items in the old range."""
+    if max(len(old), len(new)) > _MAX_SEQUENCE:
+        yield range(len(old)), range(len(new))
+        return
+    before, after = list(map(_encode, old)), list(map(_encode, new))
+    if len(before) == len(after) == 1:
+        if before != after:
+            yield range(1), range(1)
+        return
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag != "equal":
+            yield range(start, end), range(new_start, new_end)
+
+
+Content = Mapping[str, str | bytes]
+
+
+def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
+    """Return the values of a ConfigMap or Secret, by key.
+
+    For a ConfigMap, the values in `data` are text, and the values in `binaryData` are bytes. For a
+    Secret, all values are bytes, and `stringData` overrides `data` (core/v1 Secret). If a value
+    is not base64, the result has the bytes of the text.
+    """
+    if is_secret:
+        decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}
+        texts = _strings(data, "stringData").items()
+        return {**decoded, **{key: value.encode("utf-8", "surrogatepass") for key, value in texts}}
+    binary = {key: _decoded(value) for key, value in _strings(data, "binaryData").items()}
+    return {**_strings(data, "data"), **binary}
+
+
+def _strings(data: Mapping[str, Json], field: str) -> dict[str, str]:
+    values = mapping_at(data, (field,))
+    return {key: "" if value is None else str(value) for key, value in values.items()}
+
+
+def _decoded(text: str) -> bytes:
+    import base64
+    import binascii
+
+    try:
+        # The API server ignores line breaks, and rejects all other characters outside base64.
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return text.encode("utf-8", "surrogatepass")  # the API server rejects the object
+
+
+def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChange, ...]:
+    """Return the keys that differ, sorted, with `context` unchanged lines around each change."""
+    return tuple(
+        _key_change(key, old.get(key), new.get(key), context)
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    )
+
+
+def _key_change(
+    key: str, old: str | bytes | None, new: str | bytes | None, context: int
+) -> KeyChange:
+    old_text, new_text = (value if isinstance(value, str) else "" for value in (old, new))
+    return KeyChange(
+        key=key,
+        change=change_of(old, new),
+        hunks=find_hunks(old_text, new_text, context),
+        old_blob=_blob(old),
+        new_blob=_blob(new),
+    )
+
+
+def _blob(value: str | bytes | None) -> Blob | None:
+    return Blob(len(value), sha256(value).hexdigest()) if isinstance(value, bytes) else None

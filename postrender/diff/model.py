@@ -3,9 +3,13 @@
 From the ContentChange of a Secret, postrender.diff.redact removes the keys, the fields and the
 revision names. The model does not contain the render IDs in annotations, because a render ID can
 cover a Secret's revision name. Every tuple has a stable order.
+
+The sections of a preview that `--only` selects.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
@@ -302,3 +306,19 @@ class Preview(NamedTuple):
     def has_changes(self) -> bool:
         """True if there is any change, for `--exit-code`; an undecided part counts as a change."""
         return self.has_certain_changes or bool(self.undecided)
+
+
+def only_sections(preview: Preview, names: Collection[str]) -> Preview:
+    """Return a preview with only the sections in `names`, or all sections if `names` is empty.
+
+    The result always has the undecided parts and the graph.
+    """
+    if not names:
+        return preview
+    return preview._replace(
+        contents=preview.contents if "configmaps" in names else (),
+        workloads=preview.workloads if "workloads" in names else (),
+        revisions=preview.revisions if "revisions" in names else (),
+        objects=preview.objects if "objects" in names else (),
+        only=tuple(dict.fromkeys(names)),
+    )

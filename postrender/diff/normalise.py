@@ -26,13 +26,13 @@ from postrender.kubernetes.annotations import (
     RENDER_ID_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
+    without_keep,
 )
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
-from postrender.kubernetes.retention import without_keep
 from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.text.words import replace_words
+from postrender.text import replace_words
 from postrender.yaml.paths import Json, mapping_at
 
 # Fields that the API server sets, and ignores in requests.

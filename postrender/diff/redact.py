@@ -18,21 +18,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
-from postrender.diff.base_names import base_name_of
+from postrender.diff.labels import base_name_of
 from postrender.diff.model import Cause, ContentChange, RevisionChange
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, canonical_json, without_hash
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.text.words import words_of
+from postrender.text import words_of
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from postrender.diff.compare.model import ComparedObject
+    from postrender.diff.pairs import ComparedObject
     from postrender.inventory.build import Inventory
     from postrender.plan.model import PlanContext
 

@@ -18,7 +18,7 @@ from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.kubernetes.hashing import without_hash
 from postrender.startup.patterns import pattern
-from postrender.text.words import words_of
+from postrender.text import words_of
 from postrender.yaml.stream import Stream, has_content
 
 _CONTENT_KINDS = {"ConfigMap", "Secret"}

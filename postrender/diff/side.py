@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.diff.attachers import expected_attachers
-from postrender.diff.base_names import base_name_of
-from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
+from postrender.diff.labels import base_name_of
+from postrender.diff.pairs import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
 from postrender.diff.redact import secret_names_of_side
 from postrender.errors import Location
 from postrender.inventory.build import Inventory, take_full_inventory
@@ -32,10 +32,10 @@ from postrender.kubernetes.kinds import (
     roots_of,
 )
 from postrender.plan.build import PlanBasis, build_basis
+from postrender.plan.edits import source_edits
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import new_resolver
-from postrender.plan.workload_edits import source_edits
 from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.paths import Json, value_at
 from postrender.yaml.stream import Stream

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
-from postrender.diff.compare.model import ORIGINAL, ComparedObject, Side
-from postrender.diff.compare.rolling_kinds import is_in_custom_template
+from postrender.diff.kinds import is_in_custom_template
 from postrender.diff.labels import label_of
-from postrender.diff.pairs import Pair
+from postrender.diff.pairs import ORIGINAL, ComparedObject, Pair, Side
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity, ObjectKey
+from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
-from postrender.plan.workload_refs import find_rollouts
 from postrender.records import NamedTuple
 
 # The target of a reference: the index of the target's pair, or the key of a target without a pair.

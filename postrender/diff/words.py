@@ -1,11 +1,18 @@
 """The phrases for changes, effects and causes in the formats text, markdown and html.
 
 The phrases do not contain markup. A Style formats the names and values in a phrase.
+
+The summary line of a preview.
+
+Groups of objects with equal changes, such as a new chart version in the labels of each object.
+
+A format describes the change of a group only once, so that repetitions do not hide other changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 
 from postrender.diff.model import (
     ADDED,
@@ -37,10 +44,20 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.wording.plurals import Forms, conjoined, counted, listed
-from postrender.diff.wording.style import Style, name_of
-from postrender.diff.wording.value_text import describe_field, describe_values
+from postrender.diff.values import (
+    Forms,
+    Style,
+    conjoined,
+    counted,
+    describe_field,
+    describe_values,
+    listed,
+    name_of,
+)
 from postrender.records import NamedTuple
+
+TYPE_CHECKING = False
+
 
 # The title of each section, by the section's field in Preview.
 TITLES = {
@@ -268,3 +285,121 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
 def describe_rest(rest: Sequence[object]) -> str:
     """Return the line between the first object of a group and the rest of the group."""
     return f"the same change in {counted(len(rest), 'more object')}:"
+
+
+_METADATA_ONLY = Forms("changes outside its data", "change outside their data")
+_NO_ROLL = Forms("changes but does not roll", "change but do not roll")
+_IN_PLACE = Forms("reads new content but does not roll", "read new content but do not roll")
+
+
+def summary_line(preview: Preview) -> str:
+    """Return the summary of a preview as one line without a final period.
+
+    Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
+    """
+    main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
+    rest = _other_objects(preview)
+    if not main and not rest:
+        main = _revisions_with_status(preview, (SUPERSEDED,))
+    clauses = [", ".join(group) for group in (main, rest) if group]
+    if not clauses and not preview.undecided:
+        clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
+    if preview.undecided:
+        clauses.append(counted(len(preview.undecided), "undecided part"))
+    return "; ".join(clauses)
+
+
+def _workloads(preview: Preview) -> list[str]:
+    # ROLLS is first, because ROLLS is the most frequent effect. The rest has the order of EFFECTS.
+    counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
+    in_place = Counter[str]()
+    templates = {workload.via for workload in preview.workloads}
+    for workload in preview.workloads:
+        if workload.effect == NO_PODS and workload.identity in templates:
+            continue  # another workload in the preview has the pods
+        counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
+        counter[workload.identity.kind] += 1
+    verbs = {**EFFECTS, STAYS: _NO_ROLL}
+    clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
+    return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
+
+
+def _only_reads_new_content(workload: WorkloadChange) -> bool:
+    is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
+    return is_unchanged and bool(workload.in_place)
+
+
+def _contents(preview: Preview) -> list[str]:
+    verbs = [CHANGES[change] for change in (CHANGED, ADDED, REMOVED, UNCHANGED)]
+    verbs.insert(1, _METADATA_ONLY)
+    counts = {verb: Counter[str]() for verb in verbs}
+    for content in preview.contents:
+        verb = _METADATA_ONLY if is_metadata_only(content) else CHANGES[content.change]
+        counts[verb][content.identity.kind] += 1
+    return [_clause(kinds, verb) for verb, kinds in counts.items() if kinds]
+
+
+def _revisions(preview: Preview) -> list[str]:
+    lost = sum(1 for revision in preview.revisions if revision.lost_owners)
+    clauses = [f"Kubernetes deletes {lost:,} {LOST.of(lost)}"] if lost else []
+    return clauses + _revisions_with_status(preview, (NEW, DROPPED))
+
+
+def _revisions_with_status(preview: Preview, statuses: Iterable[str]) -> list[str]:
+    counts = Counter(revision.change for revision in preview.revisions)
+    return [counted(counts[status], f"{status} revision") for status in statuses if counts[status]]
+
+
+def _other_objects(preview: Preview) -> list[str]:
+    counts = Counter(change.change for change in preview.objects)
+    clauses: list[str] = []
+    for change in (CHANGED, ADDED, REMOVED):
+        if count := counts[change]:
+            subject = f"{count:,}" if clauses else counted(count, "other object")
+            clauses.append(f"{subject} {CHANGES[change].of(count)}")
+    return clauses
+
+
+def _clause(kinds: Counter[str], verb: Forms) -> str:
+    """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
+    subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
+    return f"{subject} {verb.of(sum(kinds.values()))}"
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
+
+_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
+
+
+def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return groups of equal changes.
+
+    Groups with one change are first. Otherwise, the groups are in the order of `changes`.
+    """
+    groups: dict[Hashable, list[Change]] = defaultdict(list)
+    for index, change in enumerate(changes):
+        groups[_key(change) or index].append(change)
+    return sorted(groups.values(), key=lambda group: len(group) > 1)
+
+
+def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
+    """Return groups of workloads with equal changes, the most important effect first."""
+    return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
+
+
+def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
+    """Return a value that equal changes share, or None for a change that has its own group.
+
+    The value for a Secret is None, because a group would reveal that Secrets have equal content.
+    """
+    if isinstance(change, WorkloadChange):
+        details = change.causes, change.fields, change.in_place, change.via
+        return (change.change, change.effect, repr(details)) if any(details) else None
+    if isinstance(change, ContentChange):
+        if change.keys or not change.fields or change.change != CHANGED:
+            return None
+        return change.identity.kind, change.strategy, change.note, repr(change.fields)
+    return repr(change.fields) if change.fields else None

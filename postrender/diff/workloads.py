@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.compare.model import ComparedObject
-from postrender.diff.compare.rolling_kinds import custom_effect, template_path, template_pattern
-from postrender.diff.kinds import effect_of_accepted
+from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.kinds import custom_effect, effect_of_accepted, template_path, template_pattern
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -39,7 +37,7 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.normalise import BaseNames, as_stored, comparable, without_cluster_values
-from postrender.diff.pairs import Pair, sort_key
+from postrender.diff.pairs import ComparedObject, Pair, sort_key
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind, Identity

@@ -12,11 +12,10 @@ from textwrap import wrap
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import ROLLS
-from postrender.diff.wording.plurals import and_more, conjoined, counted
-from postrender.diff.wording.style import name_of
-from postrender.explain.model import Explanation, ObjectEntry
+from postrender.diff.values import and_more, conjoined, counted, name_of
+from postrender.explain.build import Explanation, ObjectEntry
 from postrender.kubernetes.kinds import SECRET
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

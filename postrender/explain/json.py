@@ -6,11 +6,11 @@ import json
 
 from postrender.diff.formats.json import Json, object_json
 from postrender.errors import Finding
-from postrender.explain.model import Explanation, ObjectEntry
+from postrender.explain.build import Explanation, ObjectEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
 
 
 def render(explanation: Explanation, terminal: Terminal) -> str:

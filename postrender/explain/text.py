@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.wording.plurals import capitalised, conjoined, counted
-from postrender.diff.wording.style import name_of
-from postrender.explain.model import (
+from postrender.diff.values import capitalised, conjoined, counted, name_of
+from postrender.explain.build import (
     FROM_AUTO_MOUNT,
     EarlierEntry,
     Explanation,
@@ -18,7 +17,7 @@ from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
 
 _DECISIONS = {
     RETAIN: "retained",

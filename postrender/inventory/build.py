@@ -23,7 +23,7 @@ from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind
 from postrender.records import NamedTuple
-from postrender.text.words import WordSet
+from postrender.text import WordSet
 from postrender.yaml.edits import SetScalar, Site, SiteKey
 from postrender.yaml.paths import Json, Path, format_path
 from postrender.yaml.stream import Stream

@@ -16,7 +16,7 @@ from postrender.kubernetes.annotations import (
     RENDER_ID_ANNOTATION,
     REWRITE_ANNOTATION,
 )
-from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.hashing import read_pod_template, without_hash
 from postrender.kubernetes.kinds import (
     CRD,
     WORKLOAD_KINDS,
@@ -24,15 +24,15 @@ from postrender.kubernetes.kinds import (
     Identity,
     group_kind_of,
     items_of,
+    pod_templates,
     roots_of,
     strings_at,
+    workload_ref,
 )
-from postrender.kubernetes.pod_template import read_pod_template
-from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.records import NamedTuple
-from postrender.references import find_built_in, is_custom
+from postrender.references.built_in import find_built_in, is_custom
 from postrender.references.rule import RBAC, Rule
-from postrender.text.shown import shown
+from postrender.text import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
 from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
@@ -111,7 +111,7 @@ def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
         document = parse_document(text, location)
         return document, document.data
     except UserError as error:
-        from postrender.inventory.unrendered import template_error
+        from postrender.inventory.mistakes import template_error
 
         raise template_error(error, text, location) or error from None
 

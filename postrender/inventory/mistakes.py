@@ -5,16 +5,21 @@ If a key is duplicated, kubectl, Helm and the API server use the last value.
 A pair of keys is ambiguous if the keys differ in YAML, but are equal in JSON. An example is an
 unquoted `on`, which is a boolean in YAML, and a quoted "true". kubectl, Helm and the API server
 then pick one of the two values at random (sigs.k8s.io/yaml).
+
+An error for Helm templates, and a finding for an input without Kubernetes objects.
 """
 
 from __future__ import annotations
 
-from postrender.errors import Finding, UserError
-from postrender.text.shown import shown
-from postrender.yaml.document import ParsedDocument
-from postrender.yaml.mappings import DuplicateKey
+from postrender.errors import Finding, Location, UserError
+from postrender.inventory.prefilter import may_escape_names, root_kind
+from postrender.kubernetes.kinds import group_kind_of, roots_of
+from postrender.text import shown
+from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.nodes import DuplicateKey
 from postrender.yaml.parser import YamlNode
 from postrender.yaml.paths import Path
+from postrender.yaml.stream import Document, Stream, has_content
 
 
 def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
@@ -61,3 +66,57 @@ def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:
             raise _error(document, duplicate)
+
+
+_ACTION = "{{"
+
+
+def template_error(error: UserError, text: str, location: Location) -> UserError | None:
+    """Return an error if a text that is not YAML looks like a Helm template, else None.
+
+    The function searches for an action (`{{ … }}`) in the line of the error, and in the nearest
+    non-empty line above. An action in any other line can be ConfigMap data.
+    error: the error of the YAML parser.
+    location: the location of the first line of the text.
+    """
+    if _ACTION not in text:
+        return None
+    line = error.location.line - location.line if error.location else 0
+    lines = text.splitlines()
+    above = [text_line for text_line in lines[:line] if text_line.strip()]
+    if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
+        return None
+    return UserError(
+        "the document looks like a Helm template that helm has not rendered",
+        "Pass the output of: helm template NAME CHART",
+        error.location,
+    )
+
+
+def find_no_objects(stream: Stream) -> Finding | None:
+    """Return a finding if the input has content, but lacks Kubernetes objects, else None."""
+    documents = [document for document in stream.documents if has_content(document.text)]
+    if not documents or any(map(_may_be_object, documents)):
+        return None
+    return Finding(
+        code="no-objects",
+        problem="the input does not contain Kubernetes objects",
+        fix="Pass rendered manifests. If the input is the values file of a chart, pass the output "
+        "of: helm template NAME CHART --values FILE",
+        location=Location(stream.source),
+    )
+
+
+def _may_be_object(document: Document) -> bool:
+    """Return whether a document can contain a Kubernetes object, or is not YAML."""
+    text = document.text
+    if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
+        return False
+    if root_kind(text):
+        return True
+    try:
+        data = parse_document(text, Location("")).data
+    except UserError:
+        return True
+    roots = [data, *(root for _, root in roots_of(data))]
+    return any(group_kind_of(root) is not None for root in roots)

@@ -11,8 +11,8 @@ from postrender.kubernetes.annotations import (
     NUMBER_ANNOTATION,
     REWRITE_ANNOTATION,
 )
+from postrender.kubernetes.hashing import PodTemplate
 from postrender.kubernetes.kinds import GroupKind, Identity
-from postrender.kubernetes.pod_template import PodTemplate
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
 from postrender.startup.patterns import pattern

@@ -3,15 +3,20 @@
 A reference to a revision of another release fails after the other release deletes the revision. A
 manifest that a user copied from a cluster can have ownerReferences. If these owners do not exist,
 Kubernetes deletes the object.
+
+Findings about unknown annotations, such as misspelled annotations.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, UserError
 from postrender.inventory.build import Inventory, take_full_inventory
+from postrender.inventory.model import Item
+from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unknown
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD
 from postrender.startup.patterns import pattern
@@ -74,3 +79,24 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
                 fix="Remove metadata.ownerReferences",
                 location=inventory.location_of(item, (*item.path, "metadata", "ownerReferences")),
             )
+
+
+def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
+    """Return a finding for each unknown annotation with the prefix `postrender/`."""
+    for item in inventory.items:
+        for key in item.annotations:
+            if is_unknown(key):
+                yield _finding(inventory, item, key)
+
+
+def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
+    names = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
+    similar = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
+    return Finding(
+        code="unknown-annotation",
+        problem=f"postrender does not know the annotation {key}, so the annotation has no effect",
+        fix=f"Rename the annotation to {PREFIX}{similar[0]}"
+        if similar
+        else f"Remove the annotation, or use one of {', '.join(USER_ANNOTATIONS)}",
+        location=inventory.location_of(item),
+    )

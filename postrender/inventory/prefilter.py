@@ -10,7 +10,7 @@ from __future__ import annotations
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
 from postrender.startup.patterns import pattern
-from postrender.text.words import WordSet
+from postrender.text import WordSet
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -105,6 +105,6 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
     # Imported late, because most inputs do not have a Secret with data.
-    from postrender.text.encoded import decoded_values
+    from postrender.text import decoded_values
 
     return any(names.count_in(value) for value in decoded_values(text))

@@ -22,11 +22,10 @@ from postrender.kubernetes.annotations import (
     HELM_HOOK_DELETE_ANNOTATION,
     JOB_LABEL,
     SYNC_WAVE_ANNOTATION,
+    keep_annotations,
 )
-from postrender.kubernetes.hashing import canonical_json, encode_hash
+from postrender.kubernetes.hashing import canonical_json, encode_hash, merge_by_name
 from postrender.kubernetes.kinds import RBAC_GROUP, Identity
-from postrender.kubernetes.named_lists import merge_by_name
-from postrender.kubernetes.retention import keep_annotations
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content

@@ -13,25 +13,23 @@ from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
-from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
-from postrender.kubernetes.copied_objects import copier_of
+from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, copier_of
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
 from postrender.plan.by_name.mentions import Mention, find_mentions
-from postrender.plan.duplicates import find_duplicates
-from postrender.plan.edits import add_revision_edits
-from postrender.plan.group_names import group_name_findings
-from postrender.plan.groups import AttachGroups, find_groups
+from postrender.plan.edits import add_revision_edits, find_replaced, source_edits
+from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.links import Link, by_source, by_target, find_links
 from postrender.plan.model import PlanContext, targets_by_workload
-from postrender.plan.names import name_revisions
-from postrender.plan.namespaces import Resolver, is_proof, new_resolver
-from postrender.plan.numbering import RevisionNumbers, number_revisions
-from postrender.plan.originals import find_replaced
-from postrender.plan.pins import find_attached_pins
+from postrender.plan.names import (
+    RevisionNumbers,
+    find_attached_pins,
+    name_revisions,
+    number_revisions,
+)
+from postrender.plan.namespaces import Resolver, find_duplicates, is_proof, new_resolver
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
-from postrender.plan.workload_edits import source_edits
 from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
 from postrender.yaml.edits import Edit
@@ -40,7 +38,7 @@ from postrender.yaml.paths import Json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.by_name.signs import Sign
-    from postrender.plan.helm_3_hooks import Decide
+    from postrender.plan.findings import Decide
     from postrender.plan.mounts import Mount
 
 
@@ -104,7 +102,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 
     groups = attach_groups.groups
     if _may_have_retired_secrets(context, history):
-        from postrender.plan.retired_secrets import with_retired_secrets
+        from postrender.plan.retained import with_retired_secrets
 
         groups = with_retired_secrets(context, groups, history.owners)
     attach_groups = attach_groups._replace(groups=groups)
@@ -136,7 +134,7 @@ def _result_findings(
     yield from _protection_findings(context)
     if context.mentions:
         # Imported late, because most charts do not have mentions.
-        from postrender.plan.leftovers import find_leftovers
+        from postrender.plan.findings import find_leftovers
 
         yield from find_leftovers(context)
     if history.owners.workloads:
@@ -159,7 +157,7 @@ def _protection_findings(context: PlanContext) -> Iterator[Finding]:
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
         # Imported late, because the module finds problems only without attachers or with checksums.
-        from postrender.plan.protection import find_overwritten, find_unprotected
+        from postrender.plan.findings import find_overwritten, find_unprotected
 
         yield from find_unprotected(context)
         yield from find_overwritten(context)
@@ -197,7 +195,7 @@ def build_basis(
     helm_3_findings: list[Finding] = []
     if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
         # Imported late, because most charts do not have hooks.
-        from postrender.plan.helm_3_hooks import find_helm_3_hooks
+        from postrender.plan.findings import find_helm_3_hooks
 
         helm_3_findings = find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
     numbers = number_revisions(history, resolver, settings)
@@ -283,7 +281,7 @@ def _find_signs(
     if not mentions and not is_copied and not has_roles:
         return {}
     # Imported late, because in most charts, programs do not read objects by name.
-    from postrender.plan.readers import Evidence, find_signs
+    from postrender.plan.by_name import Evidence, find_signs
 
     evidence = Evidence(inventory=inventory, mentions=mentions, links=links, renamed=renamed)
     return find_signs(evidence)

@@ -4,23 +4,52 @@ The owners of a revision include workloads, their ReplicaSets and the release ow
 applies the new output deletes the owners that the output lacks. Kubernetes then deletes a revision
 that has lost all owners. postrender reads the previous owners from the arguments of the previous
 attachers.
+
+Findings about originals that a hook reads, but that the output lacks under Helm 3.
+
+postrender never rewrites a hook. If a hook in the stream references an object that postrender
+renames, the original stays in the output next to its revision. Helm 4, Argo CD and a pipe from
+`helm template` pass hooks to postrender. Helm 3 does not pass hooks, so the output lacks the
+original. The pod of the hook then waits for an object that does not exist.
+
+Findings about old pods that can lose the old content of their ConfigMaps and Secrets.
+
+Leftovers: strings that still contain the base name of a renamed object.
+
+A leftover is a mention (see the module `mentions`) of an object whose original is not in the
+output. A mention that most likely means a host, a file path, a program or another object is not a
+leftover.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from postrender.errors import Finding, Location
+from postrender.config.settings import CHECKSUM, RENAME
+from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Finding, Location
+from postrender.inventory.build import Inventory
+from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import root_kind
-from postrender.kubernetes.annotations import GROUP_LABEL
+from postrender.kubernetes.annotations import (
+    GROUP_LABEL,
+    HELM_HOOK_ANNOTATION,
+    KEEP_ORIGINAL_ANNOTATION,
+)
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
-from postrender.plan.group_names import SUFFIX
+from postrender.plan.by_name.mentions import Mention
+from postrender.plan.groups import SUFFIX
 from postrender.plan.history import Previous, PreviousOwners
+from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
+from postrender.plan.strategy import StrategyDecision, apply_signs
 from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.text.words import words_of
+from postrender.text import HOST, PATH, forms_of, shown, words_of
 from postrender.yaml.stream import Source, read_streams
+
+TYPE_CHECKING = False
+
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
 _RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
@@ -194,3 +223,180 @@ def _has_name(text: str, name: str) -> bool:
     """Return whether a text has a field `name` with this value."""
     lines = (line for line in text.splitlines() if name in line)
     return any(words_of(line.partition("name:")[2])[:1] == [name] for line in lines)
+
+
+if TYPE_CHECKING:
+    from postrender.plan.by_name.signs import Sign
+
+    # A function that returns the decisions and findings for an inventory. The second argument
+    # contains the resolved references, by the referenced object.
+    Decide = Callable[
+        [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
+    ]
+
+
+def find_helm_3_hooks(
+    inventory: Inventory,
+    links: Mapping[ItemKey, Sequence[Link]],
+    decisions: Sequence[StrategyDecision],
+    signs: Mapping[ItemKey, Sign],
+    decide: Decide,
+) -> list[Finding]:
+    """Return a finding for each original that postrender would not keep under Helm 3.
+
+    The result is [] if the stream is from Helm 4, or is a ResourceList (from kustomize or kpt).
+    links: the resolved references, by the referenced object.
+    decisions: the decisions after apply_signs.
+    signs: as in apply_signs.
+    decide: the function that makes the decisions again, for the stream without hooks.
+    """
+    hook_by_original = {
+        decision.item.key: hook
+        for decision in decisions
+        if decision.strategy == RENAME and decision.keep_reason
+        for hook in _hooks_in(links.get(decision.item.key, ()))[:1]
+    }
+    if not hook_by_original or _is_not_from_helm_3(inventory):
+        return []
+    # Only these originals need a new decision, because a decision does not depend on others.
+    visible = inventory._replace(
+        items=tuple(
+            item
+            for item in inventory.items
+            if item.key in hook_by_original and not _is_helm_hook(item)
+        )
+    )
+    visible_links = {
+        key: [link for link in links.get(key, ()) if not _is_helm_hook(link.source)]
+        for key in hook_by_original
+    }
+    visible_signs = {key: sign for key, sign in signs.items() if not _is_helm_hook(sign.source)}
+    new_decisions, _ = apply_signs(decide(visible, visible_links)[0], visible_signs)
+    return [
+        _lost_original(inventory, decision.item, hook_by_original[decision.item.key])
+        for decision in new_decisions
+        if decision.strategy == RENAME and not decision.keep_reason
+    ]
+
+
+def _is_not_from_helm_3(inventory: Inventory) -> bool:
+    """Return whether the stream is from Helm 4, or is a ResourceList (from kustomize or kpt)."""
+    from postrender.krm.function import is_resource_list
+
+    return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
+
+
+def _hooks_in(links: Sequence[Link]) -> list[Item]:
+    return [link.source for link in links if link.keeps_base_name and _is_helm_hook(link.source)]
+
+
+def _is_helm_hook(item: Item) -> bool:
+    return HELM_HOOK_ANNOTATION in item.annotations
+
+
+def _lost_original(inventory: Inventory, item: Item, hook: Item) -> Finding:
+    return Finding(
+        code=HOOK_ON_HELM_3,
+        problem=f"Helm 3 does not pass the hook {hook.identity} to postrender. With Helm 3, the "
+        f"output therefore lacks the original {item.identity}, which the hook reads",
+        fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
+        f"{item.identity}",
+        location=inventory.location_of(item),
+    )
+
+
+_MAX_LISTED = 3
+
+
+def find_unprotected(context: PlanContext) -> Iterator[Finding]:
+    """Return a finding if the apply of a later output can delete the revisions of this output.
+
+    Helm, Argo CD and Flux delete these revisions only if the attacher is off and --previous is not
+    set. If the attacher is off, the revisions do not have the annotations that prevent the
+    deletion. If --previous is not set, the next output lacks the revisions.
+    """
+    settings = context.settings
+    if context.names and not (settings.attacher.is_enabled or settings.history.previous):
+        yield Finding(
+            code=UNPROTECTED,
+            problem="the attacher is off and --previous is not set, so the next release can delete "
+            "revisions that old pods still use",
+            fix="Enable the attacher, or pass the previous output with --previous",
+            location=Location(context.inventory.stream.source),
+            strict=True,
+        )
+
+
+def find_overwritten(context: PlanContext) -> Iterator[Finding]:
+    """Return a note if workloads use objects with the strategy checksum.
+
+    These objects keep their name, so old pods can read new content.
+    """
+    used = {
+        target.key
+        for item in context.inventory.items
+        if item.is_rewritable
+        for target in context.targets(item)
+    }
+    items = [
+        decision.item
+        for key, decision in context.decisions.items()
+        if decision.strategy == CHECKSUM and key in used
+    ]
+    if items:
+        yield Finding(
+            code="checksum",
+            problem="with the strategy checksum, a restarted old pod reads the new content of "
+            f"{_listed(items)}",
+            fix="If old pods need the old content, use the strategy rename",
+            location=context.inventory.location_of(items[0]),
+        )
+
+
+def _listed(items: list[Item]) -> str:
+    names = [str(item.identity) for item in items]
+    if len(names) > _MAX_LISTED:
+        names[_MAX_LISTED:] = [f"{len(names) - _MAX_LISTED} more"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def find_leftovers(context: PlanContext) -> Iterator[Finding]:
+    """Return a finding for each leftover."""
+    kept = context.kept_keys
+    fixed_names = context.inventory.fixed_names
+    for mention in context.mentions:
+        targets = [
+            target
+            for target in mention.targets
+            if context.revision_of(target)
+            and context.resolver.certain_key_of(target.identity, target.base_name) not in kept
+        ]
+        if targets and not _has_other_meaning(mention, fixed_names):
+            yield _leftover(context, mention, targets[0])
+
+
+def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
+    """Return whether a mention most likely does not mean the ConfigMap or Secret.
+
+    fixed_names: the names of objects that postrender never renames, such as Services.
+    """
+    if mention.name in fixed_names or mention.is_program:
+        return True
+    return forms_of(mention.text, mention.name) <= {HOST, PATH}
+
+
+def _leftover(context: PlanContext, mention: Mention, target: Item) -> Finding:
+    item, name = mention.item, mention.name
+    verb = "is" if mention.text == name else "contains"
+    kind = target.identity.kind
+    return Finding(
+        code="leftover",
+        problem=f"the value {verb} {shown(name)}, but the output contains {kind}/{name} only under "
+        "another name",
+        fix=f"If a program reads the {kind} by the name {name}, add the annotation "
+        f'{KEEP_ORIGINAL_ANNOTATION}: "true" to the {kind}. Otherwise, add the path of the '
+        "value to leftovers.ignore in postrender.yaml",
+        strict=target.is_revision and target.key in context.read_by_name,
+        location=context.inventory.location_of(item, (*item.path, *mention.path), mention.line),
+    )

@@ -1,4 +1,13 @@
-"""References resolved to objects of the stream, and the edits that rewrite these references."""
+"""References resolved to objects of the stream, and the edits that rewrite these references.
+
+Rollouts that use the pod template of another workload (spec.workloadRef, Argo Rollouts).
+
+The order in which a plan reads workloads and ConfigMaps.
+
+Helm and kustomize sort the objects of a stream differently. The attacher Job must not depend on the
+tool, because a changed Job runs again. This order therefore depends only on the identities of
+the objects.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +18,11 @@ from postrender.config.settings import NOTHING
 from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
-from postrender.kubernetes.kinds import is_namespaced_workload
+from postrender.kubernetes.kinds import GroupKind, is_namespaced_workload
 from postrender.plan.namespaces import Resolver
-from postrender.plan.workload_order import item_order
 from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
-from postrender.text.words import replace_words, words_of
+from postrender.text import replace_words, words_of
 from postrender.yaml.edits import AddAfter, Edit, SetScalar
 from postrender.yaml.paths import Path
 
@@ -173,3 +181,26 @@ def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]])
     is_prefixed = reference.rule.is_qualified and reference.namespace
     prefix = f"{reference.namespace}/" if is_prefixed else ""
     return [SetScalar(reference.path, prefix + name)]
+
+
+def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:
+    """Return, by workload, the Rollouts that use the workload's pod template."""
+    referring = [(item, item.workload_ref) for item in items if item.workload_ref]
+    candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
+    for item in items if referring else ():
+        candidates[item.identity.group_kind, item.identity.name].append(item)
+    rollouts: dict[ItemKey, list[Item]] = defaultdict(list)
+    for rollout, target in referring:
+        for workload in resolver.find_in_namespace(
+            rollout.identity.namespace, candidates.get(target, ())
+        ):
+            rollouts[workload.key].append(rollout)
+    return rollouts
+
+
+def item_order(item: Item) -> tuple[bool, str, str, str, str]:
+    """Return the sort key of an object. Rollouts are first. Then the kind and name decide."""
+    identity = item.identity
+    is_other = identity.kind != "Rollout"
+    namespace = identity.namespace or ""
+    return is_other, identity.kind, identity.name, namespace, identity.group

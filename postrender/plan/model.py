@@ -12,10 +12,9 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.history import EarlierRevision
-from postrender.plan.links import Link
+from postrender.plan.links import Link, find_rollouts
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
-from postrender.plan.workload_refs import find_rollouts
 from postrender.records import NamedTuple
 
 TYPE_CHECKING = False

@@ -27,13 +27,13 @@ from postrender.kubernetes.annotations import (
     REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, is_namespaced_workload
+from postrender.plan.links import item_order
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
-from postrender.plan.workload_order import item_order
 from postrender.records import NamedTuple
 from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
-from postrender.text.shown import shown
+from postrender.text import shown
 from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mappings_in, value_at
 

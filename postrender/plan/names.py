@@ -1,21 +1,139 @@
-"""The computation of revision names.
+"""The order of the revisions of each base name, and the number of a new revision.
+
+postrender numbers the revisions of a base name from 1 (annotation `postrender/revision-number`).
+postrender does not use the order of revisions in manifests, because tools sort manifests. If a
+chart returns to earlier content, the revision with this content gets the next number. With
+`naming: sequence`, the name contains the number, so postrender creates another revision.
+
+The computation of revision names.
 
 A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
 the rewritten data. Therefore, postrender first computes the names of the referenced revisions.
+
+Pins: references with a revision name that a person wrote into a pod template.
+
+postrender leaves a pin unchanged, and a pin is not a reason to rename an object.
+
+A pod template with a pin can get a render ID because of another reference. If postrender reads its
+own output, postrender treats the pin as a rewritten reference, and passes the revision to the
+attacher. postrender must not change its own output, so the first run also passes the revision.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import ItemKey
-from postrender.kubernetes.hashing import hashed_content
-from postrender.plan.links import Link, reference_edits
-from postrender.plan.numbering import RevisionNumbers
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.hashing import hashed_content, revision_name
+from postrender.kubernetes.kinds import GroupKind, ObjectKey
+from postrender.plan.history import EarlierRevision, History
+from postrender.plan.links import Link, find_links, reference_edits
+from postrender.plan.model import PlanContext
+from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import apply_edits
+from postrender.yaml.paths import Json
+
+
+class RevisionNumbers:
+    """The earlier revisions, with their numbers.
+
+    by_base: the revisions and the original, newest first, by the key of the original.
+    settings: the settings, for `naming` and the hash key.
+    """
+
+    __slots__ = ("by_base", "resolver", "settings")
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        by_base: Mapping[ObjectKey, Sequence[EarlierRevision]],
+        settings: Settings,
+    ) -> None:
+        self.resolver = resolver
+        self.by_base = by_base
+        self.settings = settings
+
+    def base_of(self, item: Item) -> ObjectKey:
+        """Return the key of an object under its base name."""
+        return self.resolver.key_of(item.identity, item.base_name)
+
+    def name(self, item: Item, content: dict[str, Json]) -> str:
+        """Return the revision name of an object.
+
+        content: the part of the object to hash.
+        """
+        base_name = item.identity.name
+        key = self.settings.hash_key_of(item.identity)
+        if self.settings.naming != SEQUENCE:
+            return revision_name(base_name, content, key=key)
+        highest = self._highest(item)
+        if highest:
+            name = revision_name(base_name, content, highest.order, key)
+            if name == highest.identity.name:
+                return name
+        return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
+
+    def number(self, item: Item, name: str) -> int:
+        """Return the number of an object's revision in the new output.
+
+        name: the name of this revision.
+        """
+        highest = self._highest(item)
+        if highest is None:
+            return 1
+        return highest.order if highest.identity.name == name else highest.order + 1
+
+    def _highest(self, item: Item) -> EarlierRevision | None:
+        """Return the object's earlier revision with the highest number, None if there is none.
+
+        After a Helm rollback, the newest revision in by_base can have a lower number.
+        """
+        earlier = self.by_base.get(self.base_of(item), ())
+        revisions = [revision for revision in earlier if not revision.is_original]
+        return max(revisions, key=lambda revision: revision.order, default=None)
+
+
+def number_revisions(history: History, resolver: Resolver, settings: Settings) -> RevisionNumbers:
+    """Return the revisions of a history by base name, newest first.
+
+    Each revision of a base name has a different number. Originals have the number 0.
+    """
+    groups: dict[ObjectKey, list[EarlierRevision]] = defaultdict(list)
+    for revision in history.earlier:
+        groups[resolver.key_of(revision.identity, revision.base_name)].append(revision)
+    by_base = {base: tuple(_numbered(revisions)) for base, revisions in groups.items()}
+    return RevisionNumbers(resolver, by_base, settings)
+
+
+def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
+    """Return the revisions of one base name, newest first, with different numbers.
+
+    The newest revision has the highest `last_current`. Another revision can have a higher number,
+    because a Helm rollback does not change numbers. Without --previous, postrender does not
+    number revisions. This function gives the highest numbers to unnumbered revisions that were
+    current.
+    """
+    numbered: list[EarlierRevision] = []
+    order = 0
+    for revision in sorted(revisions, key=_number_key):
+        if revision.is_original:
+            numbered.append(revision)
+        else:
+            order = max(revision.order, order + 1)
+            numbered.append(revision._replace(order=order))
+    return sorted(
+        numbered, key=lambda revision: (revision.last_current, revision.order), reverse=True
+    )
+
+
+def _number_key(revision: EarlierRevision) -> tuple[bool, int, int]:
+    has_no_number = not revision.order and revision.last_current >= 0
+    return has_no_number, revision.order, revision.last_current
 
 
 class _Namer:
@@ -88,3 +206,32 @@ def name_revisions(
     by_item = {decision.item.key: decision for decision in decisions}
     namer = _Namer(inventory, by_item, links, numbers)
     return {key: namer.name(key) for key in by_item}
+
+
+def find_attached_pins(context: PlanContext, links: Sequence[Link]) -> list[Link]:
+    """Return each pin whose pod template has a render ID in the output.
+
+    links: all references to objects of the stream.
+    """
+    pins = [link for link in links if link.is_pinned]
+    pins += _pins_to_new_revisions(context)
+    return [pin for pin in pins if _has_render_id_in_output(context, pin)]
+
+
+def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
+    """Return the references in the input to the names of revisions that the plan creates."""
+    candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
+    for key, name in context.names.items():
+        item = context.decisions[key].item
+        candidates[item.identity.group_kind, name].append(item)
+    links, _ = find_links(context.inventory, context.resolver.with_candidates(candidates))
+    return links
+
+
+def _has_render_id_in_output(context: PlanContext, pin: Link) -> bool:
+    number, templates = pin.reference.template, pin.source.templates
+    if number is None or not templates:
+        return False
+    return templates[number].has_render_id or any(
+        context.revision_of(target) for target in context.targets(pin.source, number)
+    )

@@ -4,19 +4,28 @@ A Helm 3 rollback fails if an object of the target manifest is in the cluster, b
 deployed manifest. Helm must therefore delete a live revision when postrender drops the revision
 from the output. The last output with the revision does not have `helm.sh/resource-policy: keep` on
 the revision. Helm therefore deletes the revision when Helm applies the next output.
+
+Retired Secrets: revisions of Secrets in earlier outputs, if the setting `secrets` is now false.
+
+The attacher still deletes these revisions after their last use. postrender passes their names to
+the attacher. The Role of the attacher permits access only to Secrets with these names.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import PAIRING_ANNOTATION
-from postrender.kubernetes.kinds import ObjectKey
-from postrender.plan.history import EarlierRevision, History, LiveState
+from postrender.kubernetes.kinds import SECRET, ObjectKey
+from postrender.plan.attacher_job import AttachGroup
+from postrender.plan.history import EarlierRevision, History, LiveState, PreviousOwners
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN, PlanContext, RetentionDecision
-from postrender.plan.numbering import RevisionNumbers
+from postrender.plan.names import RevisionNumbers
+from postrender.text import WordSet
+from postrender.yaml.paths import value_at
 
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
@@ -132,3 +141,51 @@ def _default_keep(workloads: Sequence[Item], history: History) -> int:
         for workload in workloads
     ]
     return max(max(limits, default=_DEFAULT_LIMIT) + _EXTRA_REVISIONS, history.stored)
+
+
+_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
+_OPTION = "--retired"
+
+
+def with_retired_secrets(
+    context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
+) -> tuple[AttachGroup, ...]:
+    """Return all attach groups. A single group gets the retired Secrets in the field `retired`.
+
+    If the stream has several groups, the group of a retired Secret is unknown. The groups then stay
+    unchanged. If the setting `secrets` is true, the groups also stay unchanged.
+    owners: the owners in the arguments of earlier attachers.
+    """
+    names = {
+        *context.settings.attacher.retired_secrets,
+        *owners.secrets,
+        *(name for item in context.inventory.items if item.is_attacher for name in _names_in(item)),
+    }
+    if SECRET in context.settings.revisable or len(groups) != 1 or not names:
+        return tuple(groups)
+    retired = (("secret", name) for name in sorted(names) if not _is_in_stream(context, name))
+    return (groups[0]._replace(retired=tuple(retired)),)
+
+
+def _names_in(item: Item) -> Iterator[str]:
+    """Return the names in the option `--retired` of an attacher in the stream.
+
+    If the input is an output of postrender, and earlier outputs are unknown, only this option has
+    the names.
+    """
+    arguments = value_at(item.content, _ARGUMENTS)
+    words = list(map(str, arguments)) if isinstance(arguments, list) else []
+    for option, value in pairwise(words):
+        if option == _OPTION:
+            yield from (ref.removeprefix("secret/") for ref in value.split(","))
+
+
+def _is_in_stream(context: PlanContext, name: str) -> bool:
+    """Return whether the stream contains a name outside of documents with an attacher's objects."""
+    attachers = {item.document for item in context.inventory.items if item.is_attacher}
+    names = WordSet([name])
+    return any(
+        names.count_in(document.text)
+        for index, document in enumerate(context.inventory.stream.documents)
+        if index not in attachers
+    )

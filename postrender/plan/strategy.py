@@ -20,14 +20,14 @@ from postrender.kubernetes.annotations import (
     KEYED_HASH,
     REWRITE_ANNOTATION,
     STRATEGY_ANNOTATION,
+    filler_of,
 )
-from postrender.kubernetes.filled_objects import filler_of
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
 from postrender.records import NamedTuple
-from postrender.text.shown import shown
+from postrender.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

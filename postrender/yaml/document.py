@@ -12,8 +12,7 @@ from postrender.yaml.plain import PlainDocument, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.yaml.mappings import DuplicateKey
-    from postrender.yaml.nodes import NodeDocument
+    from postrender.yaml.nodes import DuplicateKey, NodeDocument
     from postrender.yaml.paths import Json, Path
 
 # This limit is far above 3 MiB, the maximum size of an object that an API server accepts.

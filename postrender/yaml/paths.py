@@ -12,7 +12,7 @@ import re
 
 from postrender.errors import UserError
 from postrender.startup.patterns import pattern
-from postrender.text.shown import shown
+from postrender.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

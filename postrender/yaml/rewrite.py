@@ -9,9 +9,8 @@ from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
-from postrender.yaml.mappings import is_merge_key, merge_sources
 from postrender.yaml.node_sites import after_properties, column_of, content_end
-from postrender.yaml.nodes import NodeDocument, node_at, read_scalar
+from postrender.yaml.nodes import NodeDocument, is_merge_key, merge_sources, node_at, read_scalar
 from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.scalars import key_text

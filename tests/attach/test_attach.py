@@ -14,21 +14,11 @@ import pytest
 
 from postrender.attach.adopt import Original, adopt
 from postrender.attach.client import Client
-from postrender.attach.content import ContentCheck
-from postrender.attach.jobs import late_job_reason, other_job_reason, read_job, superseded
 from postrender.attach.live import Object, read_consumer, read_revision
 from postrender.attach.log import configure_log
 from postrender.attach.observe import read_revisions
-from postrender.attach.release_owner import account_of
+from postrender.attach.reconcile import account_of
 from postrender.attach.request import (
-    AttachRequest,
-    WantedWorkload,
-    merge_workloads,
-    parse_revision_refs,
-    parse_seconds,
-    parse_workload,
-)
-from postrender.attach.resources import (
     BY_KIND,
     CONFIG_MAPS,
     CONSUMER_KINDS,
@@ -39,7 +29,20 @@ from postrender.attach.resources import (
     REVISED_KINDS,
     ROLLOUTS,
     SECRETS,
+    AttachRequest,
     Resource,
+    WantedWorkload,
+    merge_workloads,
+    parse_revision_refs,
+    parse_seconds,
+    parse_workload,
+)
+from postrender.attach.sweep import (
+    ContentCheck,
+    late_job_reason,
+    other_job_reason,
+    read_job,
+    superseded,
 )
 from postrender.cli import main
 from postrender.cli import report as reporting

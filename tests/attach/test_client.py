@@ -18,7 +18,7 @@ from postrender.attach.client import (
     ApiError,
     Client,
 )
-from postrender.attach.resources import CONFIG_MAPS, PODS, SECRETS
+from postrender.attach.request import CONFIG_MAPS, PODS, SECRETS
 
 httpx2 = pytest.importorskip("httpx2")
 

@@ -20,8 +20,7 @@ from postrender.attach.reconcile import (
     pin,
     reconcile,
 )
-from postrender.attach.request import RevisionRef
-from postrender.attach.resources import BY_KIND, CONFIG_MAPS, CONTROLLER_MADE_KINDS, PODS
+from postrender.attach.request import BY_KIND, CONFIG_MAPS, CONTROLLER_MADE_KINDS, PODS, RevisionRef
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 GROUP = "app-rollout-attach"

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from postrender.diff.formats.html import render
 from postrender.diff.model import Preview
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from tests.browser.chromium import NOT_FOUND, browser_path, chromium, is_required
 
 Open = Callable[..., Page]

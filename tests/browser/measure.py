@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from postrender.diff.formats.html import render
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from tests.browser.chromium import chromium
 from tests.browser.large import large
 

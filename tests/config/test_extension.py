@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from postrender.config.extension import merge_extended
+from postrender.config.find import Source, discovered_file, explicit_file, merge_extended
 from postrender.config.load import load_config
-from postrender.config.trust import Source, discovered_file, explicit_file
 from postrender.errors import UserError
 from tests.cli.test_processes import environment
 

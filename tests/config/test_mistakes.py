@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from postrender.config.find import explicit_file
 from postrender.config.load import load_config
-from postrender.config.trust import explicit_file
 from postrender.errors import UserError
 
 MISTAKES = {

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postrender.config.load import schema_text
-from postrender.config.schema_check import surely_fits
+from postrender.config.validate import surely_fits
 from tests.effort import examples
 
 SCHEMA = json.loads(schema_text())

@@ -31,7 +31,7 @@ from postrender.diff.model import (
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import Stream, read_stream
 from tests.effort import examples

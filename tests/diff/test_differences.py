@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.fields import find_hunks
+from postrender.diff.fields import differing, find_field_changes, find_hunks, is_same
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import BaseNames, comparable
 from postrender.diff.redact import NOT_SHOWN, redact

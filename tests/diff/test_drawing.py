@@ -16,16 +16,16 @@ from hypothesis import given, settings
 
 from postrender.config.settings import AttacherSettings, Settings, StrategyRule
 from postrender.diff.formats import dot as dot_format
+from postrender.diff.formats import mermaid as drawing
 from postrender.diff.formats import mermaid as mermaid_format
 from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES
 from postrender.diff.labels import label_of
 from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, GraphNode, Preview
-from postrender.diff.wording import drawing
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Path as ObjectPath

@@ -13,11 +13,11 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from postrender.config.schemas import schema_text
 from postrender.config.settings import Settings
+from postrender.config.validate import schema_text
 from postrender.diff.formats.json import render
 from postrender.diff.model import CHANGED, Hunk, KeyChange, Line, Preview
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.explain.json import render as render_explanation
 from postrender.inventory.build import take_inventory

@@ -33,13 +33,10 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.values import size_of
-from postrender.diff.wording.style import namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.terminal import Terminal
-from postrender.diff.wording.unified_diff import diff_lines
+from postrender.diff.values import Terminal, diff_lines, namer, size_of
+from postrender.diff.words import summary_line
 from postrender.kubernetes.kinds import Identity
-from postrender.text.escapes import visible
+from postrender.text import visible
 from tests.diff.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
 from tests.diff.previews import CHART, ROLLOUT, SERVICE, sample
 from tests.update_golden import CheckFile

@@ -20,7 +20,7 @@ from postrender.diff.formats.html import render
 from postrender.diff.formats.html.diffs import hunks_markup, value_markup
 from postrender.diff.formats.text import render as to_text
 from postrender.diff.model import Hunk, Line, Preview
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from postrender.yaml.paths import Json
 from tests.browser.large import labelled, large
 from tests.diff.previews import sample

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from postrender.diff.compare.data_keys import find_key_changes
+from postrender.diff.fields import find_key_changes
 from postrender.diff.formats.html.diffs import hunks_markup
 from postrender.diff.formats.text import render as to_text
 from postrender.diff.model import (
@@ -40,14 +40,20 @@ from postrender.diff.model import (
     RevisionChange,
     Undecided,
     WorkloadChange,
+    only_sections,
 )
-from postrender.diff.sections import only_sections
-from postrender.diff.wording.style import name_of, namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.terminal import Terminal, terminal_of
-from postrender.diff.wording.unified_diff import NO_NEWLINE, diff_lines, shown_hunks
+from postrender.diff.values import (
+    NO_NEWLINE,
+    Terminal,
+    diff_lines,
+    name_of,
+    namer,
+    shown_hunks,
+    terminal_of,
+)
+from postrender.diff.words import summary_line
 from postrender.kubernetes.kinds import Identity
-from postrender.text.escapes import visible
+from postrender.text import visible
 from postrender.yaml.paths import Json
 from tests.diff.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.diff.previews import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.cli.plans import plan_of
+from postrender.cli.render import plan_of
 from postrender.config.settings import Settings
 from postrender.kubernetes import annotations as known_annotations
 from postrender.kubernetes.annotations import PREFIX, is_unknown

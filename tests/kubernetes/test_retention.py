@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.kubernetes.retention import keep_annotations, without_keep
+from postrender.kubernetes.annotations import keep_annotations, without_keep
 
 OPTIONS = "argocd.argoproj.io/sync-options"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
 from tests.effort import examples

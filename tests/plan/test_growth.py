@@ -15,7 +15,7 @@ from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
 

@@ -8,7 +8,7 @@ from postrender.config.settings import AttacherSettings, Settings
 from postrender.errors import HOOK_ON_HELM_3
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import ObjectKey
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import Plan, make_plan
 from postrender.plan.history import History
 from postrender.yaml.stream import read_stream

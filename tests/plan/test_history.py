@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from postrender.config.settings import SEQUENCE, AttacherSettings, HistorySettings, Settings
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import Manifest, Previous, read_history
 from postrender.yaml.stream import Source, read_stream

@@ -20,7 +20,7 @@ import pytest
 
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
 from tests.e2e.versions import selected

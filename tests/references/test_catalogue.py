@@ -16,9 +16,9 @@ from ruamel.yaml import YAML
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, group_kind_of
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import Plan, make_plan
-from postrender.references import is_custom
+from postrender.references.built_in import is_custom
 from postrender.references.catalogue import ENTRIES, find_catalogued
 from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Entry
 from postrender.references.rule import OUTSIDE

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
-from postrender.references.embedded import embedded_references
+from postrender.references.custom import embedded_references
 from postrender.yaml.paths import format_path
 
 BOTH = (CONFIG_MAP, SECRET)

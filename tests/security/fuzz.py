@@ -25,11 +25,11 @@ from postrender.cli.registry import load
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.formats import format_module, format_names
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.document import parse_document
 from postrender.yaml.stream import read_stream

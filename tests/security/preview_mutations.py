@@ -22,7 +22,7 @@ from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.kinds import api_group
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.document import parse_document
 from postrender.yaml.emit import block_text

@@ -10,10 +10,10 @@ import pytest
 from postrender.config.settings import Settings
 from postrender.diff.build import compare
 from postrender.diff.formats import text as text_format
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
-from postrender.output.build import render
+from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
 

@@ -11,7 +11,7 @@ import pytest
 from postrender.cli.registry import load
 from postrender.diff.formats import format_module, format_names
 from postrender.diff.model import Preview
-from postrender.diff.wording.terminal import Terminal
+from postrender.diff.values import Terminal
 from tests.reference import Obj
 from tests.security.preview_mutations import (
     applied,

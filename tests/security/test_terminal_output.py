@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from postrender.attach.log import configure_log
-from postrender.cli.github import without_commands
-from postrender.cli.report import log_note, set_log_file
+from postrender.cli.report import log_note, set_log_file, without_commands
 from postrender.diff.formats import format_names
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 # Characters without a shape of their own: fillers, blanks and variation selectors.
 INVISIBLE = "\u3164\uffa0\u115f\u1160\u2800\u034f\u17b4\u17b5\ufe0f\ufe00\U000e0101\u180b\U0001d159"

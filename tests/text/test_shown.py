@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.text.shown import shown
+from postrender.text import shown
 
 
 @pytest.mark.parametrize(

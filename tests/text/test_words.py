@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.text.words import WordSet, replace_words, words_of
+from postrender.text import WordSet, replace_words, words_of
 
 MANY = [f"web-{number}" for number in range(20)]
 

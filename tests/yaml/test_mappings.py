@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from postrender.errors import Location
 from postrender.yaml.edits import SetScalar, Site, SiteKey, apply_edits
-from postrender.yaml.mappings import duplicate_keys
 from postrender.yaml.node_sites import locate_in_nodes
-from postrender.yaml.nodes import compose
+from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
 from postrender.yaml.rewrite import verbatim_at
 from postrender.yaml.splice import apply_splices, splice

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from postrender.diff.formats.mermaid import COLOURS, INK, NOTHING_TO_DRAW, Arrow, Box, draw, wrapped
 from postrender.diff.model import UNCHANGED
-from postrender.diff.wording.drawing import COLOURS, INK, NOTHING_TO_DRAW, Arrow, Box, draw, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.drawing import HasGraph
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.formats.mermaid import HasGraph
+    from postrender.diff.values import Terminal
 
 FILE_SUFFIX = "dot"
 _SHAPES = {"workload": "box", "config": "note", "other": "ellipse"}

@@ -40,12 +40,12 @@ from postrender.diff.model import (
     RevisionChange,
     WorkloadChange,
 )
-from postrender.diff.wording.unified_diff import NO_NEWLINE
+from postrender.diff.values import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
 
 FILE_SUFFIX = "json"
 

@@ -21,13 +21,20 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.values import Part, Section, Truncation, size_of
-from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.plurals import Forms, and_more, listed
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.unified_diff import describe_key, diff_lines
-from postrender.diff.wording.value_text import describe_field
+from postrender.diff.values import (
+    Forms,
+    Part,
+    Section,
+    Style,
+    Truncation,
+    and_more,
+    describe_field,
+    describe_key,
+    diff_lines,
+    listed,
+    namer,
+    size_of,
+)
 from postrender.diff.words import (
     EFFECTS,
     TITLES,
@@ -39,17 +46,20 @@ from postrender.diff.words import (
     describe_pods,
     describe_rest,
     describe_revision,
+    group_by_effect,
+    group_equal,
     revision_name,
     shown_revisions,
+    summary_line,
 )
 from postrender.errors import sentences
 from postrender.startup.patterns import pattern
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.grouping import Change
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
+    from postrender.diff.words import Change
 
 FILE_SUFFIX = "md"
 

@@ -1,29 +1,233 @@
-"""The reference graph of `postrender diff` or `postrender explain`, as a Mermaid flowchart."""
+"""The reference graph as boxes and arrows, which the formats mermaid and dot print.
+
+A drawing shows changes in words and in colours. The IDs of boxes and frames contain only letters,
+digits and `_`, and the formats escape all other texts. A name therefore cannot change the syntax of
+a drawing.
+
+The reference graph of `postrender diff` or `postrender explain`, as a Mermaid flowchart.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 
-from postrender.diff.model import ADDED, REMOVED, UNCHANGED
-from postrender.diff.values import size_of
-from postrender.diff.wording.drawing import (
-    COLOURS,
-    INK,
-    NOTHING_TO_DRAW,
-    Arrow,
-    Box,
-    Drawing,
-    draw,
-    nodes_by_relevance,
-    subgraph,
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    ENDS,
+    HOOK,
+    NEXT_PODS,
+    NEXT_RUN,
+    REFUSED,
+    REMOVED,
+    ROLLS,
+    STARTS,
+    STAYS,
+    UNCHANGED,
+    Edge,
+    Graph,
+    GraphNode,
 )
+from postrender.diff.values import size_of
+from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.drawing import HasGraph
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
+
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class HasGraph(Protocol):
+        """A preview of `postrender diff`, or an explanation of `postrender explain`."""
+
+        @property
+        def graph(self) -> Graph:
+            """The reference graph."""
+
+
+_EFFECTS = {
+    ROLLS: "rolls",
+    STARTS: "starts",
+    ENDS: "ends",
+    NEXT_RUN: "uses the change on its next run",
+    NEXT_PODS: "changes only new pods",
+    HOOK: "hook, runs again",
+    REFUSED: "rejected by the API server",
+    STAYS: "does not roll",
+}
+
+
+class Colours(NamedTuple):
+    """The colours for a kind of change.
+
+    fill: the colour of a box; line: the colour of a border or arrow.
+    line_style: the style of an arrow in DOT.
+    """
+
+    fill: str
+    line: str
+    line_style: str
+
+
+# INK is the colour of text in boxes. Text, boxes and arrows are visible on light and dark pages.
+COLOURS = {
+    ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
+    REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
+    CHANGED: Colours("#fff8c5", "#9a6700", "solid"),
+    UNCHANGED: Colours("#f6f8fa", "#57606a", "solid"),
+}
+INK = "#1f2328"
+
+# The maximum number of characters in a line of a box.
+_WIDTH = 24
+_PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
+_NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
+_LONGEST_ID = 40
+NOTHING_TO_DRAW = "There is nothing to draw."
+
+
+class Box(NamedTuple):
+    """An object in the drawing.
+
+    lines: the text in the box; role: as in GraphNode; style: the key of the colours in COLOURS.
+    """
+
+    id: str
+    lines: tuple[str, ...]
+    role: str
+    style: str
+
+
+class Frame(NamedTuple):
+    """A namespace and its boxes; title: "" if the formats do not draw the frame."""
+
+    id: str
+    title: str
+    boxes: tuple[Box, ...]
+
+
+class Arrow(NamedTuple):
+    """An arrow for all edges that differ only in their labels; source, target: IDs of boxes."""
+
+    source: str
+    target: str
+    label: str
+    change: str
+
+
+class Drawing(NamedTuple):
+    """A graph as boxes in frames, and arrows."""
+
+    frames: tuple[Frame, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def draw(graph: Graph) -> Drawing:
+    """Return the boxes and arrows of a graph, with a frame for each namespace."""
+    ids = _unique(_node_slug(node) for node in graph.nodes)
+    boxes: dict[str | None, list[Box]] = defaultdict(list)
+    for node, box_id in zip(graph.nodes, ids, strict=True):
+        boxes[node.identity.namespace].append(_box(node, box_id))
+    titles = [visible(f"namespace {name}") if name and len(boxes) > 1 else "" for name in boxes]
+    frame_ids = _unique(f"in_{_slug(name or '')}" for name in boxes)
+    frames = map(Frame, frame_ids, titles, map(tuple, boxes.values()))
+    return Drawing(tuple(frames), tuple(_arrows(graph.edges, ids)))
+
+
+def _node_slug(node: GraphNode) -> str:
+    identity = node.identity
+    return "n_" + _slug(f"{identity.kind} {identity.namespace or ''} {identity.name}")
+
+
+def _slug(text: str) -> str:
+    return _NOT_IN_ID.sub("_", text)[:_LONGEST_ID].strip("_")
+
+
+def _unique(slugs: Iterable[str]) -> list[str]:
+    """Return a unique ID for each slug: `x`, `x__2` and `x__3` for three slugs `x`.
+
+    The IDs are unique, because no slug contains `__`.
+    """
+    seen: Counter[str] = Counter()
+    ids = []
+    for slug in slugs:
+        seen[slug] += 1
+        ids.append(f"{slug}__{seen[slug]}" if seen[slug] > 1 else slug)
+    return ids
+
+
+def _box(node: GraphNode, box_id: str) -> Box:
+    change = "" if node.change == UNCHANGED else node.change
+    effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
+    status = ", ".join(word for word in (change, effect) if word)
+    texts = (node.identity.kind, node.identity.name, status, node.note)
+    lines = tuple(line for text in texts for line in wrapped(visible(text)))
+    style = change or (CHANGED if effect else UNCHANGED)
+    return Box(id=box_id, lines=lines, role=node.role, style=style)
+
+
+def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
+    labels: dict[tuple[int, int, str, bool], dict[str, None]] = defaultdict(dict)
+    for edge in edges:
+        labels[edge.source, edge.target, edge.change, edge.keeps_base_name][edge.label] = None
+    for (source, target, change, keeps_base_name), names in labels.items():
+        notes = [change] if change != UNCHANGED else []
+        notes += ["keeps the base name"] if keeps_base_name else []
+        label = ", ".join(filter(None, names)) + (f" ({', '.join(notes)})" if notes else "")
+        yield Arrow(
+            source=ids[source],
+            target=ids[target],
+            label=visible(label).strip(),
+            change=change,
+        )
+
+
+def wrapped(text: str) -> list[str]:
+    """Return the lines of a text, which end between words.
+
+    The function breaks a word that is longer than a line, after punctuation if possible.
+    """
+    lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [piece for line in lines for piece in _PIECE.findall(line)]
+
+
+def nodes_by_relevance(graph: Graph) -> list[int]:
+    """Return the indexes of all nodes of a graph. Changed nodes and their neighbours are first."""
+    neighbours: dict[int, list[int]] = defaultdict(list)
+    changed = {index for index, node in enumerate(graph.nodes) if _is_changed(node)}
+    for edge in graph.edges:
+        neighbours[edge.source].append(edge.target)
+        neighbours[edge.target].append(edge.source)
+        if edge.change != UNCHANGED:
+            changed |= {edge.source, edge.target}
+    changed_first = sorted(range(len(graph.nodes)), key=lambda index: index not in changed)
+    order = (node for index in changed_first for node in (index, *neighbours[index]))
+    return list(dict.fromkeys(order))
+
+
+def _is_changed(node: GraphNode) -> bool:
+    return node.change != UNCHANGED or node.effect in (ROLLS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED)
+
+
+def subgraph(graph: Graph, indexes: Iterable[int]) -> Graph:
+    """Return a graph with only the nodes at these indexes, and the edges between these nodes."""
+    new_indexes = {old: new for new, old in enumerate(sorted(indexes))}
+    return Graph(
+        tuple(graph.nodes[index] for index in new_indexes),
+        tuple(
+            edge._replace(source=new_indexes[edge.source], target=new_indexes[edge.target])
+            for edge in graph.edges
+            if edge.source in new_indexes and edge.target in new_indexes
+        ),
+    )
+
 
 FILE_SUFFIX = "mmd"
 

@@ -26,12 +26,7 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.wording.terminal import Terminal
-from postrender.diff.wording.unified_diff import describe_key, diff_lines
-from postrender.diff.wording.value_text import describe_field
+from postrender.diff.values import Style, Terminal, describe_field, describe_key, diff_lines, namer
 from postrender.diff.words import (
     MARKS,
     TITLES,
@@ -43,13 +38,16 @@ from postrender.diff.words import (
     describe_pods,
     describe_rest,
     describe_revision,
+    group_by_effect,
+    group_equal,
     mark_of,
     revision_name,
     shown_revisions,
+    summary_line,
 )
 from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

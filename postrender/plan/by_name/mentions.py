@@ -28,7 +28,7 @@ from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
-from postrender.text.words import WordSet, letters_of, words_of
+from postrender.text import WordSet, letters_of, words_of
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
@@ -239,7 +239,7 @@ class _Search:
 
 def _decoded(value: str) -> str:
     # Imported late, because most streams do not have a Secret with data.
-    from postrender.text.encoded import decoded
+    from postrender.text import decoded
 
     return decoded(value)
 

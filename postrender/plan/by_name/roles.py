@@ -41,7 +41,7 @@ _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 _RoleKey = tuple[str, str]
 
 
-def find(evidence: Evidence) -> Iterator[Sign]:
+def find_roles(evidence: Evidence) -> Iterator[Sign]:
     """Return a sign for each name in resourceNames, unless all subjects of the role are people."""
     links = [
         link

@@ -19,6 +19,22 @@ In a script, the name and the command can be in different lines:
     done
 
 The rule searches line by line, because many of these strings are templates and not valid YAML.
+
+Lines of scripts and of YAML inside a string.
+
+Many of these strings are templates and not valid YAML, so the rules do not parse them.
+
+Names of Spring applications.
+
+Spring Cloud Kubernetes reads the ConfigMap that has the name of the application:
+
+    env:
+      - name: SPRING_APPLICATION_NAME
+        value: shop
+
+Many Spring applications have their name in a file such as `application.yaml`. Most Spring
+applications do not use Spring Cloud Kubernetes. Therefore the name in a text is a sign only if a
+role permits programs to read all ConfigMaps.
 """
 
 from __future__ import annotations
@@ -26,18 +42,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.plan.by_name.mentions import KUBECTL_KINDS
+from postrender.plan.by_name import roles
+from postrender.plan.by_name.mentions import KUBECTL_KINDS, Mention
 from postrender.plan.by_name.signs import Evidence, Sign, sign_of
-from postrender.plan.readers.text_lines import (
-    MAX_DISTANCE,
-    is_comment,
-    lines_of,
-    parent_of,
-    siblings_of,
-)
 from postrender.records import NamedTuple
 from postrender.startup.patterns import pattern
-from postrender.text.words import letters_of, words_of
+from postrender.text import letters_of, words_of
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
 _COMMAND = pattern(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
@@ -59,7 +69,7 @@ class _Text(NamedTuple):
     variable_kinds: AbstractSet[str]
 
 
-def find(evidence: Evidence) -> Iterator[Sign]:
+def find_embedded_texts(evidence: Evidence) -> Iterator[Sign]:
     """Return a sign for each mention in a manifest, a pod template or a command inside a string."""
     texts: dict[str, _Text] = {}
     for mention in evidence.mentions:
@@ -145,3 +155,117 @@ def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
 
 def _is_kind(line: str, kind: str) -> bool:
     return line.replace('"', "").strip().lstrip("- ").rstrip(",") == f"kind: {kind}"
+
+
+_COMMENTS = ("#", "//")
+# The maximum distance in lines between `name:` and a line `kind: …`.
+MAX_DISTANCE = 8
+# The maximum distance in lines between `name:` and the key above, such as `configMap:`.
+_MAX_DISTANCE_OF_PARENT = 100
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, with continuation lines joined."""
+    lines = text.split("\n")
+    if "\\\n" not in text:
+        return lines
+    joined: list[str] = []
+    parts: list[str] = []
+    for line in lines:
+        parts.append(line.lstrip() if parts else line)
+        if line.endswith("\\") and not is_comment(parts[0]):
+            parts[-1] = parts[-1][:-1]
+        else:
+            joined.append(" ".join(parts))
+            parts = []
+    return [*joined, " ".join(parts)] if parts else joined
+
+
+def is_comment(line: str) -> bool:
+    """Return whether a line is a comment of a script, of YAML or of properties."""
+    return line.lstrip().startswith(_COMMENTS)
+
+
+def parent_of(lines: Sequence[str], number: int) -> int | None:
+    """Return the number of the line with the parent key of a line, None if no parent is near."""
+    indent = _indent_of(lines[number])
+    for above in reversed(range(max(0, number - _MAX_DISTANCE_OF_PARENT), number)):
+        if lines[above].strip() and _indent_of(lines[above]) < indent:
+            return above
+    return None
+
+
+def siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
+    """Return a line and the nearby lines of the same mapping, without nested lines."""
+    indent = _indent_of(lines[number])
+    for line in reversed(lines[max(0, number - MAX_DISTANCE) : number + 1]):
+        if line.strip() and _indent_of(line) <= indent:
+            if _indent_of(line) < indent:
+                break
+            yield line
+            if _begins_item(line):
+                break
+    for line in lines[number + 1 : number + MAX_DISTANCE]:
+        if line.strip() and _indent_of(line) <= indent:
+            if _indent_of(line) < indent or _begins_item(line):
+                break
+            yield line
+
+
+def _begins_item(line: str) -> bool:
+    return line.lstrip().startswith("-")
+
+
+def _indent_of(line: str) -> int:
+    return len(line) - len(line.lstrip(" -"))
+
+
+_PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
+_CONFIG_MAP = "ConfigMap"
+
+
+def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
+    """Return a sign for each mention that is the name of a Spring application."""
+    mentions = [mention for mention in evidence.mentions if any(map(_is_property, mention.fields))]
+    in_texts = [mention for mention in evidence.mentions if _is_in_text(mention)]
+    if in_texts and roles.may_read_all(evidence, _CONFIG_MAP):
+        mentions += in_texts
+    for mention in mentions:
+        for target in mention.targets:
+            if target.identity.kind == _CONFIG_MAP:
+                source = mention.item.identity
+                reason = (
+                    "Spring Cloud Kubernetes may read the ConfigMap with the application name of "
+                    f"{source}"
+                )
+                yield sign_of(evidence, mention, target, reason)
+
+
+def _is_property(text: str) -> bool:
+    return _PROPERTY in letters_of(text).replace(".", "")
+
+
+def _is_in_text(mention: Mention) -> bool:
+    """Return whether the text of a mention sets spring.application.name to the mentioned name.
+
+    The text can have the form of properties, of a Java option, or of YAML.
+    """
+    if "spring" not in mention.text.lower():
+        return False
+    lines = mention.text.split("\n")
+    return any(
+        _is_property(line) or _is_nested(lines, number)
+        for number, line in enumerate(lines)
+        if mention.name in line and mention.name in words_of(line) and not is_comment(line)
+    )
+
+
+def _is_nested(lines: list[str], number: int) -> bool:
+    """Return whether a line is `name: …` below the keys `spring:` and `application:`."""
+    if not lines[number].strip().startswith("name:"):
+        return False
+    application = parent_of(lines, number)
+    if application is None or lines[application].strip() != "application:":
+        return False
+    spring = parent_of(lines, application)
+    return spring is not None and lines[spring].strip() == "spring:"

@@ -7,16 +7,40 @@
 Reference rules do not cover the field `settings`. If the stream has an object of another kind with
 the name, such as a Service, the value can mean that object. A sign shows that a program reads the
 ConfigMap. In this case, the value is a sign only if the field's name has a word such as `config`.
+
+Fields whose name shows that the value is the name of a ConfigMap or Secret.
+
+The name of the flag, the variable, the annotation or the key contains `configmap`. The search
+ignores case, `-` and `_`:
+
+    args: [--config-map=shop/web-config]
+    env:
+      - name: SETTINGS_CONFIGMAP
+        value: web-config
+
+For a Secret, the name of the field contains `secret`. The kind of the object in a field
+`kind`, one level above the key `name`, is also a sign.
+
+Annotations that let another program copy the object to other namespaces.
+
+    kind: ConfigMap
+    metadata:
+      name: web-config
+      annotations:
+        reflector.v1.k8s.emberstack.com/reflection-allowed: "true"
+
+Objects in the other namespaces reference the copies by the base name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from postrender.kubernetes.annotations import copier_of
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.startup.patterns import pattern
-from postrender.text.occurrences import WHOLE, forms_of
+from postrender.text import WHOLE, forms_of, letters_of, shown
 from postrender.yaml.paths import format_path
 
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
@@ -24,7 +48,7 @@ _FIELD_WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
 
 
-def find(evidence: Evidence) -> Iterator[Sign]:
+def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
     """Return a sign for each mention that is a whole value.
 
     The program of a container and the annotations of Reloader are not signs.
@@ -51,3 +75,44 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 def _is_about_configuration(mention: Mention) -> bool:
     words = {word.lower() for field in mention.fields for word in _FIELD_WORD.findall(field)}
     return not words.isdisjoint(_CONFIGURATION_WORDS)
+
+
+def find_named_fields(evidence: Evidence) -> Iterator[Sign]:
+    """Return a sign for each mention with the target's kind in Mention.fields.
+
+    Annotations of Reloader are not signs, because Reloader only watches objects.
+    """
+    for mention in evidence.mentions:
+        for target in mention.targets:
+            field = _field_for(mention, target.identity.kind)
+            if field:
+                source, name = mention.item.identity, mention.name
+                place = (
+                    f"next to {field}"
+                    if field.startswith("kind: ")
+                    else f"in the value of {shown(field)}"
+                )
+                reason = f"{source} contains the name {name} {place}"
+                yield sign_of(evidence, mention, target, reason)
+
+
+def _field_for(mention: Mention, kind: str) -> str:
+    """Return the first field name of a mention that contains the kind, else ""."""
+    if mention.is_watched:
+        return ""
+    return next((field for field in mention.fields if kind.lower() in letters_of(field)), "")
+
+
+def find_copies(evidence: Evidence) -> Iterator[Sign]:
+    """Return a sign for each renamed object that another program copies."""
+    for item in evidence.renamed:
+        program, annotation = copier_of(item.annotations)
+        if program:
+            path = (*item.path, "metadata", "annotations", annotation)
+            yield Sign(
+                target=item,
+                reason=f"the annotation {annotation} lets {program} copy the "
+                f"{item.identity.kind} to other namespaces",
+                source=item,
+                location=evidence.inventory.location_of(item, path),
+            )

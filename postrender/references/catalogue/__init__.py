@@ -23,14 +23,8 @@ from functools import cache
 from postrender.kubernetes.kinds import GroupKind
 from postrender.references.catalogue import (
     argo,
-    batch_kinds,
-    certificate_kinds,
     data_stores,
-    database_kinds,
     delivery,
-    delivery_kinds,
-    elastic_kinds,
-    kubernetes_kinds,
     monitoring,
     networking,
     security,
@@ -43,23 +37,17 @@ from postrender.references.catalogue.model import (
     Entry,
     Use,
 )
-from postrender.references.embedded import EmbeddedReference, embedded_references
+from postrender.references.custom import EmbeddedReference, embedded_references
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
 # Every entry. A new module adds its entries here.
 ENTRIES: tuple[Entry, ...] = (
     *argo.ENTRIES,
-    *batch_kinds.ENTRIES,
-    *certificate_kinds.ENTRIES,
-    *database_kinds.ENTRIES,
-    *delivery_kinds.ENTRIES,
-    *elastic_kinds.ENTRIES,
     *data_stores.ENTRIES,
-    *kubernetes_kinds.ENTRIES,
+    *delivery.ENTRIES,
     *monitoring.ENTRIES,
     *networking.ENTRIES,
-    *delivery.ENTRIES,
     *security.ENTRIES,
     *workloads.ENTRIES,
 )

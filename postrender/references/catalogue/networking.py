@@ -10,18 +10,37 @@ postrender rewrites references to certificates in the kinds of Gateway API:
 In the kinds of Istio, `credentialName` references a Secret. Istio reads the Secret in the namespace
 of the gateway's pods, which can be another namespace. postrender therefore keeps the original of
 this Secret.
+
+Kinds of Kubernetes, and VolumeSnapshotClass. postrender never rewrites references in them.
+
+postrender keeps the original of a Secret that a PersistentVolume references:
+
+    kind: PersistentVolume
+    spec:
+      csi:
+        nodePublishSecretRef: {name: store-login, namespace: shop}
+
+postrender also keeps originals that bindings of admission policies reference, because new
+parameters would apply to the whole cluster at once. The policy, and not the binding, sets the kind
+of the parameters. The entry of a binding therefore has a `Use` for a ConfigMap and for a Secret.
 """
 
 from __future__ import annotations
 
 from postrender.kubernetes.kinds import SECRET
-from postrender.references.catalogue.model import Entry, object_reference, secret
+from postrender.references.catalogue.model import (
+    Entry,
+    config_map,
+    everything,
+    object_reference,
+    secret,
+)
 
 _GATEWAY_API = "kubernetes-sigs/gateway-api 4564255, v1"
 _ISTIO = "istio/istio 86c9f01, v1"
 _GATEWAY_PODS = "Istio reads the Secret in the namespace of the gateway's pods"
 
-ENTRIES = (
+_NETWORKING = (
     Entry(
         group="gateway.networking.k8s.io",
         kind="Gateway",
@@ -65,3 +84,44 @@ ENTRIES = (
         ),
     ),
 )
+
+
+_IMMUTABLE_SOURCE = "Kubernetes rejects changes to the source of a PersistentVolume"
+_IMMUTABLE_PARAMETERS = "Kubernetes rejects changes to the parameters of a StorageClass"
+_SNAPSHOT_CLASS = "existing snapshots still need the object that the parameters reference"
+_BINDING = "a policy applies new parameters to the whole cluster at once"
+
+_KUBERNETES = (
+    Entry(
+        group="",
+        kind="PersistentVolume",
+        source="kubernetes/api 10b39a3, v1",
+        uses=(everything("spec", _IMMUTABLE_SOURCE),),
+    ),
+    Entry(
+        group="storage.k8s.io",
+        kind="StorageClass",
+        source="kubernetes/api 10b39a3, v1",
+        uses=(everything("parameters", _IMMUTABLE_PARAMETERS),),
+    ),
+    Entry(
+        group="snapshot.storage.k8s.io",
+        kind="VolumeSnapshotClass",
+        source="openkruise/kruise 07169cf (a copy of the external-snapshotter CRD), v1",
+        uses=(everything("parameters", _SNAPSHOT_CLASS),),
+    ),
+    *(
+        Entry(
+            group="admissionregistration.k8s.io",
+            kind=kind,
+            source="kubernetes/api 10b39a3, ParamRef, v1",
+            uses=(
+                config_map("spec.paramRef.name", _BINDING),
+                secret("spec.paramRef.name", _BINDING),
+            ),
+        )
+        for kind in ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+    ),
+)
+
+ENTRIES = (*_NETWORKING, *_KUBERNETES)

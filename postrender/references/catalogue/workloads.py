@@ -9,6 +9,21 @@ postrender rewrites references in the pod template of a CloneSet, as in a Deploy
           containers:
             - name: web
               envFrom: [{configMapRef: {name: web-config}}]
+
+Kinds of projects that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
+
+If an object is one run of a job, postrender keeps the originals that the object references.
+postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:
+
+    kind: ScheduledSparkApplication
+    spec:
+      template:
+        sparkConfigMap: spark-config
+
+postrender keeps the originals that a TrainingRuntime references. The trainer stores a copy of the
+runtime for each TrainJob. A suspended TrainJob can start its pods from this copy later. postrender
+keeps the originals that a ClusterTrainingRuntime references, because TrainJobs of any namespace can
+use the runtime.
 """
 
 from __future__ import annotations
@@ -17,10 +32,15 @@ from collections.abc import Mapping
 
 from postrender.references.catalogue.model import (
     Entry,
+    Use,
+    config_map,
+    container,
     everything,
     pod_spec,
     rolling,
     scheduled,
+    secret,
+    volume,
 )
 from postrender.yaml.paths import Json, value_at
 
@@ -47,7 +67,7 @@ def _deletes_jobs(data: Mapping[str, Json]) -> bool:
     return (strategy or value_at(data, ("spec", "rollout", "strategy"))) != "gradual"
 
 
-ENTRIES = (
+_WORKLOADS = (
     *(
         Entry(
             group="apps.kruise.io",
@@ -170,3 +190,155 @@ ENTRIES = (
         for kind in ("RunnerDeployment", "RunnerSet")
     ),
 )
+
+
+_RUN = "a job that has started does not read its template again"
+_RESTART = "a change would run the Spark application again"
+_FLINK_RESTART = "a change would restart the job from its last state"
+_COPIED = "each TrainJob keeps a copy of the runtime, and can start pods from this copy later"
+_ANY_NAMESPACE = "TrainJobs of any namespace can use the runtime"
+_REJECTED = "the admission webhook of this kind rejects changes to the template"
+
+_SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
+_KUBEFLOW = "kubeflow/manifests 009c880"
+_TRAINER = "kubeflow/trainer 8c0f505, v1alpha1"
+_RAY = "ray-project/kuberay feeaf72, v1"
+
+
+def _spark_application(path: str) -> tuple[Use, ...]:
+    roles = [f"{path}.{role}" for role in ("driver", "executor")]
+    return (
+        config_map(f"{path}.sparkConfigMap"),
+        config_map(f"{path}.hadoopConfigMap"),
+        secret(f"{path}.imagePullSecrets[]"),
+        volume(f"{path}.volumes[]"),
+        *(container(role) for role in roles),
+        *(container(f"{role}.sidecars[]") for role in roles),
+        *(container(f"{role}.initContainers[]") for role in roles),
+        *(config_map(f"{role}.configMaps[].name") for role in roles),
+        *(secret(f"{role}.secrets[].name") for role in roles),
+    )
+
+
+def _ray_cluster(path: str) -> tuple[Use, ...]:
+    return (
+        pod_spec(f"{path}.headGroupSpec.template.spec"),
+        pod_spec(f"{path}.workerGroupSpecs[].template.spec"),
+        container(f"{path}.autoscalerOptions"),
+    )
+
+
+_BATCH = (
+    Entry(
+        group="batch.volcano.sh",
+        kind="Job",
+        source="volcano-sh/volcano ed72c7c, v1alpha1, admit_job.go",
+        uses=(everything("spec", _REJECTED),),
+    ),
+    Entry(
+        group="batch.volcano.sh",
+        kind="CronJob",
+        source="volcano-sh/volcano ed72c7c, v1alpha1",
+        uses=(pod_spec("spec.jobTemplate.spec.tasks[].template.spec"),),
+    ),
+    Entry(
+        group="jobset.x-k8s.io",
+        kind="JobSet",
+        source="kubernetes-sigs/jobset 08dfbdf, v1alpha2, jobset_webhook.go",
+        uses=(everything("spec", _REJECTED),),
+    ),
+    *(
+        Entry(
+            group="kubeflow.org",
+            kind=kind,
+            source=f"{_KUBEFLOW}, v1",
+            uses=(everything("spec", _RUN),),
+        )
+        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="Experiment",
+        source="kubeflow/katib 33c8ff4, v1beta1",
+        uses=(everything("spec", _RUN),),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="Notebook",
+        source=f"{_KUBEFLOW}, v1beta1",
+        uses=(pod_spec("spec.template.spec"),),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="PodDefault",
+        source=f"{_KUBEFLOW}, v1alpha1",
+        uses=(
+            container("spec"),
+            container("spec.initContainers[]"),
+            container("spec.sidecars[]"),
+            volume("spec.volumes[]"),
+            secret("spec.imagePullSecrets[].name"),
+        ),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="PVCViewer",
+        source=f"{_KUBEFLOW}, v1alpha1",
+        uses=(pod_spec("spec.podSpec"),),
+    ),
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="TrainJob",
+        source=_TRAINER,
+        uses=(everything("spec", _RUN),),
+    ),
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="TrainingRuntime",
+        source=f"{_TRAINER}, snapshot.go",
+        uses=(everything("spec", _COPIED),),
+    ),
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="ClusterTrainingRuntime",
+        source=_TRAINER,
+        uses=(everything("spec", _ANY_NAMESPACE),),
+    ),
+    Entry(
+        group="sparkoperator.k8s.io",
+        kind="SparkApplication",
+        source=_SPARK,
+        uses=(everything("spec", _RESTART),),
+    ),
+    Entry(
+        group="sparkoperator.k8s.io",
+        kind="ScheduledSparkApplication",
+        source=_SPARK,
+        uses=_spark_application("spec.template"),
+    ),
+    *(
+        Entry(
+            group="flink.apache.org",
+            kind=kind,
+            source="apache/flink-kubernetes-operator 6e9caeb, v1beta1",
+            uses=(everything("spec", _FLINK_RESTART),),
+        )
+        for kind in ("FlinkDeployment", "FlinkSessionJob")
+    ),
+    Entry(group="ray.io", kind="RayCluster", source=_RAY, uses=_ray_cluster("spec")),
+    Entry(
+        group="ray.io", kind="RayService", source=_RAY, uses=_ray_cluster("spec.rayClusterConfig")
+    ),
+    Entry(group="ray.io", kind="RayJob", source=_RAY, uses=(everything("spec", _RUN),)),
+    Entry(
+        group="ray.io",
+        kind="RayCronJob",
+        source=_RAY,
+        uses=(
+            *_ray_cluster("spec.jobTemplate.rayClusterSpec"),
+            pod_spec("spec.jobTemplate.submitterPodTemplate.spec"),
+        ),
+    ),
+)
+
+ENTRIES = (*_WORKLOADS, *_BATCH)

@@ -8,11 +8,10 @@ from itertools import groupby
 
 from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import FieldChange, Hunk, Line
-from postrender.diff.wording.unified_diff import NO_NEWLINE, hunk_header
-from postrender.diff.wording.value_text import WRITTEN_DIFFERENTLY
+from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header
 from postrender.diff.words import MARKS
 from postrender.startup.patterns import pattern
-from postrender.text.common import common_length
+from postrender.text import common_length
 from postrender.yaml.paths import Json
 
 # `_marked` marks words only if two lines have at least this fraction of the longer line in common.

@@ -27,9 +27,15 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.wording.plurals import and_more, capitalised, counted
-from postrender.diff.wording.style import Style, namer
-from postrender.diff.wording.unified_diff import describe_key, shown_hunks
+from postrender.diff.values import (
+    Style,
+    and_more,
+    capitalised,
+    counted,
+    describe_key,
+    namer,
+    shown_hunks,
+)
 from postrender.diff.words import (
     BADGES,
     EFFECTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 _VOID = frozenset({"input", "link", "meta"})
 

@@ -1,4 +1,7 @@
-"""A preview as one HTML page, readable without a network and without JavaScript."""
+"""A preview as one HTML page, readable without a network and without JavaScript.
+
+The reference graph in the HTML page, as a list. page.js draws the graph from this list.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from importlib.resources import files
 
 from postrender import __version__
 from postrender.diff.formats.html import entries
-from postrender.diff.formats.html.graph_list import graph_markup
+from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
 from postrender.diff.model import (
     ADDED,
@@ -24,18 +27,27 @@ from postrender.diff.model import (
     STARTS,
     SUPERSEDED,
     UNCHANGED,
+    Edge,
+    Graph,
+    GraphNode,
     Preview,
 )
-from postrender.diff.wording.grouping import group_by_effect, group_equal
-from postrender.diff.wording.plurals import Forms
-from postrender.diff.wording.summary import summary_line
-from postrender.diff.words import EFFECTS, TITLES, shown_revisions
+from postrender.diff.values import Forms
+from postrender.diff.words import (
+    EFFECTS,
+    TITLES,
+    group_by_effect,
+    group_equal,
+    shown_revisions,
+    summary_line,
+)
 from postrender.startup.digest import sha256
-from postrender.text.escapes import visible
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.wording.terminal import Terminal
+    from postrender.diff.values import Terminal
+
 
 FILE_SUFFIX = "html"
 DOCTYPE = "<!doctype html>"
@@ -298,3 +310,49 @@ def _revisions(preview: Preview, names: entries.ObjectNames) -> list[Html]:
 
 def _section(name: str, changes: Collection[object], rows: Iterable[Html]) -> Html:
     return entries.section_markup(name, len(changes), *rows) if changes else Html("")
+
+
+def graph_markup(graph: Graph, names: ObjectNames) -> Html:
+    """Return the section with the graph, "" if the graph is empty."""
+    if not graph.nodes:
+        return Html("")
+    outgoing: dict[int, list[Edge]] = {}
+    for edge in graph.edges:
+        outgoing.setdefault(edge.source, []).append(edge)
+    items = [
+        _node(node, outgoing.get(index, []), graph, names) for index, node in enumerate(graph.nodes)
+    ]
+    return section_markup(
+        "graph",
+        len(graph.nodes),
+        tag("div", id="drawing", class_="drawing script"),
+        tag("details", tag("summary", "As text"), tag("ul", *items), id="references", open=True),
+    )
+
+
+def _node(node: GraphNode, outgoing: list[Edge], graph: Graph, names: ObjectNames) -> Html:
+    state = badge_text(node.effect or node.change)
+    edges = [_edge(edge, graph, names) for edge in outgoing]
+    return tag(
+        "li",
+        names.link(node.identity),
+        " ",
+        tag("small", state),
+        *([" references ", tag("ul", *edges)] if edges else []),
+        data_role=node.role,
+        data_change=node.change,
+        data_state=state,
+        data_name=names.name(node.identity),
+    )
+
+
+def _edge(edge: Edge, graph: Graph, names: ObjectNames) -> Html:
+    change = f", {edge.change}" if edge.change != UNCHANGED else ""
+    return tag(
+        "li",
+        names.plain(graph.nodes[edge.target].identity),
+        f" ({edge.label}{change})",
+        data_to=str(edge.target),
+        data_label=edge.label,
+        data_change=edge.change,
+    )

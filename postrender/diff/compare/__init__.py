@@ -1,1 +1,0 @@
-"""The steps of a comparison, and their records and helper functions."""

@@ -1,1 +1,0 @@
-"""Phrases, grouping, truncation and drawing for the formats of `postrender diff` and `explain`."""

@@ -1,1 +1,0 @@
-"""The output: a plan applied to the text of a stream."""

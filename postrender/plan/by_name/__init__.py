@@ -1,0 +1,41 @@
+"""Signs that a program reads an object by a name that postrender cannot rewrite.
+
+A rule is a function from the evidence to signs. To add a rule, write the function, and add it to
+RULES.
+"""
+
+from __future__ import annotations
+
+from postrender.inventory.model import ItemKey
+from postrender.plan.by_name.roles import find_roles, with_writers
+from postrender.plan.by_name.signs import Evidence, Sign
+from postrender.plan.by_name.texts import find_embedded_texts, find_spring_names
+from postrender.plan.by_name.values import find_copies, find_named_fields, find_whole_values
+
+# In the order of their priority.
+RULES = (
+    find_roles,
+    find_copies,
+    find_named_fields,
+    find_embedded_texts,
+    find_spring_names,
+    find_whole_values,
+)
+
+
+def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
+    """Return, by object, one sign that a program reads the object by its name.
+
+    A sign with is_write has priority over other signs. Otherwise, the sign of the first rule has
+    priority.
+    Raises UserError if a document with a Role or RoleBinding is not YAML.
+    """
+    signs = [sign for rule in RULES for sign in rule(evidence)]
+    signs = with_writers(evidence, signs)
+    first: dict[ItemKey, Sign] = {}
+    for sign in sorted(signs, key=lambda sign: not sign.is_write):
+        first.setdefault(sign.target.key, sign)
+    return first
+
+
+__all__ = ["Evidence", "Sign", "find_signs"]

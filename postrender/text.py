@@ -1,0 +1,246 @@
+"""The search for names as whole words in a text, and the replacement of these words.
+
+A word consists of ASCII letters, digits, `.` and `-`. The `-` before the default value of a shell
+variable is not a part of a word. In `${NAME:-web-config}`, the words are `NAME` and `web-config`.
+
+The forms in which a name occurs in a text: a whole value, a host, a path, or a plain word.
+
+- WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
+  namespace (`--map=shop/web-config`);
+- HOST: a part of a URL (`http://web-config:8080/health`), or a host with a port or a user
+  (`web-config:8080`, `git@web-config`);
+- PATH: a part of a file path (`/etc/web-config/app.yaml`);
+- WORD: every other occurrence (`see web-config for details`).
+
+The common prefix of two texts, or of two lists of lines.
+
+Base64 in the data of Secrets, decoded for the search for names.
+
+postrender never prints the decoded text.
+
+Escapes for characters that a reader would not see, or that would control the terminal.
+
+The form in which a message prints a value.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Iterator, Sequence
+
+from postrender.startup.json_encoder import json_encoder
+from postrender.startup.patterns import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+# A shell variable up to its default value: `${NAME:-` or `${NAME-`.
+_VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
+_DEFAULT = pattern(_VARIABLE)
+_WORD = pattern(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
+# A WordSet of at most this many names first searches a text for each name as a substring. If the
+# text does not contain any of the names, this search is faster than splitting the text into words.
+_FEW = 12
+# A table that replaces every byte outside a word with a space. Splitting at spaces is faster than
+# a search with _WORD.
+_TO_SPACES = bytes(
+    code if code < 128 and (chr(code).isalnum() or code in b".-") else 32 for code in range(256)
+)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in order, with duplicates."""
+    return _spaced(text).decode("ascii").split()
+
+
+def _spaced(text: str) -> bytes:
+    """Return a text as bytes, with a space for each byte outside of words."""
+    return split_defaults(text).encode("utf-8", "surrogatepass").translate(_TO_SPACES)
+
+
+def split_defaults(text: str) -> str:
+    """Return a text in which a space replaces the `-` before the default value of a variable."""
+    return _DEFAULT.sub(lambda match: match[0][:-1] + " ", text) if "${" in text else text
+
+
+def letters_of(text: str) -> str:
+    """Return a text in lower case, without the separators `-` and `_`."""
+    return text.lower().replace("-", "").replace("_", "")
+
+
+class WordSet:
+    """A set of names that counts how many words of a text are in the set."""
+
+    __slots__ = ("_encoded", "_few")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        distinct = set(names)
+        self._few = distinct if len(distinct) <= _FEW else None
+        self._encoded = frozenset(name.encode("utf-8", "surrogatepass") for name in distinct)
+
+    def count_in(self, text: str) -> int:
+        """Return the number of words of a text that are in the set."""
+        if self._few is not None and not any(name in text for name in self._few):
+            return 0
+        return self._count_words(text)
+
+    def has_more_than(self, count: int, text: str) -> bool:
+        """Return whether more than `count` words of a text are in the set."""
+        # Each name that is a word is also a substring. If the text has at most `count` of these
+        # substrings, the count of words cannot be higher. Counting substrings is faster than
+        # counting words.
+        if self._few is not None and sum(map(text.count, self._few)) <= count:
+            return False
+        return self._count_words(text) > count
+
+    def _count_words(self, text: str) -> int:
+        return sum(map(self._encoded.__contains__, _spaced(text).split()))
+
+
+def replace_words(text: str, renames: Mapping[str, str]) -> str:
+    """Return a text in which each word that is a key of `renames` becomes the key's value."""
+    return _WORD.sub(lambda match: match[1] + renames.get(match[2], match[2]), text)
+
+
+WHOLE, HOST, PATH, WORD = "whole", "host", "path", "word"
+
+_DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
+
+
+def forms_of(text: str, name: str) -> set[str]:
+    """Return the forms in which a name occurs in a text.
+
+    The result is an empty set if no word of the text is the name.
+    """
+    is_one_line = "\n" not in text.strip()
+    return {
+        form
+        for line in text.split("\n")
+        if name in line
+        for form in _forms_in_line(line, name, is_value=is_one_line)
+    }
+
+
+def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
+    """Return the form of the name in each token that contains the name as a word.
+
+    A token is a part of the line between two delimiters, such as spaces, quotes or brackets.
+    is_value: whether the line is the whole text.
+    """
+    tokens = split_defaults(line).translate(_DELIMITERS).split()
+    is_unspaced = is_value and not any(char.isspace() for char in line.strip())
+    for number, token in enumerate(tokens):
+        if name not in token or name not in words_of(token):
+            continue
+        before = tokens[number - 1] if number else ""
+        flag, equals, value = token.rpartition("=")
+        is_argument = bool(equals) and (flag.startswith("-") or len(tokens) == 1)
+        form = _form_of_value(value, name)
+        if form == WHOLE and not (is_value and (is_unspaced or is_argument or before[:1] == "-")):
+            form = WORD
+        yield form
+
+
+def _form_of_value(value: str, name: str) -> str:
+    """Return the form of a name in one token, or in the part of a token after the last `=`."""
+    bare = value.rstrip(".:!?")
+    if bare == name:
+        return WHOLE
+    if "://" in value or value.startswith("//"):
+        return HOST
+    host, _, rest = value.partition("/")
+    host_name, colon, port = host.rpartition(":")
+    if colon and port.isdigit() and host_name.rpartition("@")[2] == name:
+        return HOST
+    if "@" in host and host.rpartition("@")[2] == name:
+        return HOST
+    if not rest:
+        return WORD
+    is_qualified = bare.count("/") == 1 and rest.rstrip(".:!?") == name
+    return WHOLE if is_qualified and host and host[0] not in ".~" else PATH
+
+
+def common_length(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the length of the common prefix of two texts, or of two lists."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# A base64 value of at least four characters, on one line or folded over several indented lines.
+_VALUE = pattern(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
+
+
+def decoded(value: str) -> str:
+    """Return the text of a base64 value, "" if the value has wrong padding or is not UTF-8 text.
+
+    The function ignores characters that base64 does not use.
+    """
+    try:
+        return a2b_base64(value).decode()
+    except ValueError:
+        return ""
+
+
+def decoded_values(text: str) -> Iterator[str]:
+    """Return the decoded text of each base64 value in the document of a Secret.
+
+    The function skips values that decoded() cannot decode. Some words that are not base64 also look
+    like base64 values, so the result can contain meaningless text.
+    """
+    if "data:" in text or '"data"' in text:
+        yield from filter(None, map(decoded, _VALUE.findall(text)))
+
+
+# Fillers and variation selectors. Most fonts show nothing or a space for these characters, but
+# str.isprintable() returns True for most of them.
+_BLANK = pattern(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
+)
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Return a text in which an escape such as `\x1b` replaces each invisible character.
+
+    Invisible characters are control characters, format characters such as the controls of
+    bidirectional text, and separators except the space. Unassigned and private-use characters,
+    unpaired surrogates, fillers and variation selectors also count as invisible.
+    keep: characters to leave unchanged, such as a tab. `keep` has no effect on fillers and
+        variation selectors.
+    """
+    has_blank = not text.isascii() and _BLANK.search(text) is not None
+    if text.isprintable() and not has_blank:
+        return text
+    if has_blank:
+        text = _BLANK.sub(lambda match: _escaped(match[0]), text)
+    return "".join(
+        character if character.isprintable() or character in keep else _escaped(character)
+        for character in text
+    )
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
+
+
+def shown(value: object) -> str:
+    """Return a scalar as JSON, such as `"text"`, `true` or `null`.
+
+    For a mapping or a list, return `a mapping` or `a list`.
+    """
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return _encode(value)
