@@ -244,3 +244,13 @@ def shown(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "a list"
     return _encode(value)
+
+
+def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """Return the known word that is most similar to a misspelt word, as a list of at most one item.
+
+    cutoff: the minimum similarity, from 0 to 1 (the ratio of difflib).
+    """
+    from difflib import get_close_matches  # a large module, which only mistakes need
+
+    return get_close_matches(word, list(known), 1, cutoff)

@@ -21,6 +21,7 @@ from postrender.config.find import find_config
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
+from postrender.text import similar_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,12 +192,8 @@ def _check_variables() -> None:
     """Warn of each misspelt environment variable with the prefix POSTRENDER_."""
     known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
     unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
-    if not unknown:
-        return
-    import difflib
-
     for name in sorted(unknown):
-        matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
+        matches = similar_words(name, known, _CUTOFF)
         if matches:
             report_warning(
                 f"postrender does not read the variable {name}", f"Use {matches[0]} instead"

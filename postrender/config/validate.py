@@ -14,12 +14,11 @@ Access to the JSON Schema files in the package `postrender`.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 
 from postrender.errors import UserError
-from postrender.text import shown
+from postrender.text import shown, similar_words
 from postrender.yaml.paths import format_path, parse_pattern
 
 TYPE_CHECKING = False
@@ -56,7 +55,7 @@ def unknown_key(
     schema: the schema that contains keys for the fix, if no key in `known` is similar.
     """
     key = str(path[-1])
-    similar = difflib.get_close_matches(key, known, 1, _CUTOFF)
+    similar = similar_words(key, known, _CUTOFF)
     elsewhere = _similar_keys(path, schema)
     if similar:
         fix = f"Use {shown(similar[0])} instead, or remove the key"
@@ -76,7 +75,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
-    similar_names = difflib.get_close_matches(str(path[-1]), names, 1, _CUTOFF)
+    similar_names = similar_words(str(path[-1]), names, _CUTOFF)
     similar = [key_path for key_path in key_paths if key_path.rpartition(".")[2] in similar_names]
     parent = re.sub(r"\[\d+\]", "[]", format_path(path[:-1]))
     below_parent = [key_path for key_path in similar if key_path.startswith(f"{parent}.")]
@@ -112,7 +111,7 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
         return UserError(f"{subject} is {value}, expected {expected}", fix, location)
     if error.validator == "enum":
         choices = ", ".join(map(_short, limit))
-        similar = difflib.get_close_matches(str(instance), map(str, limit), 1)
+        similar = similar_words(str(instance), map(str, limit))
         fix = f"Write {shown(similar[0])}" if similar else "Write one of these values"
         return UserError(f"{subject} is {value}, expected one of {choices}", fix, location)
     if error.validator == "required":

@@ -9,7 +9,6 @@ Findings about unknown annotations, such as misspelled annotations.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from postrender.config.settings import Settings
@@ -20,6 +19,7 @@ from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unkno
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD
 from postrender.startup.patterns import pattern
+from postrender.text import similar_words
 from postrender.yaml.paths import mapping_at
 
 _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
@@ -91,7 +91,7 @@ def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
 
 def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
     names = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
-    similar = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
+    similar = similar_words(key.removeprefix(PREFIX), names)
     return Finding(
         code="unknown-annotation",
         problem=f"postrender does not know the annotation {key}, so the annotation has no effect",

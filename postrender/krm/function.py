@@ -28,7 +28,6 @@ more than change the output is an error.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -48,7 +47,7 @@ from postrender.config.load import (
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
-from postrender.text import shown
+from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddKeys, SetScalar, Site, SiteKey
 from postrender.yaml.paths import Json, Path, value_at
@@ -329,7 +328,7 @@ def _key_schema(
     for name in key.split("."):
         properties = schema.get("properties", {})
         if name not in properties:
-            similar = difflib.get_close_matches(name, properties, 1, 0.3)
+            similar = similar_words(name, properties, 0.3)
             keys = [".".join([*parents, other]) for other in similar or properties]
             fix = f"Write one of the keys {', '.join(keys)}" if keys else "Remove the key"
             if similar:

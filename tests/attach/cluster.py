@@ -22,8 +22,8 @@ import httpx2
 
 from postrender.attach.client import Client
 from postrender.attach.command import read_request
-from postrender.attach.release_owner import Account
-from postrender.attach.resources import (
+from postrender.attach.reconcile import Account
+from postrender.attach.request import (
     BY_KIND,
     CONFIG_MAPS,
     ROLES,
