@@ -541,10 +541,10 @@ def test_a_signal_while_waiting_on_stdin(number: signal.Signals, code: int) -> N
 # --- a bug ---------------------------------------------------------------------------------------
 
 BUG = """
-import postrender.cli.plans
+import postrender.cli.render
 def make_plan(*_):
     raise ZeroDivisionError("provoked")
-postrender.cli.plans.make_plan = make_plan
+postrender.cli.render.make_plan = make_plan
 """
 
 
