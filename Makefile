@@ -8,15 +8,16 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story cluster matrix lint format types docs site bench fuzz plugin \
-  image-requirements formula sbom audit release-check clean
+  behaviour image-requirements formula sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
 	@echo 'make demo    preview the next release of the example chart, and what its pods read'
-	@echo 'make test    run the tests'
-	@echo 'make e2e     run the tests against a real control plane (the first build takes 25 minutes)'
+	@echo 'make test    run the tests that need only Python (two minutes)'
+	@echo 'make e2e     run the tests with the real programs (the first build takes 25 minutes)'
 	@echo 'make story   show a canary with real pods, with and without postrender (needs root)'
 	@echo 'make cluster start a cluster with Argo Rollouts and postrender, until Ctrl-C (needs root)'
+	@echo 'make behaviour  run the tests of what other programs do, and record that the tests passed'
 	@echo 'make matrix  run the tests with each version of each tool; one version: make matrix CELL=helm-4.1'
 	@echo 'make lint    check style and format (ruff, hadolint)'
 	@echo 'make format  fix style and format where ruff can'
@@ -59,14 +60,25 @@ demo: $(DEMO_READY)
 	@$(DEMO_VENV)/bin/python examples/demo.py $(CACHE)/demo.html
 
 test: $(READY)
-	@$(RUN) pytest -n 4 --dist worksteal
+	@$(RUN) pytest -n auto --dist worksteal
 
 # This target needs Go, and builds the versions of CI in tests/e2e/versions.yaml from the Go module proxy.
 programs: $(READY)
 	@$(RUN) tests.e2e.build
 
+# Four processes also on two cores, because most tests wait for a server.
+PYTEST_E2E := pytest -n 4 --dist worksteal
+
 e2e: programs
-	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 --dist worksteal tests/e2e
+	@$(RUN) $(PYTEST_E2E) tests/e2e tests/browser --ignore-glob '*/test_behaviour_*'
+
+# These tests prove facts about other programs, for docs/appendix/behaviour.md. .ci/run runs them only if
+# the versions or the tests are not those that passed last.
+BEHAVIOUR := $(wildcard tests/e2e/test_behaviour_*.py tests/e2e/node/test_behaviour_*.py)
+
+behaviour: programs
+	@$(RUN) $(PYTEST_E2E) $(BEHAVIOUR)
+	@sha256sum tests/e2e/versions.yaml $(BEHAVIOUR) > tests/e2e/behaviour.sha256
 
 # The first run also builds the programs and the image.
 story: $(READY)
@@ -128,7 +140,7 @@ SECONDS ?= 300
 
 fuzz: $(READY)
 	@$(RUN) tests.security.fuzz $(SECONDS)
-	@POSTRENDER_FUZZ=1 $(RUN) pytest -n 4 -m "hypothesis or random_inputs" tests --ignore tests/e2e --ignore tests/browser
+	@POSTRENDER_FUZZ=1 $(RUN) pytest -n auto -m "hypothesis or random_inputs"
 
 # Helm packs a whole folder, so the needed files are copied to an empty folder. Helm installs an
 # unsigned archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'

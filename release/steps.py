@@ -11,8 +11,10 @@ import shutil
 import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from release.bench import (
     CACHE,
@@ -45,6 +47,11 @@ STATED = (
 # These files may mention other versions of postrender.
 OTHERS = ("CHANGELOG.md", "RELEASING.md", "tests/")
 MARKER = "<!-- postrender diff -->"
+# Files of the package that are not code, and folders that stay in a checkout.
+DATA = ("postrender/plan/well_known_names.txt", "postrender/config/config.schema.json")
+LOCAL = (".ci/", ".cache/", ".venv/")
+# The lock file of each SBOM.
+LOCK_FILES = {"postrender": "plugin", "postrender-image": "docker"}
 
 
 # The sources
@@ -94,7 +101,7 @@ def workflows(bench: Bench) -> str:
 
 
 def packages(bench: Bench) -> str:
-    """Check that two builds, and the build of the sdist, are equal."""
+    """Check that two builds, and the build of the sdist, are equal and contain only our files."""
     again = bench.build(bench.clone("again"), bench.work / "packages-again")
     unpacked = bench.work / "unpacked"
     with tarfile.open(bench.sdist) as archive:
@@ -103,7 +110,22 @@ def packages(bench: Bench) -> str:
     from_sdist = bench.build(folder, bench.work / "packages-sdist", "--target", "wheel")
     same(bench.wheel, again / bench.wheel.name, from_sdist / bench.wheel.name)
     same(bench.sdist, again / bench.sdist.name)
+    check_contents(bench)
     return f"two builds are equal: {bench.wheel.name} {digest(bench.wheel)[:12]}"
+
+
+def check_contents(bench: Bench) -> None:
+    """Check that the wheel has the package only, and that the sdist has its tests but no caches."""
+    with zipfile.ZipFile(bench.wheel) as wheel:
+        names = wheel.namelist()
+    if {re.split("[/-]", name)[0] for name in names} != {"postrender"}:
+        raise CheckError(f"{bench.wheel.name} contains more than the package")
+    if missing := [name for name in DATA if name not in names]:
+        raise CheckError(f"{bench.wheel.name} does not contain {', '.join(missing)}")
+    with tarfile.open(bench.sdist) as sdist:
+        names = [name.partition("/")[2] for name in sdist.getnames()]
+    if "tests/test_golden.py" not in names or any(name.startswith(LOCAL) for name in names):
+        raise CheckError(f"{bench.sdist.name} lacks the tests, or contains local files")
 
 
 def digest(file: Path) -> str:
@@ -188,8 +210,25 @@ def sbom(bench: Bench) -> str:
         bill = json.loads(file.read_text("utf-8"))
         if bill["metadata"]["component"]["version"] != bench.version:
             raise CheckError(f"{file.name} does not have the version {bench.version}")
+        check_bill(bench, file.name.partition(".")[0], bill)
         counts.append(f"{file.name} lists {len(bill['components'])}")
     return f"{', '.join(counts)} components"
+
+
+def check_bill(bench: Bench, name: str, bill: Any) -> None:
+    """Check that an SBOM lists exactly the pinned packages, with hashes, and the base image."""
+    packages = [item for item in bill["components"] if item["type"] == "library"]
+    lock = (bench.source / LOCK_FILES[name] / "requirements.txt").read_text("utf-8")
+    pins = re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.M)
+    if sorted((item["name"], item["version"]) for item in packages) != sorted(pins):
+        raise CheckError(f"the SBOM {name} does not list the packages of the lock file")
+    if not all("SHA-256" in json.dumps(item) for item in packages):
+        raise CheckError(f"the SBOM {name} has a package without a hash")
+    bases = [item for item in bill["components"] if item["type"] == "container"]
+    stated = [f"ARG BASE={base['name']}:{base['version']}\n" for base in bases]
+    text = (bench.source / "Dockerfile").read_text("utf-8")
+    if len(bases) != name.endswith("-image") or any(line not in text for line in stated):
+        raise CheckError(f"the SBOM {name} has another base image than the Dockerfile")
 
 
 # The image

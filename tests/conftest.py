@@ -28,5 +28,4 @@ settings.register_profile(
 )
 settings.load_profile("postrender")
 
-# Plugins are listed here because the controller of xdist loads no conftest of a subfolder.
-pytest_plugins = ["tests.e2e.absent", "tests.update_golden"]
+pytest_plugins = ["tests.rings", "tests.update_golden"]

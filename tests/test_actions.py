@@ -10,10 +10,6 @@ import pytest
 from ruamel.yaml import YAML
 
 from release.jobs import INPUT, JobError, component, load
-from tests.repositories import commit, git
-from tests.test_ci_examples import Checkout, checkout, needs_helm
-
-__all__ = ["checkout"]
 
 ROOT = Path(__file__).resolve().parents[1]
 ACTIONS = ("action.yml", "comment/action.yml")
@@ -34,50 +30,6 @@ def jobs() -> dict[str, Any]:
     """Return the jobs of the component."""
     given = {"chart": "chart", "release": "shop", "options": "--values chart/values-prod.yaml"}
     return component(ROOT / "templates" / "preview.yml", given)
-
-
-@needs_helm
-def test_the_preview_of_the_action(checkout: Checkout, tmp_path: Path) -> None:
-    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
-    installed = tmp_path / "temp" / "postrender" / "bin"
-    installed.mkdir(parents=True)
-    (installed / "postrender").symlink_to(tmp_path / "programs" / "postrender")
-    summary = tmp_path / "summary.md"
-    variables = {
-        "RUNNER_TEMP": str(tmp_path / "temp"),
-        "GITHUB_ACTION_PATH": str(ROOT),
-        "GITHUB_STEP_SUMMARY": str(summary),
-        "BASE": "main",
-        "HEAD": "change",
-        "RELEASE": "shop",
-        "CHART": "chart",
-        "OPTIONS": "--values chart/values-prod.yaml",
-        "POSTRENDER_NAMESPACE": "prod",
-    }
-    preview = step("action.yml", "Render and compare")
-    assert preview["env"].keys() == {
-        name for name in variables if not name.startswith(("RUN", "GIT"))
-    }
-    done = checkout.run("bash", "-e", "-o", "pipefail", "-c", preview["run"], **variables)
-    assert done.returncode == 0, done.stderr
-    assert summary.read_text("utf-8") == checkout.markdown()
-    assert "farewell" in checkout.markdown()
-
-
-@needs_helm
-def test_the_preview_of_the_component(checkout: Checkout) -> None:
-    job = jobs()["postrender-preview"]
-    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
-    variables = {
-        **job["variables"],
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout.folder, "rev-parse", "main").strip(),
-        "CI_COMMIT_SHA": git(checkout.folder, "rev-parse", "HEAD").strip(),
-        "POSTRENDER_NAMESPACE": "prod",
-    }
-    script = "\n".join(["set -e", *job["script"]])
-    done = checkout.run("sh", "-c", script, **{**variables, "CHECKOUT": str(ROOT)})
-    assert done.returncode == 0, done.stderr
-    assert "farewell" in done.stdout
 
 
 def test_the_component_uses_exactly_its_inputs() -> None:

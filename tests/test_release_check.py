@@ -28,7 +28,7 @@ def test_the_page_mentions_only_targets_and_files_that_exist() -> None:
     mentioned = set(re.findall(r"\bmake ([a-z-]+)", RELEASING))
     assert mentioned >= {"release-check", "image-requirements", "audit"}
     assert mentioned <= targets
-    files = set(re.findall(r"(?:[a-z-]+/)*[\w-]+\.(?:py|toml|yaml|md|cmd)\b", RELEASING))
+    files = set(re.findall(r"(?:[a-z0-9-]+/)*[\w-]+\.(?:py|toml|yaml|md|cmd)\b", RELEASING))
     # Files of other repositories, and of a release.
     files -= {"catalog.json", "plugin-index.yaml", "release.yml", "postrender.yaml"}
     assert {name for name in files if not (ROOT / name).is_file()} == set()

@@ -1,20 +1,15 @@
-"""The workflows of .github, and the programs that write SBOMs and audit the pinned packages."""
+"""The workflows of .github, and the program that audits the pinned packages."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-
-from postrender import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -110,42 +105,6 @@ def test_the_checks_of_a_pull_request_are_those_of_this_repository() -> None:
     workflow = load(ROOT / ".github/workflows/ci.yml")
     assert workflow["jobs"]["checks"]["steps"][-1] == {"run": ".ci/run"}
     assert workflow["jobs"]["audit"]["steps"][-1] == {"run": "make audit"}
-
-
-# The bills of materials
-
-
-def run(*command: object) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, *map(str, command)]
-    return subprocess.run(arguments, capture_output=True, text=True, check=True)
-
-
-LISTED = {"postrender": "plugin/requirements.txt", "postrender-image": "docker/requirements.txt"}
-
-
-def test_each_bill_of_materials_lists_every_pinned_package(tmp_path: Path) -> None:
-    run(ROOT / "release/sbom.py", tmp_path / "one")
-    run(ROOT / "release/sbom.py", tmp_path / "two")
-    for name, lock in LISTED.items():
-        text = (tmp_path / "one" / f"{name}.cdx.json").read_text()
-        assert text == (tmp_path / "two" / f"{name}.cdx.json").read_text()
-        bill = json.loads(text)
-        assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
-        main = bill["metadata"]["component"]
-        assert (main["name"], main["version"]) == ("postrender", __version__)
-        packages = [item for item in bill["components"] if item["type"] == "library"]
-        pins = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / lock).read_text(), re.M)
-        assert sorted((item["name"], item["version"]) for item in packages) == sorted(pins)
-        assert all("SHA-256" in json.dumps(item) for item in packages)
-        roots = [item for item in bill["dependencies"] if item["ref"] == main["bom-ref"]]
-        assert [len(root["dependsOn"]) for root in roots] == [len(bill["components"])]
-
-
-def test_the_bill_of_materials_of_the_image_has_the_base_image(tmp_path: Path) -> None:
-    run(ROOT / "release/sbom.py", tmp_path)
-    bill = json.loads((tmp_path / "postrender-image.cdx.json").read_text())
-    [base] = [item for item in bill["components"] if item["type"] == "container"]
-    assert f"ARG BASE={base['name']}:{base['version']}\n" in (ROOT / "Dockerfile").read_text()
 
 
 # The audit

@@ -7,22 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import absent
 from tests.e2e.api import Api
 from tests.e2e.applications import Application
 from tests.e2e.argocd import ArgoCd
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
-from tests.e2e.programs import present
 from tests.e2e.releases import Release
 from tests.e2e.shared import argo_cd, control_plane
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin, if a conftest above has not done so."""
-    if not config.pluginmanager.has_plugin(absent.__name__):
-        config.pluginmanager.register(absent, absent.__name__)
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +28,6 @@ def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="session")
 def plane(run_folder: Path) -> Iterator[ControlPlane]:
     """Yield the control plane that all tests of the run share, with its simulated kubelet."""
-    _skip_if_absent()
     with control_plane(run_folder) as control_plane_of_run:
         yield control_plane_of_run
 
@@ -48,16 +39,9 @@ def argocd(plane: ControlPlane) -> Iterator[ArgoCd]:
         yield server
 
 
-def _skip_if_absent() -> None:
-    """Skip a test file that was given on the command line, which pytest collects regardless."""
-    if not present():
-        pytest.skip("run `make e2e`, which builds the required programs")
-
-
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Yield a separate control plane, whose API server the test may stop (takes 7 seconds)."""
-    _skip_if_absent()
     with Cluster(tmp_path / "plane") as cluster, StandIn(cluster.plane):
         yield cluster
 

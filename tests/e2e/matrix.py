@@ -104,8 +104,8 @@ def run(cell: Cell) -> Result:
 
 def variables(cell: Cell) -> dict[str, str]:
     """Return the environment of a cell's tests."""
-    own = {"POSTRENDER_E2E_CELL": cell.name, "POSTRENDER_E2E_REQUIRED": "1"}
-    return {**os.environ, **(own if cell.program else {})}
+    own = {"POSTRENDER_E2E_CELL": cell.name} if cell.program else {}
+    return {**os.environ, **own}
 
 
 def environment(cell: Cell) -> Path:

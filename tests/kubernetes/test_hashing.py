@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -111,27 +107,3 @@ def test_the_render_id_ignores_its_own_annotation_and_that_of_helm() -> None:
         assert _render_id([template], is_list=False) == _render_id([bare], is_list=False)
     annotated: Json = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
     assert _render_id([annotated], is_list=False) != _render_id([bare], is_list=False)
-
-
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kustomize_generates_the_same_names(tmp_path: Path) -> None:
-    contents = [
-        {"plain": "text"},
-        {"lines": "a: 1\nb:\n  - <c>\n", "empty": ""},
-        {"unicode": "grüße ✓ \u2028 \U0001f600", "quote": "'\"\\&"},
-        {"tab": "\tx", "space": "  x  \n\n", "return": "a\r\nb"},
-    ]
-    generators = []
-    for number, content in enumerate(contents):
-        for key, value in content.items():
-            (tmp_path / f"{number}-{key}").write_text(value, encoding="utf-8", newline="")
-        files = [f"{key}={number}-{key}" for key in content]
-        generators.append({"name": f"cm-{number}", "files": files})
-    kustomization = {"configMapGenerator": generators}
-    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
-    result = subprocess.run(
-        ["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    for number, content in enumerate(contents):
-        hashed = hashed_content(CONFIG_MAP, {"data": dict(content)}, True)
-        assert f"name: {revision_name(f'cm-{number}', hashed)}\n" in result.stdout

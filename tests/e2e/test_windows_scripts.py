@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COMPILER = "x86_64-w64-mingw32-gcc"
 VERSION = "0.0.1"
 # cmd.exe treats each of these characters in a special way.

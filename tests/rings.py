@@ -1,0 +1,46 @@
+"""The rings of tests: `make test` needs only Python, `make e2e` needs other programs.
+
+pyproject.toml leaves out the folders of the second ring, unless pytest gets a path in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import HERE, folder, present
+
+TESTS = Path(__file__).resolve().parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to run end-to-end tests without their programs."""
+    if not present() and any(path.is_relative_to(HERE) for path in _paths(config)):
+        raise pytest.UsageError(
+            f"the programs of the end-to-end tests are not in {folder()}. Run `make e2e`"
+        )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print one line for the ring that did not run, and one for each reason of skipped tests."""
+    if TESTS in _paths(config):
+        terminalreporter.write_line(
+            "not run: tests/e2e and tests/browser, which need other programs (`make e2e`)"
+        )
+    reasons = Counter(map(_reason, terminalreporter.stats.get("skipped", [])))
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped {count}: {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
+
+
+def _paths(config: pytest.Config) -> list[Path]:
+    """Return the paths that pytest was given."""
+    return [Path(config.invocation_params.dir, arg.split("::")[0]).resolve() for arg in config.args]
