@@ -25,11 +25,10 @@ The form in which a message prints a value.
 
 from __future__ import annotations
 
+import json
+import re
 from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
-
-from postrender.startup.json_encoder import json_encoder
-from postrender.startup.patterns import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 
 # A shell variable up to its default value: `${NAME:-` or `${NAME-`.
 _VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
-_DEFAULT = pattern(_VARIABLE)
-_WORD = pattern(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
+_DEFAULT = re.compile(_VARIABLE)
+_WORD = re.compile(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
 # A WordSet of at most this many names first searches a text for each name as a substring. If the
 # text does not contain any of the names, this search is faster than splitting the text into words.
 _FEW = 12
@@ -175,7 +174,7 @@ def common_length(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 # A base64 value of at least four characters, on one line or folded over several indented lines.
-_VALUE = pattern(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
+_VALUE = re.compile(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
 
 
 def decoded(value: str) -> str:
@@ -201,7 +200,7 @@ def decoded_values(text: str) -> Iterator[str]:
 
 # Fillers and variation selectors. Most fonts show nothing or a space for these characters, but
 # str.isprintable() returns True for most of them.
-_BLANK = pattern(
+_BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
@@ -231,7 +230,7 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1] / "postrender"
 
 # The layers, lowest first. A package imports only from itself and from lower layers.
 LAYERS = (
-    ("startup", "records"),
+    ("records",),
     ("errors", "text"),
     ("yaml",),
     ("kubernetes",),

@@ -14,8 +14,10 @@ The changed keys of a ConfigMap or Secret: text as hunks, binary values as size 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from io import StringIO
 
 from postrender.diff.model import (
@@ -30,8 +32,6 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.records import NamedTuple
-from postrender.startup.digest import sha256
-from postrender.startup.json_encoder import json_encoder
 from postrender.text import common_length
 from postrender.yaml.paths import Json, format_path, mapping_at
 
@@ -209,7 +209,7 @@ _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 # Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
 _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
-_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=True)
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True).encode
 
 
 def is_same(old: Json, new: Json) -> bool:

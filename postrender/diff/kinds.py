@@ -10,6 +10,7 @@ template. For a custom kind, the catalogue also decides the effect of a new pod 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
@@ -17,7 +18,6 @@ from postrender.diff.model import ADDED, IMAGE, NEXT_RUN, ROLLS, STAYS, Cause
 from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
-from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json, Path, PatternTree, matches_start, value_at
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 # The path of the tolerations of a Pod, or of one toleration.
-_TOLERATION = pattern(r"spec\.tolerations(?:\[[^\]]*\])?\Z")
+_TOLERATION = re.compile(r"spec\.tolerations(?:\[[^\]]*\])?\Z")
 # The paths of the fields of a suspended Job that can change.
-_IN_SUSPENDED_JOB = pattern(
+_IN_SUSPENDED_JOB = re.compile(
     r"spec\.template\.(?:metadata\.(?:labels|annotations)"
     r"|spec\.(?:nodeSelector|tolerations|schedulingGates|affinity\.nodeAffinity))(?:[.\[]|\Z)"
 )

@@ -10,6 +10,7 @@ lists of workloads;
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import NOTHING
@@ -31,7 +32,6 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import replace_words
 from postrender.yaml.paths import Json, mapping_at
 
@@ -58,7 +58,7 @@ _STRING_MAPPINGS = ("annotations", "labels")
 # An empty value of these fields means the same as an absent field.
 _EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
 _MIN_REVISION_LENGTH = HASH_LENGTH + 2
-_REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
+_REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):

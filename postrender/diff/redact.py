@@ -24,7 +24,6 @@ from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, canonical_json, without_hash
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import words_of
 from postrender.yaml.paths import Json
 
@@ -41,11 +40,13 @@ if TYPE_CHECKING:
 NOT_SHOWN = "(not shown)"
 
 # The end of a revision name. A name with a letter, digit or dash after the hash does not match.
-_REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
-_DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
+_REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
+_DIGEST = re.compile(
+    r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z"
+)
 # A digest that a chart truncates (`trunc 8`). For this pattern, `mark_digest` also checks the key.
-_SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
-_HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
+_SHORT_DIGEST = re.compile(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
+_HINT = re.compile(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
 _NON_TEXT_SCALARS = frozenset({int, bool, float, type(None)})
 _SCALARS = _NON_TEXT_SCALARS | {str}

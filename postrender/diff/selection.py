@@ -17,16 +17,19 @@ from collections.abc import Set as AbstractSet
 from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.kubernetes.hashing import without_hash
-from postrender.startup.patterns import pattern
 from postrender.text import words_of
 from postrender.yaml.stream import Stream, has_content
 
 _CONTENT_KINDS = {"ConfigMap", "Secret"}
-_METADATA = pattern(r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE)
-_NAME_LINE = pattern(r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE)
-_FIRST_LINE = pattern(r"^([ \t]+)[^\s#]", re.MULTILINE)
-_NAME = pattern(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
-_NAMESPACE = pattern(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
+_METADATA = re.compile(
+    r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE
+)
+_NAME_LINE = re.compile(
+    r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE
+)
+_FIRST_LINE = re.compile(r"^([ \t]+)[^\s#]", re.MULTILINE)
+_NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
+_NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
 _MOUNT_ANNOTATIONS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
 _ANY_NAME = "*"  # not a valid name of an object

@@ -13,6 +13,7 @@ Counts and lists in words: `2 Rollouts and 1 Job`, `a, b and 3 more`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +22,6 @@ from postrender.diff.model import ADDED, CHANGED, FieldChange, Hunk, KeyChange, 
 from postrender.diff.redact import NOT_SHOWN
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
-from postrender.startup.json_encoder import json_encoder
-from postrender.startup.patterns import pattern
 from postrender.text import common_length, visible
 from postrender.yaml.paths import Json
 
@@ -240,7 +239,7 @@ WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 _CONTEXT = 20
 
 # This pattern matches strings that look like a value of another type, and therefore need quotes.
-_OTHER_TYPE = pattern(
+_OTHER_TYPE = re.compile(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
     r"|0x[0-9a-f]+|0o[0-7]+|[\[{\"'].*)?\Z",
     re.IGNORECASE,
@@ -248,7 +247,7 @@ _OTHER_TYPE = pattern(
 
 _OTHER_TYPE_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
 
-_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False, default=str)
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
 
 
 def describe_field(field: FieldChange, style: Style) -> str:

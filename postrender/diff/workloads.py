@@ -42,19 +42,18 @@ from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 
 # Only hostile manifests have longer names. An unbounded search would take quadratic time.
 _NAME = r"\[name=([^\]]{1,253})\]"
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)" + _NAME
 _ENV = ".env"
-_IMAGE = pattern(_CONTAINER + r"\.image\Z")
-_ENV_LIST = pattern(_CONTAINER + r"\.env\Z")
-_ENV_VARIABLE = pattern(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom)?\Z")
+_IMAGE = re.compile(_CONTAINER + r"\.image\Z")
+_ENV_LIST = re.compile(_CONTAINER + r"\.env\Z")
+_ENV_VARIABLE = re.compile(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom)?\Z")
 # The paths of a Pod that count as its pod template.
-_IN_POD = pattern(r"spec(?:[.\[]|\Z)")
-_INDEX = pattern(r"^\[\d+\]")
+_IN_POD = re.compile(r"spec(?:[.\[]|\Z)")
+_INDEX = re.compile(r"^\[\d+\]")
 
 # The effect of a change of the pod template, by kind. For other kinds, see `_effect`.
 _EFFECTS = {

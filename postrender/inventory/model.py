@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
@@ -15,13 +17,12 @@ from postrender.kubernetes.hashing import PodTemplate
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # The number of a revision. A number of at most 18 digits fits in 64 bits. Python's int() would
 # raise an error for a text of thousands of digits.
-_REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
+_REVISION_NUMBER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
 

@@ -9,6 +9,7 @@ Findings about unknown annotations, such as misspelled annotations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from postrender.config.settings import Settings
@@ -18,11 +19,10 @@ from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unknown
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD
-from postrender.startup.patterns import pattern
 from postrender.text import similar_words
 from postrender.yaml.paths import mapping_at
 
-_REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
+_REVISION = re.compile(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:

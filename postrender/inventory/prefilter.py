@@ -7,19 +7,20 @@ is true, "ConfigMap" means "ConfigMap or Secret" in this module.
 
 from __future__ import annotations
 
+import re
+
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.startup.patterns import pattern
 from postrender.text import WordSet
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
-_ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
+_ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 # The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
 # The pattern begins with a fixed character (the newline), because Python then searches quickly.
-_UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
+_UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar. A text search does not find a name that contains an escape.
-_NAME_ESCAPE = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
+_NAME_ESCAPE = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 

@@ -23,14 +23,14 @@ memory, and postrender would encode each template twice.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.records import NamedTuple
-from postrender.startup.digest import sha256
-from postrender.startup.json_encoder import json_encoder
-from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 TYPE_CHECKING = False
@@ -48,13 +48,15 @@ MAX_NAME_LENGTH = 253
 
 # Like kustomize, replace the vowels and some digits, so that a hash does not contain a bad word.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
-_encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
+_encode = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True
+).encode
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 # The revision number and the hash at the end of a name.
-_NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
+_NUMBERED = re.compile(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 # The pattern for the hyphen and the hash at the end of a name.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
-_SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
+_SUFFIX = re.compile(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Json) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
 from postrender.config.settings import CHECKSUM
 from postrender.errors import UserError
@@ -47,7 +48,6 @@ from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
-from postrender.startup.digest import sha256
 from postrender.yaml.edits import AddItems, AddKeys, Edit, Remove, SetScalar, apply_edits, set_keys
 from postrender.yaml.paths import Json, Path, mapping_at
 

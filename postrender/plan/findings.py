@@ -23,6 +23,7 @@ leftover.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -44,16 +45,15 @@ from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision, apply_signs
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import HOST, PATH, forms_of, shown, words_of
 from postrender.yaml.stream import Source, read_streams
 
 TYPE_CHECKING = False
 
 
-_WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
-_RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
-_SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
+_WORKLOAD = re.compile(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
+_RELEASE_OWNER = re.compile(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
+_SECRET = re.compile(r"[=,\s]secret/([a-z0-9.-]+)")
 
 
 class LostOwners(NamedTuple):

@@ -17,8 +17,10 @@ the name from a workload, and a finding reports the name.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 
 from postrender.config.settings import AttacherSettings
 from postrender.errors import Finding, Location
@@ -30,8 +32,6 @@ from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.links import item_order
 from postrender.plan.model import PlanContext, RetentionDecision
 from postrender.records import NamedTuple
-from postrender.startup.digest import sha256
-from postrender.startup.patterns import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ _INSTANCE_LABEL = "app.kubernetes.io/instance"
 SUFFIX = "-attach"
 # A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
 _MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
-_INVALID = pattern(r"[^a-z0-9-]+")
+_INVALID = re.compile(r"[^a-z0-9-]+")
 
 
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:

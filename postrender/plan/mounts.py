@@ -12,8 +12,10 @@ A user requests an auto-mount with annotations on a ConfigMap or Secret:
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
@@ -31,13 +33,11 @@ from postrender.plan.links import item_order
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
 from postrender.records import NamedTuple
-from postrender.startup.digest import sha256
-from postrender.startup.patterns import pattern
 from postrender.text import shown
 from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mappings_in, value_at
 
-_NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
+_NON_LABEL_CHARACTERS = re.compile(r"[^a-z0-9-]+")
 
 
 class Mount(NamedTuple):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import takewhile
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
-from postrender.startup.patterns import pattern
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.
 _RELEASE = "release"
-_VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
+_VALID_RELEASE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
 # The line with the name in Chart.yaml.
-_NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
-_MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
+_NAME_LINE = re.compile(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
+_MAJOR_VERSION = re.compile(rb"v?([0-9]{1,9})\.")
 # The first major version of Helm that passes hooks to a post-renderer.
 _FIRST_WITH_HOOKS = 4
 # Every URL contains this text. helm downloads charts and values files from URLs.

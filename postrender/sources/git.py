@@ -11,6 +11,7 @@ pagers, diff programs and prompts.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -28,11 +29,10 @@ from postrender.sources.paths import (
     printable,
 )
 from postrender.sources.programs import find_program
-from postrender.startup.patterns import pattern
 from postrender.yaml.stream import Source
 
-_OBJECT = pattern(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
-_NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
+_OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
+_NO_OBJECT = re.compile(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
 # The modes of files, executables, links and folders in a tree.
 _MODES = (b"100644", b"100755", b"120000", b"40000")

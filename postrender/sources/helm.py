@@ -25,7 +25,6 @@ from postrender.records import NamedTuple
 from postrender.sources.inputs import read_inputs
 from postrender.sources.paths import ChartError
 from postrender.sources.programs import helm_program, start
-from postrender.startup.patterns import pattern
 from postrender.yaml.stream import Source
 
 TYPE_CHECKING = False
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 PREFIX = "helm:"
 
-_NAME = pattern(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 # The statuses of the release revisions that Helm has applied without an error.
 _APPLIED = frozenset({"deployed", "superseded"})
 _IN_ANY_STATUS = (

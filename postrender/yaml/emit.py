@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import lru_cache
 
-from postrender.startup.json_encoder import json_encoder
-from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json
 from postrender.yaml.scalars import resolve_plain
 
-_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
-_PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+_PLAIN = re.compile(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 # A table with which str.translate deletes the punctuation that a simple string can contain.
 _PUNCTUATION = str.maketrans("", "", "_./-")
 # Characters that the JSON encoder does not escape, and that a YAML parser can reject or read as a
 # line break.
-_UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # A string that a literal block scalar (`|`) can contain, unless the string begins with white space.
-_LITERAL = pattern(
+_LITERAL = re.compile(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import UserError
-from postrender.startup.patterns import pattern
 from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site
 from postrender.yaml.nodes import NodeDocument, child, is_alias, key_node, node_at, read_scalar
 from postrender.yaml.parser import UNTAGGED, YamlNode
 from postrender.yaml.paths import Path
 
 # The anchor and the tag before a value.
-_PROPERTIES = pattern(r"(?:[&!][^\s,\[\]{}]*\s+)*")
-_COLON = pattern(r"[ \t]*:")
-_REST_OF_LINE = pattern(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
-_BLANK = pattern(r"(?:\s|(?<=\s)#[^\r\n]*)*")
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
+_COLON = re.compile(r"[ \t]*:")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
+_BLANK = re.compile(r"(?:\s|(?<=\s)#[^\r\n]*)*")
 _LINE_BREAKS = "\n\r\x85\u2028\u2029"
-_COMMENT = pattern(r"(?:^|\s)#")
+_COMMENT = re.compile(r"(?:^|\s)#")
 
 
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:

@@ -22,7 +22,6 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.yaml.parser import (
     MAX_DEPTH,
     STRING,
@@ -50,7 +49,7 @@ MAX_EXPANDED_NODES = 1_000_000
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
-_ALIAS = pattern(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
 class NodeDocument:

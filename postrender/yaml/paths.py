@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 from postrender.errors import UserError
-from postrender.startup.patterns import pattern
 from postrender.text import shown
 
 TYPE_CHECKING = False
@@ -31,10 +30,10 @@ Path = tuple[str | int, ...]
 EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
-_PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
+_PART = re.compile(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
 # If a text without its `[]` still has one of these characters, parse_pattern needs _PART.
 _SPECIAL = frozenset('*"[]')
-_SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
+_SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:

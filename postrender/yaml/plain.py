@@ -36,7 +36,6 @@ import re
 from itertools import accumulate
 
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.yaml.scalars import WORDS, key_text, resolve_plain
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ _FLOW_WORD = (
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
 # Without `(?!\ )`, matching a line with many spaces would take quadratic time.
-_LINE = pattern(
+_LINE = re.compile(
     rf"""
     (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
     (?:
@@ -92,8 +91,8 @@ _USUAL_LINE = re.compile(
     r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
     r'|"(?P<quoted>[ !#-\[\]-~]*)"|(?P<other>\|-?|\{\}|\[\]))?$'
 )
-_FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
-_ESCAPE = pattern(r"\\(.)")
+_FLOW_PART = re.compile(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
+_ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
 # Patterns for the lines of a literal. _ASCII_BODY covers only ASCII. %d is the indentation.

@@ -6,9 +6,8 @@ contains a fork of go-yaml v2, which implements YAML 1.1.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-
-from postrender.startup.patterns import pattern
 
 Scalar = str | int | float | bool | None
 
@@ -21,12 +20,12 @@ WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_FALSE, False),
 }
 _NUMBER_STARTS = frozenset("0123456789+-.")
-_PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
+_PREFIXED = re.compile(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
 # The possible first characters of an octal number, and of a number with a prefix such as 0x.
 _BEFORE_PREFIX = frozenset("0+-")
-_OCTAL = pattern(r"[-+]?0[0-7]*\Z")
-_DECIMAL = pattern(r"[-+]?[0-9]+\Z")
-_FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_OCTAL = re.compile(r"[-+]?0[0-7]*\Z")
+_DECIMAL = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # Go's encoding/json writes an exponent for a float of at least this absolute value.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
@@ -15,7 +15,7 @@ from postrender.yaml.scalars import resolve_plain
 
 # A string that does not need quotes in block or flow style. _is_plain also excludes words such as
 # `true`, which YAML does not read as strings.
-_PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
+_PLAIN_ANYWHERE = re.compile(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
 class Splice(NamedTuple):

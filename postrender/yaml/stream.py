@@ -18,23 +18,22 @@ from collections.abc import Iterator, Sequence
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
 # A lone carriage return is a line break in YAML. If the input contains a lone carriage return,
 # _markers uses _MARKER, which is slower than a search for bytes.
-_LONE_CR = pattern(rb"\r(?!\n)")
-_MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_MARKER = re.compile(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
 _AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
-_CONTENT = pattern(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
-_CONTENT_ON_MARKER = pattern(r"---[ \t]+[^\s#]")
-_DIRECTIVE = pattern(r"^%", re.M)
-_JSON = pattern(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
-_BRACE = pattern(r"\s*\{")
-_SOURCE = pattern(r"^# Source: (.*\S)\s*$", re.M)
+_CONTENT = re.compile(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
+_CONTENT_ON_MARKER = re.compile(r"---[ \t]+[^\s#]")
+_DIRECTIVE = re.compile(r"^%", re.M)
+_JSON = re.compile(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
+_BRACE = re.compile(r"\s*\{")
+_SOURCE = re.compile(r"^# Source: (.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):

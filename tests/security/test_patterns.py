@@ -22,7 +22,6 @@ import pytest
 import postrender
 from postrender.diff import workloads
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
-from postrender.startup import patterns
 from postrender.yaml import plain
 
 if sys.version_info >= (3, 11):
@@ -30,11 +29,10 @@ if sys.version_info >= (3, 11):
 else:
     import sre_parse as sre
 
-LAZY: Any = patterns.pattern
 # Methods that try every position of a text as the start of a match. The others try only the first.
 SEARCHES = {"search", "sub", "findall", "finditer", "split"}
 METHODS = {*SEARCHES, "match", "fullmatch"}
-CALLS = {"pattern", "re.compile", *(f"re.{method}" for method in METHODS)}
+CALLS = {"re.compile", *(f"re.{method}" for method in METHODS)}
 # Small sizes grow in steps of two, because an exponential expression would not end on large sizes.
 SMALL = range(8, 33, 2)
 # The lengths of large texts. An expression fails at the first length that takes too long.
@@ -46,12 +44,10 @@ ENDS = ["", "\0", "\n", "!", " x", "\x85"]
 MOST_SAMPLES = 6
 # Functions that compile an expression from constants of the package, with a sample of the result.
 COMPILED_IN_FUNCTIONS = {
-    "postrender/startup/patterns.py": 1,
     "postrender/yaml/paths.py": 1,
     "postrender/yaml/plain.py": 1,
-    "postrender/diff/compare/workloads.py": 1,
-    "postrender/config/mistakes.py": 1,
-    "postrender/config/schema_check.py": 1,
+    "postrender/diff/workloads.py": 1,
+    "postrender/config/validate.py": 2,
 }
 
 
@@ -75,17 +71,12 @@ def expressions() -> Iterator[Expression]:
         for assigned in sorted(globals_of(tree) & module.keys()):
             value = module[assigned]
             if isinstance(value, re.Pattern):
-                text, flags = value.pattern, value.flags
-            elif isinstance(value, LAZY):
-                text, flags = value._arguments
-            else:
-                continue
-            yield Expression(
-                name=f"{name}.{assigned}",
-                text=text,
-                flags=flags,
-                is_searched=bool(uses.get((name, assigned), SEARCHES) & SEARCHES),
-            )
+                yield Expression(
+                    name=f"{name}.{assigned}",
+                    text=value.pattern,
+                    flags=value.flags,
+                    is_searched=bool(uses.get((name, assigned), SEARCHES) & SEARCHES),
+                )
     for template in (plain._ASCII_BODY, plain._WIDE_BODY):
         yield Expression(name=f"body {template}", text=template % 4, flags=0, is_searched=False)
     for kind in WORKLOAD_KINDS:

@@ -53,7 +53,6 @@ from postrender.diff.words import (
     summary_line,
 )
 from postrender.errors import sentences
-from postrender.startup.patterns import pattern
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -95,10 +94,10 @@ _UNDECIDED = Forms("undecided part", "undecided parts")
 
 _END = "\n</details>\n"
 
-_TICKS = pattern("`+")
+_TICKS = re.compile("`+")
 # A word that Markdown does not interpret. GitHub and GitLab treat GH-1 as an issue, www.… as a link
 # and :word: as an emoji.
-_PLAIN_WORD = pattern(
+_PLAIN_WORD = re.compile(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
 )
 

@@ -9,6 +9,7 @@ The reference graph of `postrender diff` or `postrender explain`, as a Mermaid f
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,6 @@ from postrender.diff.model import (
 )
 from postrender.diff.values import size_of
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -87,8 +87,8 @@ INK = "#1f2328"
 
 # The maximum number of characters in a line of a box.
 _WIDTH = 24
-_PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
-_NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
+_PIECE = re.compile(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_ID = 40
 NOTHING_TO_DRAW = "There is nothing to draw."
 
@@ -240,7 +240,7 @@ _SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
 _ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
 # Characters that Mermaid and Markdown do not interpret, except in the marker of a list item.
 _PLAIN = frozenset(" /.,()-")
-_LIST_MARKER = pattern(r"-|\d+[.)]")
+_LIST_MARKER = re.compile(r"-|\d+[.)]")
 
 
 def render(source: HasGraph, terminal: Terminal) -> str:

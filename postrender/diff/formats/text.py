@@ -7,6 +7,7 @@ terminal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.model import (
@@ -46,7 +47,6 @@ from postrender.diff.words import (
     summary_line,
 )
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ _DIFF_COLOURS = {"-": _RED, "+": _GREEN, "@": _CYAN, "\\": _DIM}
 _MIN_WIDTH = 20
 _INDENT = "    "
 _HANG = "  "
-_BREAK = pattern(r"(?<=[./,:\]-])")
+_BREAK = re.compile(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):

@@ -39,6 +39,7 @@ role permits programs to read all ConfigMaps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -46,11 +47,10 @@ from postrender.plan.by_name import roles
 from postrender.plan.by_name.mentions import KUBECTL_KINDS, Mention
 from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.records import NamedTuple
-from postrender.startup.patterns import pattern
 from postrender.text import letters_of, words_of
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
-_COMMAND = pattern(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
+_COMMAND = re.compile(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 

@@ -34,17 +34,17 @@ Objects in the other namespaces reference the copies by the base name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.annotations import copier_of
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.by_name.signs import Evidence, Sign, sign_of
-from postrender.startup.patterns import pattern
 from postrender.text import WHOLE, forms_of, letters_of, shown
 from postrender.yaml.paths import format_path
 
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
-_FIELD_WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FIELD_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
 
 

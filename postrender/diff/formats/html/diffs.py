@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -10,7 +11,6 @@ from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import FieldChange, Hunk, Line
 from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header
 from postrender.diff.words import MARKS
-from postrender.startup.patterns import pattern
 from postrender.text import common_length
 from postrender.yaml.paths import Json
 
@@ -18,7 +18,7 @@ from postrender.yaml.paths import Json
 _MIN_COMMON = 1 / 3
 # The maximum length of a value, in characters.
 _LONGEST_VALUE = 5000
-_WORD = pattern(r"\w")
+_WORD = re.compile(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:

@@ -9,6 +9,7 @@ import base64
 import html
 from collections import Counter
 from collections.abc import Collection, Iterable
+from hashlib import sha256
 from importlib.resources import files
 
 from postrender import __version__
@@ -41,7 +42,6 @@ from postrender.diff.words import (
     shown_revisions,
     summary_line,
 )
-from postrender.startup.digest import sha256
 from postrender.text import visible
 
 TYPE_CHECKING = False
