@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -18,7 +20,8 @@ from postrender.attach.client import (
     ApiError,
     Client,
 )
-from postrender.attach.request import CONFIG_MAPS, PODS, SECRETS
+from postrender.attach.request import CONFIG_MAPS, EVENTS, PODS, SECRETS
+from tests.attach.cluster import logged
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -181,3 +184,147 @@ def answered_limits(texts: Sequence[str]) -> tuple[list[int], list[str]]:
     transport = httpx2.MockTransport(answer)
     session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
     return limits, Client(session, "prod", "tests").list_all(PODS, str)[0]
+
+
+def client_with(answer: Callable[[Any], object]) -> Client:
+    """Return a client whose requests a function answers."""
+    session = httpx2.Client(
+        base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
+    )
+    return Client(session, "prod", "tests")
+
+
+def raise_as_cause() -> None:
+    try:
+        raise ssl.SSLCertVerificationError("self-signed certificate")
+    except ssl.SSLError as error:
+        raise httpx2.ConnectError("no trust") from error
+
+
+def raise_in_context() -> None:
+    try:
+        raise ssl.SSLCertVerificationError("self-signed certificate")
+    except ssl.SSLError:
+        raise httpx2.ConnectError("no trust")  # noqa: B904
+
+
+@pytest.mark.parametrize("fail", [raise_as_cause, raise_in_context])
+def test_an_untrusted_certificate_is_not_retried(waits: Waits, fail: Callable[[], None]) -> None:
+    with pytest.raises(ApiError, match="Check the certificate authority") as caught:
+        client_with(lambda _: fail()).read(CONFIG_MAPS, "app")
+    assert not caught.value.is_answer
+    assert not waits
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"<html>", b'{"cut'])
+def test_an_unreadable_answer_is_retried(waits: Waits, content: bytes) -> None:
+    """A proxy can answer in place of the API server."""
+    client = client_with(lambda _: httpx2.Response(200, content=content))
+    with pytest.raises(ApiError, match=r"the request to cluster\.example\.com failed") as caught:
+        client.read(CONFIG_MAPS, "app")
+    assert not caught.value.is_answer
+    assert waits
+
+
+@pytest.mark.parametrize(("header", "first"), [("3", 3), ("600", 5), ("soon", 0), ("-1", 0)])
+def test_the_server_can_ask_for_a_delay(waits: Waits, header: str, first: int) -> None:
+    headers = {"Retry-After": header}
+    client = client_with(lambda _: httpx2.Response(429, headers=headers, json={"message": "busy"}))
+    with pytest.raises(ApiError):
+        client.read(CONFIG_MAPS, "app")
+    assert waits[0] == first or (not first and waits[0] < 1)
+
+
+def test_pauses_grow_and_stay_short(waits: Waits) -> None:
+    with pytest.raises(ApiError):
+        patch(client_of(503))
+    assert waits[0] <= 0.15
+    assert waits[3] > waits[0]
+    assert max(waits) <= 7.5
+
+
+def test_a_warning_about_retries_is_logged_once(waits: Waits) -> None:
+    with logged() as log:
+        assert patch(client_of(503, 503, 503, 200))
+        assert patch(client_of(403, 403, 200))
+    assert log == [
+        "warning: postrender cannot patch configmaps/app in namespace prod (HTTP status 503: no). "
+        "postrender retries the request for at most 60 seconds.",
+        "warning: postrender cannot patch configmaps/app in namespace prod (HTTP status 403: "
+        "configmaps is forbidden). postrender retries the request for at most 5 seconds.",
+    ]
+    assert len(waits) == 5
+
+
+def test_an_error_without_a_message_shows_the_answer() -> None:
+    client = client_with(lambda _: httpx2.Response(418, content=b"x" * 300))
+    with pytest.raises(ApiError) as caught:
+        client.read(CONFIG_MAPS, "app")
+    assert caught.value.problem == (
+        f"postrender cannot get configmaps/app in namespace prod (HTTP status 418: {'x' * 200})"
+    )
+
+
+def test_only_a_conflict_of_a_patch_is_retried(waits: Waits) -> None:
+    """For a new Event, a conflict shows that an earlier try created it."""
+    client = client_of(409)
+    client.create(EVENTS, {})
+    assert not waits
+    assert (client.requests, client.writes) == (1, 1)
+    with pytest.raises(ApiError, match="Try again later"):
+        patch(client)
+    assert waits
+
+
+def test_writes_and_requests_are_counted() -> None:
+    client = client_of(200)
+    patch(client)
+    client.read(CONFIG_MAPS, "app")
+    client.delete(CONFIG_MAPS, "app", {})
+    assert (client.requests, client.writes) == (3, 2)
+
+
+# A watch
+
+
+def watched(*lines: object, status: int = 200) -> list[tuple[str, Any]]:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    client = client_with(lambda _: httpx2.Response(status, content=text.encode()))
+    return list(client.watch(PODS, "1", 5))
+
+
+ADDED = {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
+
+
+def test_a_watch_returns_the_changes() -> None:
+    assert watched(ADDED, ADDED) == [("ADDED", ADDED["object"])] * 2
+
+
+@pytest.mark.parametrize("end", [{"type": "ERROR", "object": {"code": 410}}, {}, '{"cut'])
+def test_an_error_ends_a_watch(end: object) -> None:
+    """The caller then lists the objects again."""
+    assert watched(ADDED, end, ADDED) == [("ADDED", ADDED["object"])]
+
+
+def test_a_refused_watch_ends_unless_a_permission_is_missing() -> None:
+    assert watched(ADDED, status=500) == []
+    with pytest.raises(ApiError, match="postrender cannot watch pods in namespace prod"):
+        watched({"message": "no"}, status=403)
+
+
+@pytest.mark.parametrize(("seconds", "sent"), [(0.2, "1"), (7.6, "8")])
+def test_the_server_ends_a_watch_in_time(seconds: float, sent: str) -> None:
+    requests: list[Any] = []
+
+    def answer(request: Any) -> object:
+        requests.append(request)
+        return httpx2.Response(200)
+
+    list(client_with(answer).watch(PODS, "7", seconds))
+    [request] = requests
+    assert request.url.path == "/api/v1/namespaces/prod/pods"
+    assert dict(request.url.params) == {
+        "watch": "true",
+        "resourceVersion": "7",
+        "timeoutSeconds": sent,
+    }

@@ -140,7 +140,7 @@ def test_reports_of_try(
         monkeypatch.setenv("HELM_BIN", str(helm.program))
         manifests = case_of(name).input.decode()
         helm.print("version", "v4.3.1")
-        helm.print("template --set=", manifests.replace("info", "debug").replace("{n: ", "{m: "))
+        helm.print("template --set=", manifests.replace("info", "debug").replace("'part", "'new"))
         helm.print("template", manifests)
         assert main.run(["try", "shop", "--page=page.html", *options.split()]) == 0
         report = capfdbinary.readouterr().out.decode().replace(str(folder), "")
