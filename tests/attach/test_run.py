@@ -207,6 +207,7 @@ def test_a_workload_that_is_not_ready_in_time(case: str) -> None:
     cluster = Cluster(*objects, NEW, OLD)
     run = Run(cluster, wanted)
     assert run.problems == [problem]
+    assert not run.failures[0].is_severe
     assert cluster.seconds == pytest.approx(90)
     # An apply that has not arrived proves nothing about the old revisions.
     assert OLD_KEY in cluster.objects
