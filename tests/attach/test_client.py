@@ -60,7 +60,7 @@ def patch(client: Client) -> bool:
     return client.patch(CONFIG_MAPS, "app", {})
 
 
-@pytest.mark.parametrize("code", [429, 500, 503, 409, 401, 403])
+@pytest.mark.parametrize("code", [429, 500, 502, 503, 504, 409, 401, 403])
 def test_a_transient_error_is_retried(waits: Waits, code: int) -> None:
     assert patch(client_of(code, code, 200))
     assert len(waits) == 2

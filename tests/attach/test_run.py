@@ -259,6 +259,15 @@ def test_a_change_during_the_wait_is_seen_in_the_watch() -> None:
     assert sum(request.startswith("watch") for request in cluster.requests) <= 6
 
 
+def test_a_run_lists_objects_if_it_cannot_watch_them() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.refused["watch", "ReplicaSet"] = 500
+    cluster.later(20, NEW_SET)
+    assert not Run(cluster, WANTED).problems
+    assert 20 <= cluster.seconds <= 22
+    assert cluster.requests.count("watch ReplicaSet") <= 21  # no busy loop
+
+
 def test_the_first_revision_that_exists_gets_its_owner_during_the_wait() -> None:
     """If the run fails or is killed later, a deletion of the old ReplicaSet must do no harm."""
     cluster = Cluster(DEPLOYMENT, NEW)
@@ -716,6 +725,7 @@ def test_a_paused_deployment_is_reported() -> None:
         "uid": "Deployment/app",
     }
     assert event["firstTimestamp"] == event["lastTimestamp"] == time_ago(0)
+    assert event["count"] == 1
 
 
 # The attach group
