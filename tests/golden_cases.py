@@ -37,7 +37,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from tests.reference import Obj
+from tests.manifests import Obj
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 DEFAULT_OPTIONS = b"--no-attacher"

@@ -1,4 +1,4 @@
-"""Every golden case is rendered twice, with both parsers, and compared with the reference.
+"""Every golden case is rendered twice, and with both parsers.
 
 tests/golden_cases.py describes the files of a case. `pytest --update-golden` rewrites the expected
 output.
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -23,80 +22,11 @@ from postrender.cli import main
 from postrender.plan import findings as protection
 from postrender.yaml import parser
 from tests.golden_cases import Case, cases
-from tests.reference import (
-    InputError,
-    Obj,
-    comparable,
-    dump,
-    go_json,
-    normalise,
-    reference_render,
-)
+from tests.manifests import InputError, Obj, dump, go_json, normalise
 from tests.update_golden import Update
 
-# The reference implementation is simpler than the program, and does not support these cases.
-# tests/plan/test_history.py has a separate model for the retention of earlier revisions.
-NO_REFERENCE_PREFIXES = (
-    "history-",
-    "error-history-",
-    "error-cut-off-",
-    "error-configuration-",
-    "error-unknown-configuration-",
-    "error-function-",
-    "function-",
-    "kustomize-",
-)
 # The cases that print the finding `unprotected`.
 UNPROTECTED_PREFIX = "unprotected-"
-CHECKS_DATA_ONLY = "the reference checks the types of ConfigMap data only"
-NO_LIMITS = "the reference does not limit size or depth"
-TAKES_EMPTY = "the reference accepts an empty stream"
-TAKES_TEXT = "the reference reads text instead of bytes"
-READS_ALL = "the reference reads every document"
-MOUNTS_UNCHECKED = "the reference does not make all checks of auto-mounts"
-MOUNTS_LAST = "the reference adds a mount after the existing mounts"
-NO_REFERENCE = {
-    "argo-sync-options-with-prune": "the reference keeps a contradicting option",
-    "attacher-long-workload-names": "the reference truncates long names differently",
-    "custom-path-rule-by-name-and-any-key": "the reference supports no globs in rules",
-    "error-alias-shared-with-another-string": "the reference treats an alias as a copy",
-    "error-aliases-that-expand": NO_LIMITS,
-    "error-anchor-inside-itself": NO_LIMITS,
-    "error-annotation-not-a-string": CHECKS_DATA_ONLY,
-    "error-annotations-not-a-mapping": CHECKS_DATA_ONLY,
-    "error-comments-only": TAKES_EMPTY,
-    "error-empty-input": TAKES_EMPTY,
-    "error-keys-that-are-equal-in-json": "the reference treats the last key as the winner",
-    "error-mount-in-is-empty": MOUNTS_UNCHECKED,
-    "error-mount-path-not-absolute": MOUNTS_UNCHECKED,
-    "error-mount-path-taken": MOUNTS_UNCHECKED,
-    "error-mount-two-at-one-path": MOUNTS_UNCHECKED,
-    "error-name-not-a-string": CHECKS_DATA_ONLY,
-    "error-nested-too-deep": NO_LIMITS,
-    "error-not-utf-8": TAKES_TEXT,
-    "error-nul-byte": TAKES_TEXT,
-    "error-name-is-taken": "the reference allows two objects with one name",
-    "error-reference-is-a-mapping": CHECKS_DATA_ONLY,
-    "error-reference-not-a-string": CHECKS_DATA_ONLY,
-    "error-rule-path-ends-at-a-list": CHECKS_DATA_ONLY,
-    "error-template-annotations-not-a-mapping": CHECKS_DATA_ONLY,
-    "error-utf-16": TAKES_TEXT,
-    "input-data-null-and-empty": "the reference does not hash `data: {}` as absent data",
-    "input-literal-with-tab": "the parser of the reference rejects the tab, as libyaml does",
-    "input-unread-document-with-odd-yaml": READS_ALL,
-    "input-unread-last-document-with-odd-yaml": READS_ALL,
-    "input-duplicate-by-namespace-option": "the reference adds no default namespace here",
-    "mount-next-to-a-volume-without-a-valid-name": "the reference treats every name as text",
-    "mount-both": MOUNTS_LAST,
-    "mount-containers": MOUNTS_LAST,
-    "mount-env-from": MOUNTS_LAST,
-    "mount-long-name-and-taken-volume-name": MOUNTS_LAST,
-    "mount-path-next-to-other-volumes": MOUNTS_LAST,
-    "reference-ingress-nginx-configmap": "the reference supports one annotation for ConfigMaps",
-    "reference-role-all-resources": "the reference ignores the resource `*` in a Role",
-    "secret-that-a-tool-finds-by-name": "the reference ignores the type of a Secret",
-    "secret-with-a-keyed-hash": "tests/security/test_secret_hash.py computes the hash again",
-}
 
 
 def parametrised(selected: list[Case]) -> pytest.MarkDecorator:
@@ -200,7 +130,7 @@ def documents(text: str) -> list[str]:
 
 
 def data_of(text: str) -> list[Obj] | None:
-    """Return the objects in a text, or None if the reference rejects the text."""
+    """Return the objects in a text, or None if tests/manifests.py rejects the text."""
     try:
         return normalise(text)
     except InputError:
@@ -227,7 +157,7 @@ def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: 
         pytest.skip("the history has an order")
     objects = data_of(case.input.decode("utf-8-sig"))
     if objects is None:
-        pytest.skip("the reference cannot read the input")
+        pytest.skip("tests/manifests.py cannot read the input")
     options = [option for option in case.options if option != "--no-attacher"]
     outputs = []
     for seed in range(4):
@@ -235,60 +165,6 @@ def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: 
         result = runner.run(case, dump(order).encode(), options)
         outputs.append(sorted(map(go_json, normalise(result.stdout.decode()))))
     assert outputs == outputs[:1] * 4
-
-
-_RENDER_ID = re.compile(r"@[0-9a-f]{10}$")  # in an argument of the attacher
-
-
-def without_render_ids(value: Any) -> Any:
-    """Return data without render IDs, which depend on the names of volumes."""
-    if isinstance(value, dict):
-        return {
-            _RENDER_ID.sub("", key): without_render_ids(child)
-            for key, child in value.items()
-            if key != "postrender/render-id"
-        }
-    return [without_render_ids(child) for child in value] if isinstance(value, list) else value
-
-
-def keep_original_of(options: list[str]) -> bool | None:
-    """Return the value of --keep-original, None if the option is absent."""
-    return (
-        True if "--keep-original" in options else False if "--no-keep-original" in options else None
-    )
-
-
-def reference_of(case: Case) -> list[Obj]:
-    """Return the objects that the reference implementation renders for a case."""
-    options, config = case.options, case.config
-    if "--group" in options:
-        group = options[options.index("--group") + 1]
-        config = {**config, "attacher": {**config.get("attacher", {}), "group": group}}
-    return reference_render(
-        case.input.decode("utf-8-sig"),
-        namespace=options[options.index("--namespace") + 1] if "--namespace" in options else None,
-        secrets="--secrets" in options,
-        keep_original=keep_original_of(options),
-        attacher="--no-attacher" not in options,
-        config=config,
-    )
-
-
-@every_case
-def test_agrees_with_the_reference(case: Case) -> None:
-    if case.name in NO_REFERENCE:
-        pytest.skip(NO_REFERENCE[case.name])
-    if case.name.startswith(NO_REFERENCE_PREFIXES) or "--strict" in case.options:
-        pytest.skip("the reference does not support these errors and findings")
-    if case.is_error:
-        with pytest.raises(InputError):
-            reference_of(case)
-        return
-    reference = comparable(reference_of(case), volume_names=False)
-    rendered = comparable(normalise(case.expected.decode("utf-8-sig")), volume_names=False)
-    if "mount" in case.name:  # the two implementations name volumes differently
-        reference, rendered = without_render_ids(reference), without_render_ids(rendered)
-    assert rendered == reference, "tests/reference.py must know each rule too"
 
 
 def test_cases_are_complete() -> None:

@@ -22,7 +22,7 @@ from tests.diff.test_compare import (
     text_of,
     without_attachers,
 )
-from tests.reference import InputError, Obj, normalise
+from tests.manifests import InputError, Obj, normalise
 
 CONFIG_MAP = """\
 ---

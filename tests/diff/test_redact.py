@@ -31,7 +31,7 @@ from postrender.plan.build import Plan, make_plan
 from tests.diff.change_cases import Case, cases
 from tests.diff.test_compare import EXAMPLES, RUNS, compared, pairs, rendered, stream_of, text_of
 from tests.diff.test_secrets_stay_secret import NEW, OLD, guessable, stream
-from tests.reference import Obj
+from tests.manifests import Obj
 
 WITH_SECRETS = Settings(with_secrets=True, attacher=AttacherSettings(image="image:1"))
 # Shorter values may also be in other objects by chance.

@@ -14,7 +14,7 @@ import pytest
 
 from tests.diff.change_cases import Case, cases, diff, rendered
 from tests.e2e.api import Api, ApiError, Json
-from tests.reference import is_hook, normalise
+from tests.manifests import is_hook, normalise
 
 APPLY = "application/apply-patch+yaml"
 # The objects that contain the earlier pod templates of a workload.

@@ -16,16 +16,9 @@ from postrender.plan.build import make_plan
 from postrender.yaml import parser
 from postrender.yaml.stream import read_stream
 from tests.effort import examples
-from tests.reference import (
-    InputError,
-    Obj,
-    comparable,
-    dump,
-    go_json,
-    normalise,
-    reference_render,
-)
-from tests.streams import object_lists, streams
+from tests.manifests import Obj, dump, go_json, normalise
+from tests.reference import comparable, reference_render
+from tests.streams import EVERY_LAYOUT, Stream, object_lists, streams, styled_streams
 
 EXAMPLES = settings(
     max_examples=examples(200),
@@ -33,13 +26,11 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 
-LAYOUTS = ("absent", "one", "two", "mixed")
-
 RUNS = st.tuples(
     st.sampled_from(["", "", "blue"]),
-    st.sampled_from([False, False, True]),
-    st.sampled_from([False, False, True]),
-    st.sampled_from([True, False]),
+    st.sampled_from([None, False, True]),
+    st.booleans(),
+    st.sampled_from([True, True, False]),
 ).map(
     lambda drawn: Settings(
         namespace=drawn[0],
@@ -70,34 +61,27 @@ def sorted_objects(output: str) -> list[str]:
 
 
 @EXAMPLES
-@given(text=streams(layouts=LAYOUTS), run=RUNS)
+@given(text=streams(EVERY_LAYOUT), run=RUNS)
 def test_a_further_rendering_does_not_change_the_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     assert rendered(output, run) == output
 
 
 @EXAMPLES
-@given(text=streams(), run=RUNS)
-def test_the_output_equals_the_output_of_the_reference(text: str, run: Settings) -> None:
-    try:
-        expected = reference_render(
-            text,
-            namespace=run.namespace or None,
-            secrets=run.with_secrets,
-            keep_original=run.keep_original,
-            attacher=run.attacher.is_enabled,
-        )
-    except InputError:
-        with pytest.raises(UserError):
-            rendered(text, run)
-        return
-    output = rendered_if_right(text, run)
-    actual = comparable(normalise(output), volume_names=False)
-    assert actual == comparable(expected, volume_names=False)
+@given(stream=styled_streams(), run=RUNS)
+def test_the_output_equals_the_output_of_the_reference(stream: Stream, run: Settings) -> None:
+    expected = reference_render(
+        stream.objects,
+        namespace=run.namespace,
+        secrets=run.with_secrets,
+        keep_original=run.keep_original,
+        attacher=run.attacher.is_enabled,
+    )
+    assert comparable(normalise(rendered(stream.text, run))) == comparable(expected)
 
 
 @EXAMPLES
-@given(objects=object_lists(layouts=LAYOUTS), run=RUNS, order=st.randoms(use_true_random=False))
+@given(objects=object_lists(EVERY_LAYOUT), run=RUNS, order=st.randoms(use_true_random=False))
 def test_the_order_of_the_documents_does_not_change_objects(
     objects: list[Obj], run: Settings, order: Random
 ) -> None:
@@ -107,7 +91,7 @@ def test_the_order_of_the_documents_does_not_change_objects(
 
 
 @EXAMPLES
-@given(text=streams(layouts=LAYOUTS), run=RUNS)
+@given(text=streams(EVERY_LAYOUT), run=RUNS)
 def test_documents_without_edits_keep_their_bytes(text: str, run: Settings) -> None:
     stream = read_stream(text.encode(), "stream")
     try:
@@ -125,7 +109,7 @@ def test_documents_without_edits_keep_their_bytes(text: str, run: Settings) -> N
 
 
 @settings(EXAMPLES, max_examples=examples(200))
-@given(text=streams(layouts=LAYOUTS), run=RUNS)
+@given(text=streams(EVERY_LAYOUT), run=RUNS)
 def test_the_pure_parser_gives_the_same_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     with pytest.MonkeyPatch.context() as patch:

@@ -13,7 +13,7 @@ from postrender.plan.build import Plan, make_plan
 from postrender.plan.history import History
 from postrender.yaml.stream import read_stream
 from tests.golden_cases import Case, cases
-from tests.reference import annotation, name_of, normalise
+from tests.manifests import annotation, name_of, normalise
 
 HELM_4 = "postrenderer.helm.sh/postrender-filename"
 SETTINGS = Settings(attacher=AttacherSettings(is_enabled=False))

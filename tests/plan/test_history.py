@@ -21,7 +21,7 @@ from postrender.plan.build import make_plan
 from postrender.plan.history import Manifest, Previous, read_history
 from postrender.yaml.stream import Source, read_stream
 from tests.effort import examples
-from tests.reference import Obj, normalise
+from tests.manifests import Obj, normalise
 
 KEEP = "helm.sh/resource-policy"
 

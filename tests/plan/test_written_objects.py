@@ -15,7 +15,7 @@ from postrender.inventory.build import take_inventory
 from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
-from tests.reference import Obj, normalise
+from tests.manifests import Obj, normalise
 
 KUBERNETES = "1.35"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rendered"

@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Ent
 from postrender.references.rule import OUTSIDE
 from postrender.yaml.paths import Path as ObjectPath
 from postrender.yaml.stream import read_stream
-from tests.reference import Obj, normalise
+from tests.manifests import Obj, normalise
 
 SAMPLES: list[Obj] = list(
     YAML(typ="safe").load_all((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))

@@ -28,7 +28,7 @@ from postrender.yaml.document import parse_document
 from postrender.yaml.emit import block_text
 from postrender.yaml.stream import has_content, read_stream
 from tests.golden_cases import FIXTURES, Case
-from tests.reference import Obj
+from tests.manifests import Obj
 
 RUN = Settings(attacher=AttacherSettings(image="image:1"))
 TEXTS = ("x", "web", "evil:1", "", "cluster-admin", "keep", "true", "postrender", "0")

@@ -12,7 +12,7 @@ from postrender.cli.registry import load
 from postrender.diff.formats import format_module, format_names
 from postrender.diff.model import Preview
 from postrender.diff.values import Terminal
-from tests.reference import Obj
+from tests.manifests import Obj
 from tests.security.preview_mutations import (
     applied,
     bases,

@@ -25,7 +25,7 @@ from tests.cli.test_processes import (
     run,
 )
 from tests.cli.test_processes import folder as folder  # no configuration of this machine's
-from tests.reference import normalise
+from tests.manifests import normalise
 
 NOT_FOUND = "echo 'Error: release: not found' >&2; exit 1"
 # Helm 3.21 with HELM_DEBUG=true.

@@ -18,7 +18,7 @@ from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
 from postrender.yaml.rewrite import verbatim_at
 from postrender.yaml.splice import apply_splices, splice
-from tests.reference import load
+from tests.manifests import load
 from tests.yaml.test_plain import values
 
 LOCATION = Location("document", line=1)

@@ -13,7 +13,7 @@ from postrender.yaml.nodes import compose
 from postrender.yaml.parser import MAX_DEPTH, MAX_PURE_CHARACTERS
 from postrender.yaml.paths import Json
 from postrender.yaml.plain import read_plain
-from tests.reference import load
+from tests.manifests import load
 
 LOCATION = Location("document", line=1)
 
