@@ -22,6 +22,7 @@ from postrender.cli import main
 from postrender.plan import findings as protection
 from postrender.yaml import parser
 from tests.golden_cases import Case, cases
+from tests.lost_references import lost_references
 from tests.manifests import InputError, Obj, dump, go_json, normalise
 from tests.update_golden import Update
 
@@ -165,6 +166,16 @@ def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: 
         result = runner.run(case, dump(order).encode(), options)
         outputs.append(sorted(map(go_json, normalise(result.stdout.decode()))))
     assert outputs == outputs[:1] * 4
+
+
+@good_cases
+def test_every_reference_finds_the_content_of_the_input(case: Case) -> None:
+    before, after = (data_of(text.decode("utf-8-sig")) for text in (case.input, case.expected))
+    if before is None or after is None:
+        pytest.skip("tests/manifests.py cannot read the input")
+    options = case.options
+    namespace = options[options.index("--namespace") + 1] if "--namespace" in options else ""
+    assert not lost_references(before, after, namespace)
 
 
 def test_cases_are_complete() -> None:

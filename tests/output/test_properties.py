@@ -16,6 +16,7 @@ from postrender.plan.build import make_plan
 from postrender.yaml import parser
 from postrender.yaml.stream import read_stream
 from tests.effort import examples
+from tests.lost_references import lost_references
 from tests.manifests import Obj, dump, go_json, normalise
 from tests.reference import comparable, reference_render
 from tests.streams import EVERY_LAYOUT, Stream, object_lists, streams, styled_streams
@@ -78,6 +79,13 @@ def test_the_output_equals_the_output_of_the_reference(stream: Stream, run: Sett
         attacher=run.attacher.is_enabled,
     )
     assert comparable(normalise(rendered(stream.text, run))) == comparable(expected)
+
+
+@EXAMPLES
+@given(stream=styled_streams(EVERY_LAYOUT), run=RUNS)
+def test_every_reference_finds_the_content_of_the_input(stream: Stream, run: Settings) -> None:
+    output = rendered_if_right(stream.text, run)
+    assert not lost_references(stream.objects, normalise(output), run.namespace)
 
 
 @EXAMPLES
