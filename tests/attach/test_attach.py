@@ -7,16 +7,12 @@ import io
 import json
 import logging
 import re
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from postrender.attach.adopt import Original, adopt
-from postrender.attach.client import Client
-from postrender.attach.live import Object, read_consumer, read_revision
+from postrender.attach.live import read_consumer, read_revision
 from postrender.attach.log import configure_log
-from postrender.attach.observe import read_revisions
 from postrender.attach.reconcile import account_of
 from postrender.attach.request import (
     BY_KIND,
@@ -26,30 +22,16 @@ from postrender.attach.request import (
     HISTORY_KINDS,
     JOBS,
     PODS,
-    REVISED_KINDS,
     ROLLOUTS,
-    SECRETS,
-    AttachRequest,
-    Resource,
-    WantedWorkload,
     merge_workloads,
     parse_revision_refs,
     parse_seconds,
     parse_workload,
 )
-from postrender.attach.sweep import (
-    ContentCheck,
-    late_job_reason,
-    other_job_reason,
-    read_job,
-    superseded,
-)
 from postrender.cli import main
 from postrender.cli import report as reporting
 from postrender.config.settings import AttacherSettings
-from postrender.kubernetes.annotations import HASH_ANNOTATION, KEYED_HASH
-from postrender.kubernetes.hashing import canonical_json, encode_hash, hashed_content
-from postrender.kubernetes.kinds import CONFIG_MAP, WORKLOAD_KINDS, Identity
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 
 Json = dict[str, Any]
@@ -385,146 +367,7 @@ def test_another_token_has_no_account(text: str) -> None:
     assert account_of(text) is None
 
 
-# The content of given ConfigMaps
-
-DATA = {"greeting": "hello"}
-REVISION = "app-" + encode_hash(canonical_json(hashed_content(CONFIG_MAP, {"data": DATA}, True)))
-LABELS = {"postrender/attach-group": "x"}
-BASE = {"postrender/base-name": "app"}
-
-
-@pytest.mark.parametrize(
-    ("labels", "annotations", "content", "verdict"),
-    [
-        (LABELS, BASE, {"data": DATA, "immutable": True}, "accepted"),
-        ({}, {}, {"data": DATA}, "accepted"),
-        (LABELS, BASE, {"data": {"greeting": "other"}, "immutable": True}, "refused"),
-        ({}, {}, {"data": {"greeting": "other"}}, "refused"),
-        (LABELS, BASE, {"data": {"greeting": "edited"}}, "accepted with a warning"),
-        (LABELS, BASE, {"binaryData": {"icon": "AA=="}, "immutable": True}, "accepted"),
-    ],
-)
-def test_the_content_of_a_new_config_map(
-    labels: Json, annotations: Json, content: Json, verdict: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    metadata = {"name": REVISION, "uid": "1", "labels": labels, "annotations": annotations}
-    data = {"metadata": metadata, **content}
-    check = ContentCheck(Contents(data), request_for(REVISION))
-    revision = read_revision(CONFIG_MAPS, data)
-    accepted = check.accepted([revision])
-    assert accepted == ((revision,) if verdict.startswith("accepted") else ())
-    assert [error.problem for error in check.problems()] == (
-        []
-        if accepted
-        else [
-            f"the content of ConfigMap/{REVISION} does not match the hash in the name, so attach "
-            "does not add owners"
-        ]
-    )
-    assert bool(caplog.messages) == verdict.endswith("warning")
-
-
-def test_a_config_map_with_owners_is_not_read_again() -> None:
-    owned = read_revision(CONFIG_MAPS, {"metadata": {"name": REVISION}})
-    owned = owned._replace(our_owners=frozenset({"1"}))
-    check = ContentCheck(Contents(None), request_for(REVISION))
-    assert check.accepted([owned]) == (owned,)
-
-
-def test_a_secret_is_accepted_unread_because_its_hash_may_have_a_key() -> None:
-    annotations = {**BASE, HASH_ANNOTATION: KEYED_HASH}
-    metadata: Json = {"name": REVISION, "uid": "1", "labels": LABELS, "annotations": annotations}
-    secret = read_revision(SECRETS, {"metadata": metadata})
-    check = ContentCheck(Contents(None), request_for(REVISION, "secret"))
-    assert check.accepted([secret]) == (secret,)
-    assert [*check.problems()] == []
-
-
-class Contents(Client):
-    """A fake namespace with one ConfigMap; without one, no read is allowed."""
-
-    def __init__(self, data: Json | None) -> None:
-        self.data = data
-
-    def read(self, resource: Resource, name: str) -> Any:  # noqa: ARG002
-        """Return the ConfigMap."""
-        assert self.data is not None
-        return self.data
-
-
-def request_for(name: str, resource: str = "configmap") -> AttachRequest:
-    references = ((resource, name),)
-    workload = WantedWorkload(
-        resource=BY_KIND["Deployment"], name="app", render_id="", references=references
-    )
-    return AttachRequest(workloads=(workload,), group_name="x")
-
-
-# Superseded Jobs
-
-
-def job(name: str, created: str, *arguments: str, ended: bool = True, wave: str = "") -> Json:
-    container = {"args": list(arguments)}
-    annotations = {"argocd.argoproj.io/sync-wave": wave} if wave else {}
-    condition = {"type": "Complete", "status": "True"}
-    return {
-        "metadata": {
-            "name": name,
-            "uid": name,
-            "creationTimestamp": created,
-            "annotations": annotations,
-        },
-        "spec": {"template": {"spec": {"containers": [container]}}},
-        "status": {"conditions": [condition] if ended else []},
-    }
-
-
-def test_older_finished_jobs_of_the_wave_are_superseded() -> None:
-    jobs = [
-        job("older", "2026-01-01T00:00:00Z", "attach", "old"),
-        job("failed-to-end", "2026-01-02T00:00:00Z", "attach", "older", ended=False),
-        job("other-wave", "2026-01-03T00:00:00Z", "attach", "wave", wave="2"),
-        job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False),
-        job("newer", "2026-01-04T00:00:00Z", "attach", "newest"),
-    ]
-    older = superseded([*map(read_job, jobs)], ["attach", "new"])
-    assert [item.name for item in older] == ["older"]
-    assert not superseded([*map(read_job, jobs)], ["attach", "started by hand"])
-
-
-def test_a_newer_or_unfinished_job_stops_a_sweep() -> None:
-    own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
-    older = job("older", "2026-01-01T00:00:00Z", "attach", "old")
-    newer = job("newer", "2026-01-04T00:00:00Z", "attach", "newest")
-    unfinished = job("unfinished", "2026-01-01T00:00:00Z", "attach", "old", ended=False)
-    assert newer_of(own, older) == ""
-    reason = "Job/newer is newer than the Job of this run"
-    assert newer_of(own, older, newer) == reason
-    assert newer_of(own, older, unfinished) == (
-        "Job/unfinished of the same attach group is not finished"
-    )
-    # A run outside of a Job repeats the last Job with its arguments.
-    repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
-    assert newer_of(repeated, older) == ""
-    assert newer_of(repeated, newer) == reason
-    assert newer_of(older, newer) == ""
-
-
-def test_a_late_job_does_not_delete_objects() -> None:
-    own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
-    repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
-    assert late_after(150, own) == ""
-    assert late_after(151, own) == "the Job of this run, Job/own, is more than 150 seconds old"
-    assert late_after(151, repeated) == ""
-
-
-def late_after(seconds: int, *jobs: Json) -> str:
-    now = datetime(2026, 1, 3, tzinfo=timezone.utc) + timedelta(seconds=seconds)
-    return late_job_reason([*map(read_job, jobs)], ["attach", "new"], now, timedelta(seconds=150))
-
-
-def newer_of(*jobs: Json) -> str:
-    return other_job_reason([*map(read_job, jobs)], ["attach", "new"])
+# The objects of the attacher
 
 
 def test_a_role_is_the_release_owner_without_an_own_account() -> None:
@@ -548,102 +391,3 @@ def test_the_role_has_every_kind_that_a_run_reads() -> None:
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
     assert listed == {resource.plural for resource in (*CONSUMER_KINDS, CONFIG_MAPS)}
-
-
-class Cluster(Client):
-    """A fake namespace: the lists return these names. tests/e2e uses a real API server."""
-
-    def __init__(self, **objects: list[str]) -> None:
-        self.objects = objects
-        self.metadata: dict[str, Any] = {"labels": {"postrender/attach-group": "x"}}
-
-    def list_all(
-        self,
-        resource: Resource,
-        read: Any,
-        selector: str = "",  # noqa: ARG002
-        *,
-        name: str = "",  # noqa: ARG002
-    ) -> tuple[list[Any], str]:
-        """Return objects that have only a name and `metadata`."""
-        names = self.objects.get(resource.plural, [])
-        return [read({"metadata": {"name": name} | self.metadata}) for name in names], ""
-
-
-@pytest.mark.parametrize(("secrets", "is_empty"), [(["b"], False), ([], True)])
-def test_adopt_reports_a_namespace_without_any_original(secrets: list[str], is_empty: bool) -> None:
-    originals = [
-        Original(
-            resource=resource,
-            namespace=None,
-            name=name,
-            is_in_output=False,
-            labels={"postrender/attach-group": "x"},
-            annotations={},
-        )
-        for resource, name in zip(REVISED_KINDS, "ab", strict=True)
-    ]
-    lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)
-    assert ("Check --namespace" in lines[-1]) == is_empty
-    assert len(lines) == 2 + is_empty
-
-
-class AdoptedBefore(Cluster):
-    """A namespace with the ConfigMap a, which has annotations of an earlier adoption."""
-
-    def __init__(self, labels: dict[str, str]) -> None:
-        super().__init__(configmaps=["a"])
-        marks = {"postrender/unused-since": "2026-01-02T00:00:00Z", "postrender/sweep": "false"}
-        self.metadata = {"labels": labels, "annotations": marks}
-        self.patches: list[Any] = []
-
-    def patch(self, resource: Resource, name: str, patch: Object) -> bool:  # noqa: ARG002
-        """Record a patch."""
-        self.patches.append(patch)
-        return True
-
-
-@pytest.mark.parametrize(
-    ("sweep", "patched"),
-    [
-        ({}, {"postrender/sweep": None, "postrender/unused-since": None}),
-        ({"postrender/sweep": "false"}, {"postrender/unused-since": None}),
-    ],
-)
-def test_adopt_removes_the_annotations_of_an_earlier_adoption(
-    sweep: dict[str, str], patched: dict[str, None]
-) -> None:
-    labels = {"postrender/attach-group": "x"}
-    original = Original(
-        resource=CONFIG_MAPS,
-        namespace=None,
-        name="a",
-        is_in_output=False,
-        labels=labels,
-        annotations=sweep,
-    )
-    before = AdoptedBefore(labels={})
-    adopt(before, [original], is_dry=False)
-    assert before.patches == [{"metadata": {"labels": labels, "annotations": patched}}]
-    # An attacher works with the annotations of an adopted original.
-    adopted = AdoptedBefore(labels=labels)
-    [line] = adopt(adopted, [original], is_dry=False)
-    assert line == "adopt already protects ConfigMap/a"
-    assert not adopted.patches
-
-
-def test_an_original_of_the_stream_is_not_swept() -> None:
-    workload = WantedWorkload(
-        resource=BY_KIND["Deployment"],
-        name="app",
-        render_id="",
-        references=(("configmap", "given"),),
-    )
-    emitted = frozenset({("configmap", "kept"), ("configmap", "given")})
-    request = AttachRequest(workloads=(workload,), group_name="x", emitted=emitted)
-    revisions = read_revisions(Cluster(configmaps=["given", "kept", "other"]), request).revisions
-    assert [(revision.name, revision.is_sweepable) for revision in revisions] == [
-        ("given", True),
-        ("kept", False),
-        ("other", True),
-    ]

@@ -403,6 +403,39 @@ def test_adopt_protects_the_originals_in_the_cluster(
     assert len(cluster.writes) == 2
 
 
+def test_adopt_reports_a_namespace_without_any_original(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", "b"))
+    hint = "namespace prod: the originals do not exist. Check --namespace and --kube-context."
+    assert terminal.run("adopt", str(file))[2][2:] == [hint]
+    cluster.add(obj("ConfigMap", "b"))
+    assert terminal.run("adopt", str(file))[2][2:] == []
+
+
+@pytest.mark.parametrize("sweep", ["", "false"])
+def test_adopt_removes_the_annotations_of_an_earlier_adoption(
+    sweep: str, terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The attacher would delete the original at once because of the old mark."""
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a", sweep=sweep))
+    marks = {**marked(30), "postrender/sweep": "false"}
+    cluster.add(obj("ConfigMap", "a", metadata={"annotations": marks}))
+    terminal.run("adopt", str(file))
+    assert cluster.mark("ConfigMap/a") is None
+    assert adopted(cluster, "a").get("postrender/sweep", "") == sweep
+    # An attacher works with the annotations of an adopted original.
+    adopted_before = obj("ConfigMap", "a", metadata={**cluster.objects["ConfigMap/a"]["metadata"]})
+    adopted_before["metadata"]["annotations"] |= marks
+    cluster.add(adopted_before)
+    assert terminal.run("adopt", str(file))[2] == [
+        "namespace prod: adopt already protects ConfigMap/a"
+    ]
+    assert cluster.mark("ConfigMap/a") is not None
+
+
 def test_adopt_keeps_originals_that_the_attacher_must_not_sweep(
     terminal: Terminal, cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -40,6 +40,11 @@ OLD_SET = workload("ReplicaSet/app-1", "aa", OLD_NAME, owner="Deployment/app")
 APPLIED = (DEPLOYMENT, NEW_SET, NEW)
 
 
+def plain(data: Json) -> Json:
+    """Return a ConfigMap without its labels and annotations."""
+    return obj("ConfigMap", name_of(data), data=data["data"])
+
+
 # The wait: when has an apply arrived?
 
 READY: dict[str, tuple[str, tuple[Json, ...]]] = {
@@ -504,6 +509,7 @@ def test_the_finished_jobs_before_the_own_job_are_deleted_on_request() -> None:
     )
     cluster = Cluster(*APPLIED, *jobs)
     Run(cluster, WANTED)
+    Run(cluster, WANTED, deletes_finished_jobs=True, arguments=["attach", "by hand"])
     assert cluster.names("Job") == ["older", "own", "wave"]
 
 
@@ -869,6 +875,7 @@ def test_secrets_of_the_manifests_are_handled_like_config_maps() -> None:
         secret("s-old", annotations=marked(30)),
     )
     assert not Run(cluster, "Deployment/app@bb=secret/s-new").problems
+    assert not any(request.startswith("get Secret") for request in cluster.requests)
     assert cluster.names("Secret") == ["s-new"]
     assert cluster.owners("Secret/s-new") == ["Deployment/app", "ReplicaSet/app-2"]
 
@@ -944,30 +951,43 @@ def test_a_missing_release_owner_is_a_warning(status: int) -> None:
 
 # Foreign content
 
+OTHER = {"data": {"value": "other"}}
+CONTENTS: dict[str, tuple[Json, str]] = {
+    "the right content": ({**NEW, "immutable": True}, "accepted"),
+    "the right content, without labels and annotations": (plain(NEW), "accepted"),
+    "other content that nobody can have edited": ({**NEW, **OTHER, "immutable": True}, "refused"),
+    "other content of an object that postrender did not make": ({**plain(NEW), **OTHER}, "refused"),
+    "edited content": ({**NEW, **OTHER}, "a warning"),
+    "binary data, whose hash can differ": (
+        {**NEW, **OTHER, "binaryData": {"icon": "AA=="}, "immutable": True},
+        "accepted",
+    ),
+}
 
-def test_a_config_map_with_other_content_gets_no_owners() -> None:
-    """Somebody else created an object with the name of the revision."""
-    foreign = {**NEW, "data": {"value": "other"}, "immutable": True}
-    cluster = Cluster(DEPLOYMENT, NEW_SET, foreign)
-    [failure] = Run(cluster, WANTED).failures
-    assert str(failure) == (
-        f"the content of {NEW_KEY} does not match the hash in the name, so attach does not add "
-        "owners. If a program needs the content, copy the content to a new ConfigMap. Delete "
-        f"{NEW_KEY}, then apply the manifests again."
-    )
-    assert failure.is_severe
-    assert not cluster.writes
 
-
-def test_an_edited_revision_is_a_warning() -> None:
-    cluster = Cluster(DEPLOYMENT, NEW_SET, {**NEW, "data": {"value": "other"}})
+@pytest.mark.parametrize("case", CONTENTS)
+def test_the_content_of_a_new_config_map(case: str) -> None:
+    """An object with the name of the revision, but other content, is foreign."""
+    new, verdict = CONTENTS[case]
+    cluster = Cluster(DEPLOYMENT, NEW_SET, new)
     run = Run(cluster, WANTED)
-    assert not run.problems
-    assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
-    assert (
+    warning = (
         f"warning: somebody edited {NEW_KEY}, so the content does not match the hash in the name. "
         "Restore the content from the manifests."
-    ) in run.log
+    )
+    assert (warning in run.log) == (verdict == "a warning")
+    if verdict == "refused":
+        [failure] = run.failures
+        assert str(failure) == (
+            f"the content of {NEW_KEY} does not match the hash in the name, so attach does not add "
+            "owners. If a program needs the content, copy the content to a new ConfigMap. Delete "
+            f"{NEW_KEY}, then apply the manifests again."
+        )
+        assert failure.is_severe
+        assert not cluster.writes
+    else:
+        assert not run.problems
+        assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
 
 
 def test_without_a_group_the_content_is_not_checked() -> None:
@@ -982,5 +1002,7 @@ def test_a_config_map_is_read_once_unless_it_changes() -> None:
     """The first patch of the run changes it, but then it has an owner of this run."""
     cluster = Cluster(DEPLOYMENT, NEW)
     cluster.later(40, NEW_SET)
+    Run(cluster, WANTED)
+    assert cluster.requests.count(f"get {NEW_KEY}") == 1
     Run(cluster, WANTED)
     assert cluster.requests.count(f"get {NEW_KEY}") == 1
