@@ -75,6 +75,14 @@ def test_every_kind_has_one_entry_and_a_sample() -> None:
     assert {group_kind_of(sample) for sample in SAMPLES} == set(kinds)
 
 
+def test_a_condition_holds_for_one_sample_and_not_for_another() -> None:
+    for entry in ENTRIES:
+        samples = [item for item in SAMPLES if group_kind_of(item) == (entry.group, entry.kind)]
+        for use in entry.uses:
+            if use.keep_if:
+                assert {use.keep_if(sample) for sample in samples} == {True, False}, entry.kind
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=kind_of_entry)
 def test_an_entry_has_a_source_and_clauses_as_reasons(entry: Entry) -> None:
     assert re.fullmatch(r"[\w.-]+/[\w.-]+ [\w.]+( \(.*\))?, .*v\d\w*.*", entry.source)
