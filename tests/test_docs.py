@@ -18,7 +18,7 @@ from docs.generate import PARTS, updated
 from postrender.cli import report as reporting
 from postrender.config.find import explicit_file
 from postrender.config.load import load_config, settings_from
-from postrender.diff.formats import format_names
+from postrender.diff.formats import REPORTERS
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations
 from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
@@ -181,7 +181,7 @@ def test_every_label_and_annotation_is_documented() -> None:
 def test_every_format_is_documented() -> None:
     page = (ROOT / "docs" / "how-to" / "preview.md").read_text("utf-8")
     table = page.partition("## Formats")[2].partition("\n\nAll formats")[0]
-    assert [name for name in format_names() if f"`{name}`" not in table] == []
+    assert [name for name in REPORTERS if f"`{name}`" not in table] == []
 
 
 def test_every_workload_kind_is_documented() -> None:

@@ -12,12 +12,11 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
-from postrender.cli.registry import load
 from postrender.cli.render import check_content
 from postrender.cli.report import CHANGES, DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
-from postrender.diff.formats import format_module, format_names
+from postrender.diff.formats import REPORTERS
 from postrender.errors import UsageError, UserError
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import printable
@@ -38,7 +37,7 @@ COMMAND = Command(
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),
     options=(
-        output_option(format_names()),
+        output_option(tuple(REPORTERS)),
         Option(
             "exit-code",
             "Exit with code 4 if anything changes. The code is also 4 if diff cannot compare a "
@@ -122,8 +121,8 @@ def run(
         )
     preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
     preview = only_sections(preview, only)
-    text = load(format_module(form)).render(preview, stdout_terminal())
-    write_for_reader(text, form)
+    reporter = REPORTERS[form]
+    write_for_reader(reporter.render(preview, stdout_terminal()), reporter.escapes)
     return CHANGES if exit_code and preview.has_changes else DONE
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
-from postrender.cli.registry import load
 from postrender.cli.render import plan_of, report_findings
 from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
-from postrender.explain import FORMATS
+from postrender.explain import REPORTERS
 from postrender.sources.inputs import read_input
 
 COMMAND = Command(
@@ -16,7 +15,7 @@ COMMAND = Command(
     details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
     example="helm template shop ./chart | postrender explain",
     arguments=(INPUT,),
-    options=(FILENAME, output_option(tuple(FORMATS)), *SETTINGS),
+    options=(FILENAME, output_option(tuple(REPORTERS)), *SETTINGS),
 )
 
 
@@ -36,8 +35,8 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
     plan = plan_of(stream, settings)
     notes = find_other_owners(plan.inventory, settings)
     plan = plan._replace(findings=(*plan.findings, *notes))
-    text = load(FORMATS[form]).render(explain(plan), stdout_terminal())
-    write_for_reader(text, form)
+    reporter = REPORTERS[form]
+    write_for_reader(reporter.render(explain(plan), stdout_terminal()), reporter.escapes)
     report_configuration(settings)
     report_findings(plan, settings)
     return DONE

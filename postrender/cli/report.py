@@ -260,16 +260,16 @@ def stdout_terminal() -> Terminal:
     return terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
 
 
-def write_for_reader(text: str, form: str) -> None:
+def write_for_reader(text: str, escapes: tuple[str, str]) -> None:
     """Write a result to stdout, for a person.
 
     If stdout can be the log of a GitHub Actions job, the function escapes text that looks like a
     workflow command.
-    form: the output format of the result.
+    escapes: the escapes of the output format (Reporter.escapes).
     Raises UserError if stdout cannot be written.
     """
     if os.environ.get("GITHUB_ACTIONS"):
-        text = without_commands(text, form) if is_in_log() else text
+        text = without_commands(text, escapes) if is_in_log() else text
     write([text], for_reader=True)
 
 
@@ -329,9 +329,6 @@ def _flush() -> int:
     return DONE
 
 
-# The escapes of `:` and `#` in an output format. For all other formats, the escapes are `\x3a` and
-# `\x23`. JSON does not need an escape of `:`.
-_ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
@@ -349,20 +346,16 @@ def is_in_log() -> bool:
     return not (stat.S_ISREG(mode) or sys.stdout.isatty())
 
 
-def without_commands(text: str, form: str) -> str:
+def without_commands(text: str, escapes: tuple[str, str]) -> str:
     """Return a result with escapes for text that looks like a workflow command.
 
-    form: the output format of the result.
-
     The runner finds a command at each `##[`. The runner also finds a command at `::` if only white
-    space precedes `::` in the line (actions/runner, ActionCommand.cs). This function escapes one
-    character of `##[` and of `::`. In JSON, the function escapes only `##[`, because no line of the
-    JSON begins with text from the input.
+    space precedes `::` in the line (actions/runner, ActionCommand.cs). One character of `##[` and
+    of `::` is escaped.
+    escapes: the escapes of the output format (Reporter.escapes).
     """
-    colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
+    colon, hash_sign = escapes
     text = text.replace("##[", f"#{hash_sign}[")
-    if form == "json":
-        return text
     return "".join(
         f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
         for line in text.splitlines(keepends=True)

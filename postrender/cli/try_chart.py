@@ -14,6 +14,7 @@ from postrender.cli.report import (
     write_for_reader,
 )
 from postrender.cli.settings import report_configuration, settings_of, with_hash_key
+from postrender.diff.formats import REPORTERS
 from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False
@@ -150,7 +151,7 @@ def run(
     release_options = options if is_needed else options.before_change
     end = [*_next_steps(current, release_options, trial), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
-    write_for_reader("\n".join([*start, "", *middle, *end]), "text")
+    write_for_reader("\n".join([*start, "", *middle, *end]), REPORTERS["text"].escapes)
     if settings.file:
         report_configuration(settings)
     _report_findings(trial.findings)
@@ -187,7 +188,6 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     other_lines: the number of lines in the rest of the report.
     """
     from postrender.cli.trial import preview_change
-    from postrender.diff.formats.text import render
     from postrender.diff.model import only_sections
     from postrender.explain.first_look import preview_lines
 
@@ -200,7 +200,8 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     # The lines about the first release already contain `trial.undecided`.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
     shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
-    return ["The change", *preview_lines(render(shown, stdout_terminal()), other_lines + 3), ""]
+    text = REPORTERS["text"].render(shown, stdout_terminal())
+    return ["The change", *preview_lines(text, other_lines + 3), ""]
 
 
 def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
@@ -221,10 +222,10 @@ def _write_page(preview: Preview, file: str | None) -> str:
     file: the path, None for a new temporary file.
     Raises UserError if the page cannot be written, or if the file exists and is not a page.
     """
-    from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.values import Terminal
 
-    text = render(preview, Terminal())
+    reporter = REPORTERS["html"]
+    text = reporter.render(preview, Terminal())
     try:
         if file:
             _check_is_page(file)
@@ -234,7 +235,11 @@ def _write_page(preview: Preview, file: str | None) -> str:
         from tempfile import NamedTemporaryFile
 
         with NamedTemporaryFile(
-            "w", prefix="postrender-", suffix=f".{FILE_SUFFIX}", delete=False, encoding="utf-8"
+            "w",
+            prefix="postrender-",
+            suffix=f".{reporter.file_suffix}",
+            delete=False,
+            encoding="utf-8",
         ) as output:
             output.write(text)
             return output.name

@@ -1,10 +1,17 @@
 """The reports of `postrender explain` and `postrender try`."""
 
-# The module of each output format of `postrender explain`. Each module has the function
-# `render(explanation, terminal) -> str`.
-FORMATS = {
-    "text": "postrender.explain.text",
-    "json": "postrender.explain.json",
-    "mermaid": "postrender.diff.formats.mermaid",
-    "dot": "postrender.diff.formats.dot",
+from __future__ import annotations
+
+from postrender.diff.formats.mermaid import MermaidReporter
+from postrender.explain.json import JsonReporter
+from postrender.explain.text import TextReporter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.diff.formats.reporter import Reporter
+
+REPORTERS: dict[str, Reporter] = {
+    "text": TextReporter(),
+    "json": JsonReporter(),
+    "mermaid": MermaidReporter(),
 }

@@ -290,7 +290,7 @@ class Explanation(NamedTuple):
     attach_groups: the names of the attach groups, () if the attacher is off.
     mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
     mode_reason: the reason for the mode, "" if attach_groups is empty.
-    graph: the reference graph, for the formats mermaid and dot.
+    graph: the reference graph, for the format mermaid.
     """
 
     objects: tuple[ObjectEntry, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from postrender.diff.formats.json import Json, object_json
+from postrender.diff.formats.reporter import Reporter
 from postrender.errors import Finding
 from postrender.explain.build import Explanation, ObjectEntry
 
@@ -13,29 +14,35 @@ if TYPE_CHECKING:
     from postrender.diff.values import Terminal
 
 
-def render(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a report as JSON that conforms to explain.schema.json."""
-    document = {
-        "version": 1,
-        "objects": [_object(entry) for entry in explanation.objects],
-        "earlier": [
-            {
-                "object": object_json(entry.identity),
-                "baseName": entry.base_name,
-                "number": entry.number,
-                "decision": entry.decision,
-                "reason": entry.reason,
-            }
-            for entry in explanation.earlier
-        ],
-        "attacher": {
-            "groups": list(explanation.attach_groups),
-            "mode": explanation.mode,
-            "reason": explanation.mode_reason,
-        },
-        "findings": [_finding(finding) for finding in explanation.findings],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+class JsonReporter(Reporter):
+    """The document for programs."""
+
+    file_suffix = "json"
+    escapes = (":", "\\u0023")  # no line begins with text from the input
+
+    def render(self, explanation: Explanation, terminal: Terminal) -> str:
+        """Return a report as JSON that conforms to explain.schema.json."""
+        document = {
+            "version": 1,
+            "objects": [_object(entry) for entry in explanation.objects],
+            "earlier": [
+                {
+                    "object": object_json(entry.identity),
+                    "baseName": entry.base_name,
+                    "number": entry.number,
+                    "decision": entry.decision,
+                    "reason": entry.reason,
+                }
+                for entry in explanation.earlier
+            ],
+            "attacher": {
+                "groups": list(explanation.attach_groups),
+                "mode": explanation.mode,
+                "reason": explanation.mode_reason,
+            },
+            "findings": [_finding(finding) for finding in explanation.findings],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _object(entry: ObjectEntry) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
+from postrender.diff.formats.reporter import Reporter
 from postrender.diff.values import capitalised, conjoined, counted, name_of
 from postrender.explain.build import (
     FROM_AUTO_MOUNT,
@@ -27,16 +28,21 @@ _DECISIONS = {
 }
 
 
-def render(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a report as text."""
-    lines = [line for entry in explanation.objects for line in _object_lines(entry)]
-    lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
-    lines += [
-        f"attacher {name} runs as a {explanation.mode}. {capitalised(explanation.mode_reason)}"
-        for name in explanation.attach_groups
-    ]
-    lines.append(f"postrender would {_renames(explanation)}")
-    return "\n".join(lines) + "\n"
+class TextReporter(Reporter):
+    """The text for a terminal."""
+
+    file_suffix = "txt"
+
+    def render(self, explanation: Explanation, terminal: Terminal) -> str:
+        """Return a report as text."""
+        lines = [line for entry in explanation.objects for line in _object_lines(entry)]
+        lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
+        lines += [
+            f"attacher {name} runs as a {explanation.mode}. {capitalised(explanation.mode_reason)}"
+            for name in explanation.attach_groups
+        ]
+        lines.append(f"postrender would {_renames(explanation)}")
+        return "\n".join(lines) + "\n"
 
 
 def _renames(explanation: Explanation) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from postrender.diff.formats.html import render
+from postrender.diff.formats.html import HtmlReporter
 from postrender.diff.model import Preview
 from postrender.diff.values import Terminal
 from tests.browser.chromium import NOT_FOUND, browser_path, chromium, is_required
@@ -50,7 +50,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         **options: Any,
     ) -> Page:
         path = tmp_path / f"page{len(contexts)}.html"
-        path.write_text(render(preview, Terminal()), "utf-8")
+        path.write_text(HtmlReporter().render(preview, Terminal()), "utf-8")
         options["viewport"] = {"width": width, "height": height}
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)

@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from postrender.diff.formats.html import render
+from postrender.diff.formats.html import HtmlReporter
 from postrender.diff.values import Terminal
 from tests.browser.chromium import chromium
 from tests.browser.large import large
@@ -44,7 +44,7 @@ _OPENED = """() => {
 def main() -> None:
     """Print sizes and times."""
     start = time.perf_counter()
-    page = render(large(500), Terminal())
+    page = HtmlReporter().render(large(500), Terminal())
     print(f"rendered in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder, "page.html")

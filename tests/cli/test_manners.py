@@ -69,7 +69,7 @@ def test_the_namespace_has_a_short_option(option: str, run: Run) -> None:
 @pytest.mark.parametrize("option", ["-o", "--output", "--format"])
 def test_the_output_format_has_three_spellings(option: str, run: Run) -> None:
     assert run("explain", option, "json", MANIFESTS)[1].startswith("{")
-    assert run("diff", option, "dot", MANIFESTS, MANIFESTS)[1].startswith("digraph")
+    assert run("diff", option, "mermaid", MANIFESTS, MANIFESTS)[1].startswith("flowchart")
 
 
 @pytest.mark.parametrize("option", ["-f", "--filename"])

@@ -320,7 +320,7 @@ def test_an_error_in_a_file_has_the_name_of_the_file(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("text", b"ConfigMap/"), ("json", b"{"), ("mermaid", b"flowchart "), ("dot", b"digraph ")],
+    [("text", b"ConfigMap/"), ("json", b"{"), ("mermaid", b"flowchart ")],
 )
 def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     done = run(GOOD, "explain", "--format", name)

@@ -10,20 +10,23 @@ import functools
 import json
 import re
 from html.parser import HTMLParser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from postrender.diff.formats import format_module, format_names
+from postrender.diff.formats import REPORTERS
 from tests.diff.change_cases import ATTACHER_IMAGE, Case, case_named, cases, diff, rendered
 from tests.update_golden import CheckFile
 
-# The file with the expected output of each format.
+# The file with the expected output of each format. A format that shows only a part has these files
+# if the cases have them.
 FORMATS = {
-    f"expected.{import_module(format_module(name)).FILE_SUFFIX}": name for name in format_names()
+    file: name
+    for name, reporter in REPORTERS.items()
+    for file in [f"expected.{reporter.file_suffix}"]
+    if reporter.is_complete or any((case.folder / file).exists() for case in cases())
 }
 # For the HTML page, the file has the text that a reader sees.
 FORMATS["expected.html.txt"] = FORMATS.pop("expected.html")

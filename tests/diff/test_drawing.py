@@ -1,4 +1,4 @@
-"""The reference graph as a drawing: labels, Mermaid, DOT, and the graph of `explain`."""
+"""The reference graph as a drawing: labels, Mermaid, and the graph of `explain`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 
 from postrender.config.settings import AttacherSettings, Settings, StrategyRule
-from postrender.diff.formats import dot as dot_format
 from postrender.diff.formats import mermaid as drawing
-from postrender.diff.formats import mermaid as mermaid_format
-from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES
+from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES, MermaidReporter
 from postrender.diff.labels import label_of
 from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, GraphNode, Preview
 from postrender.diff.values import Terminal
@@ -35,7 +32,6 @@ from tests.diff.any_previews import ANY, HOSTILE, graphs
 from tests.diff.previews import sample
 from tests.effort import examples
 
-DOT = shutil.which("dot")
 # npm install --prefix .cache/mermaid mermaid jsdom
 MERMAID = Path(__file__).resolve().parents[2] / ".cache" / "mermaid"
 
@@ -75,11 +71,7 @@ def test_the_label_of_a_reference_is_its_field(path: ObjectPath, label: str) -> 
 
 
 def mermaid(graph: Graph) -> str:
-    return mermaid_format.render(Preview("", "", graph=graph), Terminal())
-
-
-def dot(graph: Graph) -> str:
-    return dot_format.render(Preview("", "", graph=graph), Terminal())
+    return MermaidReporter().render(Preview("", "", graph=graph), Terminal())
 
 
 def line_of(text: str, start: str) -> str:
@@ -106,9 +98,6 @@ def test_changes_have_words_and_colours() -> None:
     arrows = [line.strip() for line in text.splitlines() if re.search("[-=.]>", line)]
     assert removed in arrows
     assert line_of(text, f"linkStyle {arrows.index(removed)} ").endswith("stroke:#cf222e")
-    text = dot(sample().graph)
-    assert 'label="Rollout\\nweb\\nchanged, rolls"' in line_of(text, "n_Rollout_web [")
-    assert "style=dashed" in line_of(text, "n_Deployment_web_template -> n_ConfigMap_flags")
 
 
 def test_an_unchanged_workload_that_rolls_is_marked() -> None:
@@ -119,12 +108,11 @@ def test_an_unchanged_workload_that_rolls_is_marked() -> None:
 def test_several_namespaces_are_drawn_as_frames() -> None:
     one = Graph((config("a", namespace="shop"), config("b", namespace="shop")))
     two = Graph((*one.nodes, config("c", namespace="prod"), config("d")))
-    for to_text in (mermaid, dot):
-        assert "namespace shop" not in to_text(one)
-        text = to_text(two)
-        assert "namespace shop" in text
-        assert "namespace prod" in text
-        assert text.count("subgraph ") == 2
+    assert "namespace shop" not in mermaid(one)
+    text = mermaid(two)
+    assert "namespace shop" in text
+    assert "namespace prod" in text
+    assert text.count("subgraph ") == 2
 
 
 def test_a_new_object_does_not_change_the_ids_of_others() -> None:
@@ -141,15 +129,13 @@ def test_objects_with_the_same_slug_have_different_ids() -> None:
 def test_several_references_to_one_object_are_one_arrow() -> None:
     edges = (Edge(0, 1, "env"), Edge(0, 1, "volume"), Edge(0, 1, "env"), Edge(0, 1, "env", ADDED))
     graph = Graph((workload("web"), config("a")), edges)
-    for to_text in (mermaid, dot):
-        text = to_text(graph)
-        assert text.count("env, volume") == 1
-        assert text.count("env (added)") == 1
+    text = mermaid(graph)
+    assert text.count("env, volume") == 1
+    assert text.count("env (added)") == 1
 
 
-@pytest.mark.parametrize("to_text", [mermaid, dot])
-def test_an_empty_graph_has_a_notice(to_text: Any) -> None:
-    assert "There is nothing to draw." in to_text(Graph())
+def test_an_empty_graph_has_a_notice() -> None:
+    assert "There is nothing to draw." in mermaid(Graph())
 
 
 # --- limits --------------------------------------------------------------------------------------
@@ -184,7 +170,6 @@ def test_a_larger_graph_is_truncated_with_a_notice(arrows: int, size: int) -> No
         total - len(re.findall(r"^  n_\w+[\[(]", text, re.M)),
     )
     assert "n_ConfigMap_last(" in text
-    assert dot(graph).count(" -> ") == arrows
 
 
 def test_a_graph_with_one_very_long_name_is_truncated() -> None:
@@ -296,55 +281,6 @@ def test_the_parser_of_mermaid_reads_the_same_graph() -> None:
             part: [[row[0], *(str(value).strip() for value in row[1:])] for row in rows]
             for part, rows in expected(graph).items()
         }
-
-
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
-@settings(ANY, max_examples=examples(80))
-@given(graphs())
-def test_graphviz_shows_the_same_graph(graph: Graph) -> None:
-    check_dot(graph)
-
-
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
-@pytest.mark.parametrize("graph", [named(HOSTILE), sample().graph], ids=["hostile", "sample"])
-def test_graphviz_shows_hostile_names(graph: Graph) -> None:
-    check_dot(graph)
-
-
-def _is_text(tag: str) -> bool:
-    return tag.endswith(("}title", "}text"))
-
-
-def check_dot(graph: Graph) -> None:
-    done = subprocess.run(
-        [str(DOT), "-Tsvg"],
-        input=dot(graph),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=True,
-    )
-    assert done.stderr == ""
-    shown: dict[str, list[tuple[str, list[str]]]] = {"node": [], "edge": [], "cluster": []}
-    for group in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}g"):
-        title, *texts = ["".join(part.itertext()) for part in group if _is_text(part.tag)]
-        if group.get("class") in shown:
-            shown[str(group.get("class"))].append((title, texts))
-    drawn = drawing.draw(graph)
-    boxes = [box for frame in drawn.frames for box in frame.boxes]
-    nodes = {box.id: list(box.lines) for box in boxes} or {"nothing": ["There is nothing to draw."]}
-    edges = sorted(
-        (f"{arrow.source}->{arrow.target}", drawing.wrapped(arrow.label)) for arrow in drawn.arrows
-    )
-    spaces = str.maketrans("\xa0", " ")
-    plain = {
-        kind: sorted((title, [text.translate(spaces) for text in texts]) for title, texts in parts)
-        for kind, parts in shown.items()
-    }
-    assert plain["node"] == sorted(nodes.items())
-    assert plain["edge"] == edges
-    titles = sorted([frame.title] for frame in drawn.frames if frame.title)
-    assert sorted(texts for _, texts in plain["cluster"]) == titles
 
 
 # --- explain -------------------------------------------------------------------------------------
@@ -469,10 +405,9 @@ def test_a_drawing_never_contains_the_hash_of_a_secret() -> None:
     assert len(redacted) == 2
     again = plan_of("".join(render(plan)))
     for explanation in (explain(plan), explain(again)):
-        for drawing_format in (mermaid_format, dot_format):
-            drawn = re.sub(r"\\n|<br/>|#\d+;", "", drawing_format.render(explanation, Terminal()))
-            assert "database" in drawn
-            assert not [name for name in redacted if name in drawn or name[-10:] in drawn]
+        drawn = re.sub(r"<br/>|#\d+;", "", MermaidReporter().render(explanation, Terminal()))
+        assert "database" in drawn
+        assert not [name for name in redacted if name in drawn or name[-10:] in drawn]
 
 
 def test_a_secret_named_by_another_tool_is_drawn_without_its_hash() -> None:
@@ -493,7 +428,7 @@ def test_a_revision_is_drawn_under_its_base_name() -> None:
 
 
 def test_a_stream_without_configmaps_has_an_empty_graph() -> None:
-    assert "nothing to draw" in mermaid_format.render(explain(plan_of("a: b\n")), Terminal())
+    assert "nothing to draw" in MermaidReporter().render(explain(plan_of("a: b\n")), Terminal())
 
 
 def test_the_note_of_a_configmap_has_the_rule() -> None:

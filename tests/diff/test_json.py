@@ -15,11 +15,11 @@ from hypothesis import given
 
 from postrender.config.settings import Settings
 from postrender.config.validate import schema_text
-from postrender.diff.formats.json import render
+from postrender.diff.formats.json import JsonReporter
 from postrender.diff.model import CHANGED, Hunk, KeyChange, Line, Preview
 from postrender.diff.values import Terminal
 from postrender.explain.build import explain
-from postrender.explain.json import render as render_explanation
+from postrender.explain.json import JsonReporter as ExplanationReporter
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
@@ -46,7 +46,7 @@ def validate(document: Any, schema: Any = PREVIEW) -> None:
 
 
 def parsed(preview: Preview) -> Any:
-    return json.loads(render(preview, Terminal()))
+    return json.loads(JsonReporter().render(preview, Terminal()))
 
 
 def subschemas(schema: Any) -> Iterator[dict[str, Any]]:
@@ -194,7 +194,7 @@ def test_an_explanation_fits_its_schema(text: bytes) -> None:
 def explained(text: bytes) -> Any:
     settings = Settings(with_secrets=True)
     plan = make_plan(take_inventory(read_stream(text, "in.yaml"), settings), settings)
-    return json.loads(render_explanation(explain(plan), Terminal()))
+    return json.loads(ExplanationReporter().render(explain(plan), Terminal()))
 
 
 def test_an_explanation_has_the_objects_of_a_preview() -> None:

@@ -12,7 +12,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 
 from postrender.diff.formats import markdown
-from postrender.diff.formats.markdown import MARKER, code, prose, render
+from postrender.diff.formats.markdown import MARKER, MarkdownReporter, code, prose
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -94,7 +94,7 @@ def rendered(text: str) -> Reader:
 
 
 def comment_of(preview: Preview) -> str:
-    return render(preview, Terminal())
+    return MarkdownReporter().render(preview, Terminal())
 
 
 def notice_of(comment: str) -> str:

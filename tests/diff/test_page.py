@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from postrender.diff import model
-from postrender.diff.formats.html import render
+from postrender.diff.formats.html import HtmlReporter
 from postrender.diff.formats.html.diffs import hunks_markup, value_markup
-from postrender.diff.formats.text import render as to_text
+from postrender.diff.formats.text import TextReporter
 from postrender.diff.model import Hunk, Line, Preview
 from postrender.diff.values import Terminal
 from postrender.yaml.paths import Json
@@ -98,7 +98,7 @@ class Structure(HTMLParser):
 
 
 def page_of(preview: Preview) -> str:
-    return render(preview, Terminal())
+    return HtmlReporter().render(preview, Terminal())
 
 
 def planted(part: Any, text: str) -> Any:
@@ -140,10 +140,9 @@ def test_a_page_is_always_valid_utf_8() -> None:
 def test_a_page_is_deterministic() -> None:
     code = (
         "from tests.diff.previews import sample; "
-        "from postrender.diff.formats.html import render; "
-        "from postrender.diff.wording.terminal import Terminal; "
+        "from postrender.diff.formats.html.page import page; "
         "import hashlib; "
-        "print(hashlib.sha256(render(sample(), Terminal()).encode()).hexdigest())"
+        "print(hashlib.sha256(page(sample()).encode()).hexdigest())"
     )
     pages = {
         subprocess.run(
@@ -226,7 +225,9 @@ def test_every_object_has_an_anchor() -> None:
 def test_a_page_has_the_same_groups_as_the_text() -> None:
     preview = labelled(30)
     page = re.sub('<section id="revisions".*?</section>', "", page_of(preview), flags=re.S)
-    groups = re.findall("the same change in ([0-9]+) more objects?:", to_text(preview, Terminal()))
+    groups = re.findall(
+        "the same change in ([0-9]+) more objects?:", TextReporter().render(preview, Terminal())
+    )
     assert re.findall('<span class="more">and ([0-9]+) more</span>', page) == groups
     assert "28 other revisions" not in page_of(preview)
     assert "29 other revisions are unchanged" in page_of(preview)

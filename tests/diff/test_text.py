@@ -12,7 +12,7 @@ from hypothesis import given
 
 from postrender.diff.fields import find_key_changes
 from postrender.diff.formats.html.diffs import hunks_markup
-from postrender.diff.formats.text import render as to_text
+from postrender.diff.formats.text import TextReporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -78,7 +78,7 @@ NOTHING = Preview("old.yaml", "new.yaml")
 
 
 def text_of(preview: Preview, width: int = 80) -> str:
-    return to_text(preview, Terminal(width))
+    return TextReporter().render(preview, Terminal(width))
 
 
 def content(identity: Identity = CONFIG_MAP, strategy: str = "rename") -> ContentChange:
@@ -400,7 +400,7 @@ def test_many_keys_of_a_cause_are_counted() -> None:
 
 
 def test_colours_do_not_change_the_text() -> None:
-    coloured = to_text(sample(), Terminal(80, is_coloured=True))
+    coloured = TextReporter().render(sample(), Terminal(80, is_coloured=True))
     assert COLOUR.sub("", coloured) == text_of(sample())
     for shown in (
         "\x1b[31m-  timeout: 30s\x1b[0m",
@@ -442,7 +442,7 @@ def test_text_never_contains_control_characters(preview: Preview) -> None:
     text = text_of(preview)
     tabs = "\t" if any("\t" in line for _, line in lines_of(preview)) else ""
     assert [char for char in set(text) - {"\n", tabs} if not char.isprintable()] == []
-    coloured = to_text(preview, Terminal(80, is_coloured=True))
+    coloured = TextReporter().render(preview, Terminal(80, is_coloured=True))
     assert COLOUR.sub("", coloured) == text
 
 

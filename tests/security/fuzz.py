@@ -21,10 +21,9 @@ from time import perf_counter, thread_time
 from typing import NamedTuple
 
 from postrender.attach.command import read_request
-from postrender.cli.registry import load
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
-from postrender.diff.formats import format_module, format_names
+from postrender.diff.formats import REPORTERS
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.explain.build import explain
@@ -195,8 +194,8 @@ def fuzz_preview(random: Random) -> None:
     remember(old + b"\n#### new\n" + new)
     sides = [read_stream(side, "fuzz") for side in (old, new)]
     preview = compare(sides[0], sides[1], random.choice(RUNS))
-    for form in format_names():
-        text = load(format_module(form)).render(preview, Terminal(random.choice((20, 80)), False))
+    for reporter in REPORTERS.values():
+        text = reporter.render(preview, Terminal(random.choice((20, 80)), False))
         text.encode("utf-8")
 
 

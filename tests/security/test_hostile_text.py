@@ -9,7 +9,7 @@ import pytest
 
 from postrender.config.settings import Settings
 from postrender.diff.build import compare
-from postrender.diff.formats import text as text_format
+from postrender.diff.formats.text import TextReporter
 from postrender.diff.values import Terminal
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
@@ -49,7 +49,7 @@ def rendered(text: str) -> str:
 
 def preview(old: str, new: str) -> str:
     sides = [read_stream(side.encode(), "chart.yaml") for side in (old, new)]
-    return text_format.render(compare(sides[0], sides[1], Settings()), Terminal(100, False))
+    return TextReporter().render(compare(sides[0], sides[1], Settings()), Terminal(100, False))
 
 
 @pytest.mark.parametrize("comment", ["# " * 200, "# " * 200 + "\n  x", " \t#" * 200, "#\n" * 200])

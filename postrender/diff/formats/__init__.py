@@ -1,27 +1,21 @@
-"""The output formats of `postrender diff`. Each module or package in this folder is a format.
-
-A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file for the output. The command line, the tests and the documentation list this
-folder, so a new format does not need a registration.
-"""
+"""The output formats of `postrender diff`."""
 
 from __future__ import annotations
 
-import os
+from postrender.diff.formats.html import HtmlReporter
+from postrender.diff.formats.json import JsonReporter
+from postrender.diff.formats.markdown import MarkdownReporter
+from postrender.diff.formats.mermaid import MermaidReporter
+from postrender.diff.formats.text import TextReporter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.diff.formats.reporter import Reporter
 
-def format_names() -> tuple[str, ...]:
-    """Return the names of the formats, sorted. The function does not import the formats."""
-    try:
-        entries = os.listdir(os.path.dirname(__file__))
-    except OSError:  # the package is in a zip file
-        import pkgutil  # a late import, because this import is slow
-
-        entries = [module.name for module in pkgutil.iter_modules(__path__)]
-    names = {entry.removesuffix(".py") for entry in entries if not entry.startswith(("_", "."))}
-    return tuple(sorted(names))
-
-
-def format_module(name: str) -> str:
-    """Return the full name of the module of a format."""
-    return f"{__name__}.{name}"
+REPORTERS: dict[str, Reporter] = {
+    "html": HtmlReporter(),
+    "json": JsonReporter(),
+    "markdown": MarkdownReporter(),
+    "mermaid": MermaidReporter(),
+    "text": TextReporter(),
+}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from postrender.diff.formats.reporter import Reporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -47,8 +48,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.diff.values import Terminal
 
-FILE_SUFFIX = "json"
-
 VERSION = 1
 
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
@@ -58,32 +57,38 @@ _REVISIONS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 Json = dict[str, Any]
 
 
-def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as JSON that conforms to diff.schema.json."""
-    document = {
-        "version": VERSION,
-        "old": preview.old,
-        "new": preview.new,
-        "hasChanges": preview.has_changes,
-        "summary": _summary(preview),
-        "contents": [_content(content) for content in preview.contents],
-        "workloads": [_workload(workload) for workload in preview.workloads],
-        "revisions": [_revision(revision) for revision in preview.revisions],
-        "objects": [
-            {
-                "object": object_json(change.identity),
-                "change": change.change,
-                "fields": _fields(change.fields),
-            }
-            for change in preview.objects
-        ],
-        "undecided": [
-            {"location": item.location, "problem": item.problem, "fix": item.fix}
-            for item in preview.undecided
-        ],
-        "graph": _graph(preview.graph),
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+class JsonReporter(Reporter):
+    """The document for programs."""
+
+    file_suffix = "json"
+    escapes = (":", "\\u0023")  # no line begins with text from the input
+
+    def render(self, preview: Preview, terminal: Terminal) -> str:
+        """Return a preview as JSON that conforms to diff.schema.json."""
+        document = {
+            "version": VERSION,
+            "old": preview.old,
+            "new": preview.new,
+            "hasChanges": preview.has_changes,
+            "summary": _summary(preview),
+            "contents": [_content(content) for content in preview.contents],
+            "workloads": [_workload(workload) for workload in preview.workloads],
+            "revisions": [_revision(revision) for revision in preview.revisions],
+            "objects": [
+                {
+                    "object": object_json(change.identity),
+                    "change": change.change,
+                    "fields": _fields(change.fields),
+                }
+                for change in preview.objects
+            ],
+            "undecided": [
+                {"location": item.location, "problem": item.problem, "fix": item.fix}
+                for item in preview.undecided
+            ],
+            "graph": _graph(preview.graph),
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _summary(preview: Preview) -> Json:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from postrender.diff.formats.reporter import Reporter
 from postrender.diff.model import (
     REFUSED,
     ROLLS,
@@ -59,9 +60,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.diff.values import Terminal
     from postrender.diff.words import Change
-
-FILE_SUFFIX = "md"
-
 
 MARKER = "<!-- postrender diff -->"
 """The first line of a comment. A CI job uses this line to find the comment of the previous run."""
@@ -136,39 +134,44 @@ def _prose_in_table(text: str) -> str:
     return prose(text).replace("|", "\\|")
 
 
-def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
+class MarkdownReporter(Reporter):
+    """The comment for a pull request."""
 
-    If the text is longer, these steps truncate the sections until the text fits:
-    1. abbreviate other objects, the largest saving first;
-    2. abbreviate ConfigMaps and Secrets, the largest saving first;
-    3. drop items from the end of sections. The order of the sections is: other objects, fields
-    outside the pod template, revisions, ConfigMaps and Secrets, undecided items;
-    4. abbreviate the causes in the table of workloads;
-    5. drop rows of the table of workloads.
-    """
-    style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
-    table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
-    sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
-    title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
-    contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
-    sections = [
-        _workloads(preview.workloads, table_style),
-        *contents,
-        _fields(preview.workloads, style),
-        _revisions(preview, table_style),
-        _objects(preview.objects, style),
-        _undecided(preview.undecided, style),
-    ]
-    table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
-    truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
-    truncation.abbreviate([objects])
-    truncation.abbreviate(content_indexes)
-    for index in (objects, fields, revisions, *reversed(content_indexes), undecided):
-        truncation.drop(index)
-    truncation.abbreviate([table])
-    truncation.drop(table)
-    return title + _notice(truncation.omissions()) + truncation.text()
+    file_suffix = "md"
+
+    def render(self, preview: Preview, terminal: Terminal) -> str:
+        """Return a preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
+
+        If the text is longer, these steps truncate the sections until the text fits:
+        1. abbreviate other objects, the largest saving first;
+        2. abbreviate ConfigMaps and Secrets, the largest saving first;
+        3. drop items from the end of sections. The order of the sections is: other objects, fields
+        outside the pod template, revisions, ConfigMaps and Secrets, undecided items;
+        4. abbreviate the causes in the table of workloads;
+        5. drop rows of the table of workloads.
+        """
+        style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
+        table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
+        sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
+        title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
+        contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
+        sections = [
+            _workloads(preview.workloads, table_style),
+            *contents,
+            _fields(preview.workloads, style),
+            _revisions(preview, table_style),
+            _objects(preview.objects, style),
+            _undecided(preview.undecided, style),
+        ]
+        table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
+        truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
+        truncation.abbreviate([objects])
+        truncation.abbreviate(content_indexes)
+        for index in (objects, fields, revisions, *reversed(content_indexes), undecided):
+            truncation.drop(index)
+        truncation.abbreviate([table])
+        truncation.drop(table)
+        return title + _notice(truncation.omissions()) + truncation.text()
 
 
 def _notice(omissions: Sequence[str]) -> str:

@@ -1,10 +1,7 @@
-"""The reference graph as boxes and arrows, which the formats mermaid and dot print.
+"""The reference graph of `postrender diff` or `postrender explain`, as a Mermaid flowchart.
 
 A drawing shows changes in words and in colours. The IDs of boxes and frames contain only letters,
-digits and `_`, and the formats escape all other texts. A name therefore cannot change the syntax of
-a drawing.
-
-The reference graph of `postrender diff` or `postrender explain`, as a Mermaid flowchart.
+digits and `_`, and all other texts are escaped, so a name cannot change the syntax of a drawing.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
+from postrender.diff.formats.reporter import Reporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -38,11 +36,9 @@ from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.values import Terminal
-
-
-if TYPE_CHECKING:
     from typing import Protocol
+
+    from postrender.diff.values import Terminal
 
     class HasGraph(Protocol):
         """A preview of `postrender diff`, or an explanation of `postrender explain`."""
@@ -64,39 +60,34 @@ _EFFECTS = {
 }
 
 
-class Colours(NamedTuple):
-    """The colours for a kind of change.
-
-    fill: the colour of a box; line: the colour of a border or arrow.
-    line_style: the style of an arrow in DOT.
-    """
+class _Colours(NamedTuple):
+    """The colour of a box, and the colour of its border or of an arrow."""
 
     fill: str
     line: str
-    line_style: str
 
 
-# INK is the colour of text in boxes. Text, boxes and arrows are visible on light and dark pages.
-COLOURS = {
-    ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
-    REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
-    CHANGED: Colours("#fff8c5", "#9a6700", "solid"),
-    UNCHANGED: Colours("#f6f8fa", "#57606a", "solid"),
+# _INK is the colour of text in boxes. Text, boxes and arrows are visible on light and dark pages.
+_COLOURS = {
+    ADDED: _Colours("#dafbe1", "#1a7f37"),
+    REMOVED: _Colours("#ffebe9", "#cf222e"),
+    CHANGED: _Colours("#fff8c5", "#9a6700"),
+    UNCHANGED: _Colours("#f6f8fa", "#57606a"),
 }
-INK = "#1f2328"
+_INK = "#1f2328"
 
 # The maximum number of characters in a line of a box.
 _WIDTH = 24
 _PIECE = re.compile(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_ID = 40
-NOTHING_TO_DRAW = "There is nothing to draw."
+_NOTHING_TO_DRAW = "There is nothing to draw."
 
 
 class Box(NamedTuple):
     """An object in the drawing.
 
-    lines: the text in the box; role: as in GraphNode; style: the key of the colours in COLOURS.
+    lines: the text in the box; role: as in GraphNode; style: the key of the colours in _COLOURS.
     """
 
     id: str
@@ -106,7 +97,7 @@ class Box(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A namespace and its boxes; title: "" if the formats do not draw the frame."""
+    """A namespace and its boxes; title: "" if the frame is not drawn."""
 
     id: str
     title: str
@@ -168,7 +159,7 @@ def _box(node: GraphNode, box_id: str) -> Box:
     effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
     status = ", ".join(word for word in (change, effect) if word)
     texts = (node.identity.kind, node.identity.name, status, node.note)
-    lines = tuple(line for text in texts for line in wrapped(visible(text)))
+    lines = tuple(line for text in texts for line in _wrapped(visible(text)))
     style = change or (CHANGED if effect else UNCHANGED)
     return Box(id=box_id, lines=lines, role=node.role, style=style)
 
@@ -189,7 +180,7 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
         )
 
 
-def wrapped(text: str) -> list[str]:
+def _wrapped(text: str) -> list[str]:
     """Return the lines of a text, which end between words.
 
     The function breaks a word that is longer than a line, after punctuation if possible.
@@ -229,8 +220,6 @@ def subgraph(graph: Graph, indexes: Iterable[int]) -> Graph:
     )
 
 
-FILE_SUFFIX = "mmd"
-
 # The limits of Mermaid, which shows an error in place of a larger graph. The author of a diagram
 # cannot change the limits (mermaid 11, config schema, maxTextSize and maxEdges).
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
@@ -243,31 +232,37 @@ _PLAIN = frozenset(" /.,()-")
 _LIST_MARKER = re.compile(r"-|\d+[.)]")
 
 
-def render(source: HasGraph, terminal: Terminal) -> str:
-    """Return the graph of a preview or an explanation as a Mermaid flowchart.
+class MermaidReporter(Reporter):
+    """The reference graph as a Mermaid flowchart, without the contents of the objects."""
 
-    If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
-    objects and their neighbours have priority.
-    """
-    graph = source.graph
-    chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))
-    if _fits(chart):
-        return chart
-    order = nodes_by_relevance(graph)
-    total = len(order)
+    file_suffix = "mmd"
+    is_complete = False
 
-    def truncated(size: int) -> str:
-        notice = (
-            f"{total - size} of {total} objects are not drawn:",
-            f"Mermaid draws at most {MAX_EDGES} arrows",
-            f"and {MAX_CHARACTERS:,} characters.",
-            "Use --format dot for all objects.",
-        )
-        return _flowchart(draw(subgraph(graph, order[:size])), notice)
+    def render(self, source: HasGraph, terminal: Terminal) -> str:
+        """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
-    sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
-    too_large = bisect_left(sizes, True, key=lambda size: not _fits(truncated(size)))
-    return truncated(max(too_large - 1, 0))
+        If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
+        objects and their neighbours have priority.
+        """
+        graph = source.graph
+        chart = _flowchart(draw(graph), () if graph.nodes else (_NOTHING_TO_DRAW,))
+        if _fits(chart):
+            return chart
+        order = nodes_by_relevance(graph)
+        total = len(order)
+
+        def truncated(size: int) -> str:
+            notice = (
+                f"{total - size} of {total} objects are not drawn:",
+                f"Mermaid draws at most {MAX_EDGES} arrows",
+                f"and {MAX_CHARACTERS:,} characters.",
+                "Use --format json for all objects.",
+            )
+            return _flowchart(draw(subgraph(graph, order[:size])), notice)
+
+        sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
+        too_large = bisect_left(sizes, True, key=lambda size: not _fits(truncated(size)))
+        return truncated(max(too_large - 1, 0))
 
 
 def _flowchart(drawing: Drawing, notice: Sequence[str]) -> str:
@@ -286,14 +281,14 @@ def _flowchart(drawing: Drawing, notice: Sequence[str]) -> str:
 
 
 def _styles(arrows: Sequence[Arrow]) -> Iterator[str]:
-    yield f"  classDef namespace fill:none,stroke:{COLOURS[UNCHANGED].line}"
-    for change, colours in COLOURS.items():
+    yield f"  classDef namespace fill:none,stroke:{_COLOURS[UNCHANGED].line}"
+    for change, colours in _COLOURS.items():
         name = "default" if change == UNCHANGED else change
-        yield f"  classDef {name} fill:{colours.fill},stroke:{colours.line},color:{INK}"
+        yield f"  classDef {name} fill:{colours.fill},stroke:{colours.line},color:{_INK}"
     for change in (ADDED, REMOVED):
         indexes = [str(index) for index, arrow in enumerate(arrows) if arrow.change == change]
         if indexes:
-            yield f"  linkStyle {','.join(indexes)} stroke:{COLOURS[change].line}"
+            yield f"  linkStyle {','.join(indexes)} stroke:{_COLOURS[change].line}"
 
 
 def _box_line(box: Box) -> str:

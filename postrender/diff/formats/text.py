@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from postrender.diff.formats.reporter import Reporter
 from postrender.diff.model import (
     ENDS,
     HOOK,
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
 
     Change = TypeVar("Change")
 
-FILE_SUFFIX = "txt"
-
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
 
@@ -95,18 +94,23 @@ class _Page(NamedTuple):
         return f"{colour}{text}{_END}" if colour and text and self.is_coloured else text
 
 
-def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as text for a terminal."""
-    width = max(terminal.width, _MIN_WIDTH)
-    limit = min(max(width * 3 // 2, 60), 300)
-    style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
-    page = _Page(width, style, terminal.is_coloured)
-    summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
-    body = [line for section in _sections(preview, page) for line in section]
-    if not body:
-        return "\n".join(summary) + "\n"
-    sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", _DIM)
-    return "\n".join([*summary, *sides, *body, "", *summary]) + "\n"
+class TextReporter(Reporter):
+    """The text for a terminal."""
+
+    file_suffix = "txt"
+
+    def render(self, preview: Preview, terminal: Terminal) -> str:
+        """Return a preview as text for a terminal."""
+        width = max(terminal.width, _MIN_WIDTH)
+        limit = min(max(width * 3 // 2, 60), 300)
+        style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
+        page = _Page(width, style, terminal.is_coloured)
+        summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
+        body = [line for section in _sections(preview, page) for line in section]
+        if not body:
+            return "\n".join(summary) + "\n"
+        sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", _DIM)
+        return "\n".join([*summary, *sides, *body, "", *summary]) + "\n"
 
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:

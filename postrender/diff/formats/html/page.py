@@ -44,12 +44,6 @@ from postrender.diff.words import (
 )
 from postrender.text import visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.diff.values import Terminal
-
-
-FILE_SUFFIX = "html"
 DOCTYPE = "<!doctype html>"
 
 # When the page opens, ConfigMaps and Secrets are folded if the page has more than _OPEN_LINES diff
@@ -62,7 +56,7 @@ _OPEN_GROUPS = 40
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
-def render(preview: Preview, terminal: Terminal) -> str:
+def page(preview: Preview) -> str:
     """Return a preview as a page."""
     style, script = _asset("page.css"), _asset("page.js")
     title = f"Changes from {preview.old} to {preview.new}"
@@ -85,8 +79,8 @@ def render(preview: Preview, terminal: Terminal) -> str:
         _header(preview),
         tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
     ]
-    page = tag("html", tag("head", *head), tag("body", *body), lang="en")
-    return f"{DOCTYPE}\n{page}\n"
+    root = tag("html", tag("head", *head), tag("body", *body), lang="en")
+    return f"{DOCTYPE}\n{root}\n"
 
 
 def _has_entries(preview: Preview) -> bool:
