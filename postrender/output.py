@@ -20,13 +20,13 @@ from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
 from postrender.krm.tool_annotations import outdated_on_original
+from postrender.kubernetes.kinds import items_of
 from postrender.plan.build import Plan
-from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
 from postrender.yaml.emit import block_text, flow_text
-from postrender.yaml.paths import Path, object_path
-from postrender.yaml.sites import locate
-from postrender.yaml.splice import Splice, apply_splices, splice
+from postrender.yaml.paths import Path
+from postrender.yaml.splice import edited_text
 from postrender.yaml.stream import BOM, has_content, stream_texts
 
 
@@ -64,22 +64,31 @@ def render(plan: Plan) -> list[str]:
 def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
     """Return, by document index, the edits that append objects to a List or add a line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
-    inventory = plan.inventory
     if plan.appended or plan.copies:
-        for index, edit in inventory.open_ends.items():
-            extra[index].append(edit)
+        for index, document in plan.inventory.parsed.items():
+            if not document.text.endswith("\n") and document.data is not None:
+                extra[index] += _missing_line_break(document)
     if sole_list is not None:
-        extra[sole_list].append(AddAfter(inventory.last_items[sole_list], plan.appended))
+        items = items_of(plan.inventory.document(sole_list).data) or ()
+        extra[sole_list].append(AddAfter(("items", len(items) - 1), plan.appended))
     return extra
+
+
+def _missing_line_break(document: ParsedDocument) -> list[Edit]:
+    """Return the edit that ends a block scalar at the end of a document with a line break."""
+    from postrender.yaml.nodes import last_block_scalar
+
+    last = last_block_scalar(document.nodes.root)
+    return [SetScalar(*last)] if last else []
 
 
 def _sole_list(inventory: Inventory) -> int | None:
     """Return the index of a List with items that is the only document with content, else None."""
-    if not inventory.last_items:
-        return None
     documents = inventory.stream.documents
     indexes = [index for index, document in enumerate(documents) if has_content(document.text)]
-    return indexes[0] if len(indexes) == 1 and indexes[0] in inventory.last_items else None
+    if len(indexes) != 1 or indexes[0] not in inventory.parsed:
+        return None
+    return indexes[0] if items_of(inventory.document(indexes[0]).data) else None
 
 
 class _DocumentEdits:
@@ -91,7 +100,7 @@ class _DocumentEdits:
     extra: the edits of the document from _extra_edits().
     """
 
-    __slots__ = ("_parsed", "document", "extra", "index", "items", "plan", "removed")
+    __slots__ = ("document", "extra", "index", "items", "plan", "removed")
 
     def __init__(
         self,
@@ -108,7 +117,6 @@ class _DocumentEdits:
         self.items = items
         self.removed = removed
         self.extra = extra
-        self._parsed: ParsedDocument | None = None
 
     def texts(self) -> list[str]:
         """Return the texts that replace the document, [] if the plan removes the document.
@@ -152,63 +160,19 @@ class _DocumentEdits:
             if item.key in self.plan.copies:
                 from postrender.yaml.rewrite import verbatim_at
 
-                data = verbatim_at(self.parsed().nodes, item.path)
+                data = verbatim_at(self.parsed.nodes, item.path)
                 data = apply_edits(data, self.plan.edits[item.key], item.path)
                 edits.append(AddAfter(item.path, (data,)))
                 annotations = (*item.path, "metadata", "annotations")
                 edits += [Remove((*annotations, name)) for name in outdated_on_original(item)]
         return edits
 
+    @property
     def parsed(self) -> ParsedDocument:
-        if self._parsed is None:
-            location = self.plan.inventory.stream.location_of(self.document)
-            self._parsed = parse_document(self.document.text, location)
-        return self._parsed
-
-    def location_of(self, path: Path) -> Location:
-        # The messages with this location contain the path, so the location does not need the path.
-        return self.parsed().location_of(path)._replace(path="")
+        return self.plan.inventory.document(self.index)
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """Return the text of the document with edits applied."""
-        inventory = self.plan.inventory
-        newline = inventory.stream.newline
-        sites = inventory.sites.get(self.index, {})
-        missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
-        if missing:
-            parsed = self.parsed()
-            located = {(type(edit), edit.path): locate(parsed, edit) for edit in missing}
-            sites = {**sites, **located}
-        splices: list[Splice] = []
-        for path, object_edits in _by_object(edits).items():
-            spliced = splice(object_edits, edits, sites, newline, self.location_of)
-            if spliced is None:
-                from postrender.yaml.rewrite import rewrite_object
-
-                nodes = self.parsed().nodes
-                if path == () or nodes.has_aliases:
-                    # Rewrite the whole document: an alias can refer to an anchor in another object.
-                    splices = [rewrite_object(nodes, (), edits, newline)]
-                    break
-                spliced = [rewrite_object(nodes, path, object_edits, newline)]
-            splices += spliced
-        return apply_splices(self.document.text, splices)
-
-
-def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Return the edits of a document, by the path of the edited object.
-
-    For an edit that adds or removes an item of a List, the edited object is the List.
-    """
-    if not any(edit.path and edit.path[0] == "items" for edit in edits):
-        return {(): list(edits)}
-    groups: dict[Path, list[Edit]] = defaultdict(list)
-    for edit in edits:
-        path = object_path(edit.path)
-        if isinstance(edit, (AddAfter, Remove)) and edit.path == path:
-            path = ()
-        groups[path].append(edit)
-    return dict(sorted(groups.items(), key=lambda group: len(group[0])))
+        return edited_text(self.parsed, edits, self.plan.inventory.stream.newline)
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:

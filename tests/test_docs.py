@@ -21,7 +21,7 @@ from postrender.config.load import load_config, settings_from
 from postrender.diff.formats import REPORTERS
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations
-from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
+from postrender.kubernetes.hashing import hashed_content, render_id, revision_name
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.yaml.document import parse_document
 
@@ -140,8 +140,7 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
 def test_render_id_vectors(template: str, expected: str) -> None:
     data = parse_document(template, Location("contracts.md")).data
     templates = data if isinstance(data, list) else [data]
-    texts = [template_text(template) for template in templates]
-    assert render_id(texts, isinstance(data, list)) == expected
+    assert render_id(templates, isinstance(data, list)) == expected
 
 
 def test_exit_codes() -> None:

@@ -16,10 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, read_pod_template, template_text
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json
-from postrender.yaml.paths import Path as ObjectPath
 from tests.cli.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,35 +106,6 @@ def test_records_reject_wrong_fields() -> None:
     for call in calls:
         with pytest.raises(TypeError):
             call()
-
-
-@pytest.mark.parametrize("text", ["app", 'a"b', "a\x7f0\x7fb", "<é>", ""])
-def test_a_pod_template_can_be_written_with_new_names(text: str) -> None:
-    def template(*names: str) -> dict[str, Json]:
-        volumes = [{"configMap": {"name": name}} for name in names]
-        return {"metadata": {"annotations": {"z": text}}, "spec": {"volumes": volumes}}
-
-    paths: list[ObjectPath] = [
-        ("spec", "volumes", number, "configMap", "name") for number in range(3)
-    ]
-    pod_template = read_pod_template((), template("one", text, "three"), [*paths, paths[0]])
-    assert pod_template.data == template("one", text, "three")
-    assert pod_template.text({}) == template_text(template("one", text, "three"))
-    if "\x7f" in text:
-        assert pod_template.references == ()
-    else:
-        new_names = {paths[0]: "<1>", paths[1]: "two-é"}
-        assert pod_template.text(new_names) == template_text(template("<1>", "two-é", "three"))
-
-
-@pytest.mark.parametrize("text", ["app", "\x7fq\x7f", "a\x7f0\x7fb"])
-def test_a_pod_template_can_have_a_reference_in_an_ignored_annotation(text: str) -> None:
-    annotations: Json = dict.fromkeys(IGNORED_ANNOTATIONS, "app")
-    template: Json = {"metadata": {"annotations": annotations}, "spec": {"args": [text]}}
-    paths = [("metadata", "annotations", annotation) for annotation in IGNORED_ANNOTATIONS]
-    pod_template = read_pod_template((), template, paths)
-    assert pod_template.text({}) == template_text(template)
-    assert pod_template.references == ()
 
 
 def test_every_module_can_be_imported() -> None:

@@ -25,8 +25,8 @@ from __future__ import annotations
 import os
 
 from postrender.errors import Finding, Location, UserError
-from postrender.kubernetes.hashing import merge_by_name
 from postrender.records import NamedTuple
+from postrender.yaml.edits import merge_by_name
 from postrender.yaml.paths import Path, value_at
 
 TYPE_CHECKING = False

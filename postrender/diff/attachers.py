@@ -14,7 +14,7 @@ from postrender.config.settings import Settings
 from postrender.diff.pairs import ComparedObject, ExpectedAttachers, Pair, Side
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
-from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
+from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.appended import attacher_key, without_tool_annotations
 from postrender.plan.attacher_job import attacher_objects, decide_mode
@@ -69,7 +69,7 @@ def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
 def _with_group_name(compared: ComparedObject) -> ComparedObject:
     group = _group_of(compared)
     name = compared.identity.name
-    is_hashed = name.startswith(f"{group}-") and len(name) == len(group) + 1 + HASH_LENGTH
+    is_hashed = name.startswith(f"{group}-") and len(name) == len(group) + 1 + JOB_HASH_LENGTH
     if compared.identity.kind != "Job" or not is_hashed:
         return compared
     return compared._replace(identity=compared.identity._replace(name=group))
@@ -167,7 +167,9 @@ def _has_own_hash(compared: ComparedObject) -> bool:
         return False
     metadata = {key: value for key, value in metadata.items() if key != "name"}
     spec = {key: spec[key] for key in spec if key not in ("manualSelector", "selector")}
-    digest = encode_hash(canonical_json({**copy, "metadata": metadata, "spec": spec}))
+    digest = encode_hash(
+        canonical_json({**copy, "metadata": metadata, "spec": spec}), JOB_HASH_LENGTH
+    )
     return compared.name == f"{compared.identity.name}-{digest}" and all(
         mapping_at(compared.data, path).get(JOB_LABEL) == digest for path in _HASHED_LABELS
     )

@@ -29,7 +29,7 @@ from postrender.kubernetes.annotations import (
     UNUSED_ANNOTATION,
     without_keep,
 )
-from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
+from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
 from postrender.records import NamedTuple
 from postrender.text import replace_words
@@ -57,7 +57,7 @@ _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
 _STRING_MAPPINGS = ("annotations", "labels")
 # An empty value of these fields means the same as an absent field.
 _EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
-_MIN_REVISION_LENGTH = HASH_LENGTH + 2
+_MIN_REVISION_LENGTH = CONTENT_HASH_LENGTH + 2
 _REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 

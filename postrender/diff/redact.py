@@ -21,7 +21,12 @@ from itertools import chain
 from postrender.diff.labels import base_name_of
 from postrender.diff.model import Cause, ContentChange, RevisionChange
 from postrender.inventory.model import Item
-from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, canonical_json, without_hash
+from postrender.kubernetes.hashing import (
+    CONTENT_HASH_LENGTH,
+    HASH_SUFFIX,
+    canonical_json,
+    without_hash,
+)
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.records import NamedTuple
 from postrender.text import words_of
@@ -260,7 +265,7 @@ class _Redactor:
         self._names_by_hash: dict[str, list[str]] = defaultdict(list)
         # The longest name is first, because `_text` replaces the first name that matches.
         for name in sorted(secret_names, key=len, reverse=True):
-            self._names_by_hash[name[-HASH_LENGTH - 1 :]].append(name)
+            self._names_by_hash[name[-CONTENT_HASH_LENGTH - 1 :]].append(name)
 
     def redact(self, value: Any) -> Any:
         kind = value.__class__

@@ -60,7 +60,8 @@ def read_side(
     side_settings = preview_settings(settings)
     if is_plain:
         side_settings = side_settings._replace(rules=(StrategyRule(IGNORE),))
-    inventory, data = take_full_inventory(stream, indexes, side_settings)
+    inventory = take_full_inventory(stream, indexes, side_settings)
+    data = {index: document.data for index, document in inventory.parsed.items()}
     if is_plain:
         inventory = _without_user_annotations(inventory, (CONFIG_MAP, SECRET))
     elif not settings.with_secrets:

@@ -166,7 +166,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
             if resolver.find(item, reference, reference.name):
                 continue
             if resolver.is_ambiguous(item, reference, reference.name):
-                location = side.inventory.location_of(item, reference.path, reference.line)
+                location = side.inventory.location_of_reference(item, reference)
                 yield Undecided(
                     location=str(location),
                     problem=f"the reference to {reference.rule.target[1]}/{reference.name} is "

@@ -88,7 +88,7 @@ def _references(
     others: list[ObjectReference] = []
     for link in links:
         reference = link.reference
-        location = context.inventory.location_of(link.source, reference.path, reference.line)
+        location = context.inventory.location_of_reference(link.source, reference)
         (causes if link.triggers_rename else others).append(
             ObjectReference(
                 identity=link.source.identity,

@@ -1,8 +1,7 @@
-"""The inventory of a stream: the objects, their references, and the sites of possible edits.
+"""The inventory of a stream: the objects and their references.
 
-A stream is the input, divided into YAML documents. A site is the part of the text that an edit
-replaces. ConfigMaps are revisable. If the setting `secrets` is true, Secrets are also revisable.
-take_inventory has two steps:
+A stream is the input, divided into YAML documents. ConfigMaps are revisable. If the setting
+`secrets` is true, Secrets are also revisable. take_inventory has two steps:
 
 1. Parse the documents that can contain revisable objects, and the documents whose end may be
    missing.
@@ -13,18 +12,19 @@ The module `prefilter` selects the documents for both steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
-from postrender.inventory.examine import ExaminedDocument, examine
-from postrender.inventory.model import Item
+from postrender.inventory.examine import examine
+from postrender.inventory.mistakes import duplicate_key_findings, template_error
+from postrender.inventory.model import Item, Reference
 from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
-from postrender.kubernetes.kinds import CRD, GroupKind
+from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of
 from postrender.records import NamedTuple
 from postrender.text import WordSet
-from postrender.yaml.edits import SetScalar, Site, SiteKey
+from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path
 from postrender.yaml.stream import Stream
 
@@ -32,22 +32,16 @@ from postrender.yaml.stream import Stream
 class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
+    parsed: the documents that were parsed, by index.
     items: the objects of the parsed documents.
-    sites: by document index, the site of each possible edit. None in place of a site means that
-        postrender must write the whole object again.
-    last_items: by document index, the path of the last item. Only Lists with items have an entry.
-    open_ends: by document index, the edit that adds a missing line break after a block scalar at
-        the end of the document. postrender applies the edit only if the output gets new objects.
     findings: a finding for each duplicate key.
     fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` sets
         this field for Secrets if the setting `secrets` is false.
     """
 
     stream: Stream
+    parsed: dict[int, ParsedDocument]
     items: tuple[Item, ...]
-    sites: Mapping[int, Mapping[SiteKey, Site | None]]
-    last_items: Mapping[int, Path]
-    open_ends: Mapping[int, SetScalar]
     findings: tuple[Finding, ...]
     fixed_kinds: frozenset[GroupKind] = frozenset()
 
@@ -70,6 +64,13 @@ class Inventory(NamedTuple):
         """Return whether Helm 4 wrote the stream."""
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
+    def document(self, index: int) -> ParsedDocument:
+        """Return a parsed document. Raises UserError if the document is not YAML."""
+        if index not in self.parsed:
+            document = self.stream.documents[index]
+            self.parsed[index] = parse_document(document.text, self.stream.location_of(document))
+        return self.parsed[index]
+
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """Return the location of an object, or of a part of the object.
 
@@ -81,6 +82,16 @@ class Inventory(NamedTuple):
         path_in_object = path[len(item.path) :]
         return location._replace(subject=str(item.identity), path=format_path(path_in_object))
 
+    def location_of_reference(
+        self, item: Item, reference: Reference, path: Path | None = None
+    ) -> Location:
+        """Return the location of a reference of an object.
+
+        path: another path to show, such as the rule of a Role that has the reference.
+        """
+        line = self.document(item.document).line_of(reference.path)
+        return self.location_of(item, reference.path if path is None else path, line)
+
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """Return the inventory of a stream.
@@ -90,75 +101,106 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
-    holders = {
-        index: _examine(stream, index, settings, None)
-        for index, document in enumerate(stream.documents)
-        if may_hold(document.text, root_kinds[index], kinds) or must_check_end(stream, index)
-    }
-    items = [item for examined in holders.values() for item in examined.items]
-    names = _target_names(items, settings)
-    if not names:
-        return _inventory(stream, holders)
-    has_mounts = any(item.requests_auto_mount for item in items)
-    words = WordSet(names)
-    referrers = {
-        index: _examine(stream, index, settings, names)
-        for index, document in enumerate(stream.documents)
-        if index not in holders
-        and is_relevant(document.text, root_kinds[index], words, has_mounts=has_mounts)
-    }
-    return _inventory(stream, {**holders, **referrers})
+    reader = _Reader(stream, settings)
+    for index, document in enumerate(stream.documents):
+        if may_hold(document.text, root_kinds[index], kinds) or must_check_end(stream, index):
+            reader.read(index, None)
+    names = _target_names(reader.items(), settings)
+    if names:
+        has_mounts = any(item.requests_auto_mount for item in reader.items())
+        words = WordSet(names)
+        for index, document in enumerate(stream.documents):
+            if index not in reader.parsed and is_relevant(
+                document.text, root_kinds[index], words, has_mounts=has_mounts
+            ):
+                reader.read(index, names)
+    return reader.inventory()
 
 
-def take_full_inventory(
-    stream: Stream, indexes: Iterable[int], settings: Settings
-) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of the documents at `indexes`, and the data of each document by index.
+def take_full_inventory(stream: Stream, indexes: Iterable[int], settings: Settings) -> Inventory:
+    """Return the inventory of the documents at `indexes`, with references to any name.
 
-    postrender does not edit the text of these documents, so the inventory does not have sites. The
-    inventory includes references to objects that are not in the stream.
     Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """
-    documents = {
-        index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
-    }
-    inventory = _inventory(stream, documents)
-    for item in inventory.items:
+    reader = _Reader(stream, settings)
+    for index in indexes:
+        reader.read(index, None)
+    for item in reader.items():
         if item.error:
             raise item.error
-    return inventory, {index: examined.data for index, examined in documents.items()}
+    return reader.inventory()
 
 
-def _examine(
-    stream: Stream,
-    index: int,
-    settings: Settings,
-    names: set[str] | None,
-    *,
-    is_edited: bool = True,
-) -> ExaminedDocument:
+def read_items(
+    stream: Stream, index: int, settings: Settings, names: set[str] | None
+) -> tuple[Item, ...]:
+    """Return the objects of one document. The parameters and errors are those of `examine`.
+
+    Also raises UserError for text that is not YAML.
+    """
     document = stream.documents[index]
-    location = stream.location_of(document)
-    examined = examine(index, document.text, location, settings, names, is_edited=is_edited)
-    if stream.may_be_cut(index) and examined.is_fragment:
-        raise UserError(
-            "the input ends in the middle of an object",
-            "Check the exit code of the program that produced the input, and run the program again",
-            location,
+    return examine(index, _parsed(document.text, stream.location_of(document)), settings, names)
+
+
+class _Reader:
+    """The documents of a stream that have been read so far."""
+
+    __slots__ = ("_items", "parsed", "settings", "stream")
+
+    def __init__(self, stream: Stream, settings: Settings) -> None:
+        self.stream = stream
+        self.settings = settings
+        self.parsed: dict[int, ParsedDocument] = {}
+        self._items: dict[int, tuple[Item, ...]] = {}
+
+    def read(self, index: int, names: set[str] | None) -> None:
+        """Parse and examine a document. names: as for `examine`."""
+        document = self.stream.documents[index]
+        location = self.stream.location_of(document)
+        parsed = self.parsed[index] = _parsed(document.text, location)
+        self._items[index] = examine(index, parsed, self.settings, names)
+        if self.stream.may_be_cut(index) and _is_fragment(parsed.data):
+            raise UserError(
+                "the input ends in the middle of an object",
+                "Check the exit code of the program that produced the input, and run the program "
+                "again",
+                location,
+            )
+
+    def items(self) -> tuple[Item, ...]:
+        return tuple(item for index in sorted(self._items) for item in self._items[index])
+
+    def inventory(self) -> Inventory:
+        return Inventory(
+            stream=self.stream,
+            parsed=self.parsed,
+            items=self.items(),
+            findings=tuple(
+                finding
+                for index in sorted(self._items)
+                for finding in duplicate_key_findings(self.parsed[index])
+            ),
         )
-    return examined
 
 
-def _inventory(stream: Stream, documents: dict[int, ExaminedDocument]) -> Inventory:
-    ordered = sorted(documents.items())
-    return Inventory(
-        stream=stream,
-        items=tuple(item for _, examined in ordered for item in examined.items),
-        sites={index: examined.sites for index, examined in ordered},
-        last_items={index: examined.last_item for index, examined in ordered if examined.last_item},
-        open_ends={index: examined.open_end for index, examined in ordered if examined.open_end},
-        findings=tuple(finding for _, examined in ordered for finding in examined.findings),
-    )
+def _parsed(text: str, location: Location) -> ParsedDocument:
+    try:
+        document = parse_document(text, location)
+        document.data  # noqa: B018 (read now, so that this function raises the errors)
+    except UserError as error:
+        raise template_error(error, text, location) or error from None
+    return document
+
+
+def _is_fragment(data: Json) -> bool:
+    """Return whether a document has `apiVersion` or `kind`, but is incomplete.
+
+    A complete document has both keys, and either `metadata` or the items of a List.
+    """
+    if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
+        return False
+    has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
+    return group_kind_of(data) is None or not has_body
 
 
 def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:

@@ -1,42 +1,32 @@
-"""The examination of one document: the objects, and the sites of possible edits.
-
-A site is the part of the text that an edit replaces. The result does not contain YAML nodes,
-because nodes take much memory.
-"""
+"""The examination of one document: its objects, their references and pod templates."""
 
 from __future__ import annotations
 
 from postrender.config.settings import Settings
-from postrender.errors import Finding, Location, UserError
-from postrender.inventory.model import Item, Reference
+from postrender.errors import UserError
+from postrender.inventory.model import Item, PodTemplate, Reference
 from postrender.kubernetes.annotations import (
-    CHECKSUM_ANNOTATION,
     GROUP_LABEL,
     HOOK_ANNOTATIONS,
-    RENDER_ID_ANNOTATION,
     REWRITE_ANNOTATION,
 )
-from postrender.kubernetes.hashing import read_pod_template, without_hash
+from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CRD,
     WORKLOAD_KINDS,
     GroupKind,
     Identity,
     group_kind_of,
-    items_of,
     pod_templates,
     roots_of,
     strings_at,
     workload_ref,
 )
-from postrender.records import NamedTuple
 from postrender.references.built_in import find_built_in, is_custom
-from postrender.references.rule import RBAC, Rule
+from postrender.references.rule import Rule
 from postrender.text import shown
-from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
+from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
-from postrender.yaml.sites import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,105 +36,31 @@ _ANNOTATIONS = ("metadata", "annotations")
 _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 
 
-class ExaminedDocument(NamedTuple):
-    """The objects of one document, and the sites of possible edits.
-
-    sites: the site of each possible edit, None if postrender must write the whole object again.
-    last_item: the path of the last item of a List, () if the document is not a List with items.
-    open_end: the edit that adds a line break after a block scalar at the end of the document. None
-        if the line break exists, or if the document does not end with a block scalar.
-    findings: a finding for each duplicate key.
-    is_fragment: whether the document has the key `apiVersion` or `kind`, but is incomplete. A
-        complete document has both keys, and either `metadata` or the items of a List.
-    data: the data of the document. To save memory, None if the argument `is_edited` was True.
-    """
-
-    items: tuple[Item, ...]
-    sites: dict[SiteKey, Site | None]
-    last_item: Path = ()
-    open_end: SetScalar | None = None
-    findings: tuple[Finding, ...] = ()
-    is_fragment: bool = False
-    data: Json = None
-
-
 def examine(
-    index: int,
-    text: str,
-    location: Location,
-    settings: Settings,
-    names: set[str] | None,
-    *,
-    is_edited: bool,
-) -> ExaminedDocument:
-    """Return the objects of one document, and the sites of possible edits.
+    index: int, document: ParsedDocument, settings: Settings, names: set[str] | None
+) -> tuple[Item, ...]:
+    """Return the objects of one document.
 
     index: the index of the document in the stream.
-    location: the location of the first line of `text`.
     names: the names of the possible targets of references, None if every name is possible. The
         result lacks a reference to another name, unless this name ends in a hash or Rule.is_word is
         set.
-    is_edited: whether postrender may edit the document. If False, the result has `data`, but does
-        not have sites.
-    Raises UserError for text that is not YAML, and for a reference whose name is not a string.
-    Also raises UserError if an annotation `postrender/rewrite-references` does not have an effect.
+    Raises UserError for a reference whose name is not a string, and for an annotation
+    `postrender/rewrite-references` that has no effect.
     """
-    document, data = _parsed(text, location)
-    if data is None:
-        return ExaminedDocument((), {})
-    examiner = _Examiner(index, document, settings, names, is_edited=is_edited)
-    items = [examiner.item(path, root) for path, root in roots_of(data) if isinstance(root, dict)]
-    listed = items_of(data)
-    return ExaminedDocument(
-        items=tuple(item for item in items if item),
-        sites=examiner.sites,
-        last_item=("items", len(listed) - 1) if listed else (),
-        open_end=None if text.endswith("\n") else _open_end(document),
-        findings=_findings(document),
-        is_fragment=_is_fragment(data),
-        data=None if is_edited else data,
+    examiner = _Examiner(index, document, settings, names)
+    items = (
+        examiner.item(path, root)
+        for path, root in roots_of(document.data)
+        if isinstance(root, dict)
     )
-
-
-def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
-    try:
-        document = parse_document(text, location)
-        return document, document.data
-    except UserError as error:
-        from postrender.inventory.mistakes import template_error
-
-        raise template_error(error, text, location) or error from None
-
-
-def _open_end(document: ParsedDocument) -> SetScalar | None:
-    from postrender.yaml.nodes import last_block_scalar
-
-    last = last_block_scalar(document.nodes.root)
-    return SetScalar(*last) if last else None
-
-
-def _findings(document: ParsedDocument) -> tuple[Finding, ...]:
-    if not document.duplicate_keys():
-        return ()
-    from postrender.inventory.mistakes import duplicate_key_findings
-
-    return duplicate_key_findings(document)
-
-
-def _is_fragment(data: Json) -> bool:
-    if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
-        return False
-    has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
-    return group_kind_of(data) is None or not has_body
+    return tuple(item for item in items if item)
 
 
 class _Examiner:
-    """A converter of objects to items, for one document.
+    """A converter of objects to items, for one document."""
 
-    sites: as in ExaminedDocument. The methods add the sites.
-    """
-
-    __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
+    __slots__ = ("document", "index", "names", "settings")
 
     def __init__(
         self,
@@ -152,15 +68,11 @@ class _Examiner:
         document: ParsedDocument,
         settings: Settings,
         names: set[str] | None,
-        *,
-        is_edited: bool,
     ) -> None:
         self.index = index
         self.document = document
         self.settings = settings
         self.names = names
-        self.is_edited = is_edited
-        self.sites: dict[SiteKey, Site | None] = {}
 
     def item(self, path: Path, data: dict[str, Json]) -> Item | None:
         """Return the item for the data at a path, None if the data is not a Kubernetes object."""
@@ -233,7 +145,17 @@ class _Examiner:
                 problem = f"the {key} of the {item.identity.kind} is {actual}, expected a string"
                 self.refuse((*path, key), problem, _string_fix(metadata[key], key))
         for key in ("labels", "annotations"):
+            self.check_mapping((*path, key), metadata.get(key))
             self.check_strings((*path, key), mapping_at(metadata, (key,)))
+
+    def check_mapping(self, path: Path, value: Json) -> None:
+        """Raise UserError if a value that gets new keys is neither a mapping nor null."""
+        if value is not None and not isinstance(value, dict):
+            self.refuse(
+                path,
+                f"the value is {_type_of(value)}, expected a mapping",
+                "Write the value as `key: value` pairs",
+            )
 
     def check_strings(self, path: Path, values: dict[str, Json]) -> None:
         """Raise UserError for a value that is neither a string nor null.
@@ -254,22 +176,10 @@ class _Examiner:
                 from postrender.inventory.mistakes import check_duplicate_keys
 
                 check_duplicate_keys(self.document, item.path)
-            return self.editable_item(item, data)
+            folded = tuple(self.document.folded_scalars(item.path))
+            return item._replace(content=data, folded=folded)
         except UserError as error:
             return item._replace(content=data, error=error)
-
-    def editable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a valid ConfigMap or Secret, and store the sites of its edits."""
-        metadata = (*item.path, "metadata")
-        self.locate(SetScalar((*metadata, "name"), ""))
-        self.locate(AddKeys((*metadata, "labels"), {}))
-        self.locate(AddKeys((*metadata, "annotations"), {}))
-        if "immutable" not in data:
-            self.locate(AddKeys(item.path, {}))
-        folded = tuple(self.document.folded_scalars(item.path))
-        for path, _ in folded:
-            self.locate(SetScalar(path, ""))
-        return item._replace(content=data, folded=folded)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
         """Raise UserError if `data`, `binaryData` or `stringData` is not a mapping of strings."""
@@ -293,20 +203,14 @@ class _Examiner:
             templates = []
         elif references:
             for path, template in templates:
-                self.locate_annotations(path, template)
+                self.check_mapping((*path, "metadata"), value_at(template, ("metadata",)))
+                self.check_mapping((*path, *_ANNOTATIONS), value_at(template, _ANNOTATIONS))
         template_source, history_limit = workload_ref(group_kind, data), _history_limit(data)
         if not (references or templates or template_source) and history_limit is None:
             return item
         return item._replace(
             references=references,
-            templates=tuple(
-                read_pod_template(
-                    path,
-                    template,
-                    [reference.path for reference in references if reference.template == index],
-                )
-                for index, (path, template) in enumerate(templates)
-            ),
+            templates=tuple(PodTemplate(path, template) for path, template in templates),
             workload_ref=template_source,
             history_limit=history_limit,
         )
@@ -369,7 +273,6 @@ class _Examiner:
         namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
         if not (rule.is_word or self.may_target(name)):
             return None
-        site = self.locate(AddAfter(path, ()) if rule.family == RBAC else SetScalar(path, ""))
         template_indexes = (
             template_index
             for template_index, (template, _) in enumerate(templates)
@@ -381,7 +284,6 @@ class _Examiner:
             namespace=namespace or None,
             rule=rule,
             template=next(template_indexes, None),
-            line=site.line if site else self.document.line_of(path),
         )
 
     def may_target(self, name: str) -> bool:
@@ -411,26 +313,6 @@ class _Examiner:
         is_scalar = not isinstance(value, (dict, list))
         fix = "Put the name in quotes" if is_scalar else f"Write the name of the {rule.target[1]}"
         self.refuse(path, problem, fix)
-
-    def locate_annotations(self, path: Path, template: Json) -> None:
-        """Store the sites of the edits that set annotations of a pod template."""
-        annotations, target = mapping_at(template, _ANNOTATIONS), (*path, *_ANNOTATIONS)
-        self.locate(AddKeys(target, {}))
-        for name in (RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION):
-            if name in annotations:
-                self.locate(SetScalar((*target, name), ""))
-
-    def locate(self, edit: Edit) -> Site | None:
-        """Return the site of an edit, and store the site in `sites`.
-
-        Returns None if postrender does not edit the document, or must write the whole object again.
-        """
-        if not self.is_edited:
-            return None
-        key = (type(edit), edit.path)
-        if key not in self.sites:
-            self.sites[key] = locate(self.document, edit)
-        return self.sites[key]
 
     def refuse(self, path: Path, problem: str, fix: str) -> NoReturn:
         """Raise UserError for the value at a path."""

@@ -16,10 +16,13 @@ from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.kinds import group_kind_of, roots_of
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.nodes import DuplicateKey
-from postrender.yaml.parser import YamlNode
 from postrender.yaml.paths import Path
 from postrender.yaml.stream import Document, Stream, has_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.yaml.nodes import DuplicateKey
+    from postrender.yaml.parser import YamlNode
 
 
 def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:

@@ -11,13 +11,13 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
+    RENDER_ID_ANNOTATION,
     REWRITE_ANNOTATION,
 )
-from postrender.kubernetes.hashing import PodTemplate
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.yaml.paths import Json, Path
+from postrender.yaml.paths import Json, Path, mapping_at
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # The number of a revision. A number of at most 18 digits fits in 64 bits. Python's int() would
@@ -35,7 +35,6 @@ class Reference(NamedTuple):
         the field. Each word of this string can be a name.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
-    line: the line of the field in the document, from 0.
     """
 
     path: Path
@@ -43,7 +42,23 @@ class Reference(NamedTuple):
     namespace: str | None
     rule: Rule
     template: int | None
-    line: int
+
+
+class PodTemplate(NamedTuple):
+    """One pod template of a workload. path: the path in the document. data: the template there."""
+
+    path: Path
+    data: Json
+
+    @property
+    def annotations(self) -> dict[str, Json]:
+        """The annotations of the template in the input."""
+        return mapping_at(self.data, ("metadata", "annotations"))
+
+    @property
+    def has_render_id(self) -> bool:
+        """Return whether an earlier run of postrender annotated the template."""
+        return self.annotations.get(RENDER_ID_ANNOTATION) is not None
 
 
 class Item(NamedTuple):

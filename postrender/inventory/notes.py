@@ -37,7 +37,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
     names = {item.identity.name for item in inventory.items if item.content is not None}
     try:
         # `inventory` can lack documents whose only references are to other releases.
-        full_inventory, _ = take_full_inventory(inventory.stream, indexes, settings)
+        full_inventory = take_full_inventory(inventory.stream, indexes, settings)
     except UserError:
         return  # explain must not fail because of an object that render ignores
     yield from _foreign_references(full_inventory, names)
@@ -64,7 +64,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
                     "release can delete the ConfigMap",
                     fix="Render both releases together, or add the ConfigMap to the chart of this "
                     "release",
-                    location=inventory.location_of(item, reference.path, reference.line),
+                    location=inventory.location_of_reference(item, reference),
                 )
 
 

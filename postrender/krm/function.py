@@ -49,12 +49,11 @@ from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.edits import AddKeys, SetScalar, Site, SiteKey
+from postrender.yaml.edits import AddKeys, SetScalar
 from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.rewrite import rewrite_object
 from postrender.yaml.scalars import resolve_plain
-from postrender.yaml.sites import locate
-from postrender.yaml.splice import Splice, apply_splices, splice
+from postrender.yaml.splice import edited_text
 from postrender.yaml.stream import Document, Stream, has_content, read_stream, stream_texts
 
 Result = dict[str, Json]
@@ -103,16 +102,13 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     current = value_at(parsed.data, ("results",))
     earlier = current if isinstance(current, list) else []
     added = [result for result in results if result not in earlier]
-    splices: list[Splice] = []
+    text = document.text
     if added and current is None:
-        edit = AddKeys((), {"results": added})
-        sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(parsed, edit)}
-        spliced = splice([edit], [edit], sites, stream.newline, lambda _path: parsed.location)
-        splices = spliced or [rewrite_object(parsed.nodes, (), [edit], stream.newline)]
+        text = edited_text(parsed, [AddKeys((), {"results": added})], stream.newline)
     elif added:
         edit_all = SetScalar(("results",), [*earlier, *added])  # type: ignore[arg-type]
-        splices = [rewrite_object(parsed.nodes, (), [edit_all], stream.newline)]
-    text = apply_splices(document.text, splices)
+        start, end, new_text = rewrite_object(parsed.nodes, (), [edit_all], stream.newline)
+        text = text[:start] + new_text + text[end:]
     texts = [text if part is document else part.text for part in stream.documents]
     return stream_texts(stream, texts)
 

@@ -24,9 +24,10 @@ from postrender.kubernetes.annotations import (
     SYNC_WAVE_ANNOTATION,
     keep_annotations,
 )
-from postrender.kubernetes.hashing import canonical_json, encode_hash, merge_by_name
+from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import RBAC_GROUP, Identity
 from postrender.records import NamedTuple
+from postrender.yaml.edits import merge_by_name
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content
 
@@ -348,7 +349,7 @@ def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -
         "spec": spec,
     }
     unnamed = {key: value for key, value in metadata.items() if key != "name"}
-    digest = encode_hash(canonical_json({**job, "metadata": unnamed}))
+    digest = encode_hash(canonical_json({**job, "metadata": unnamed}), JOB_HASH_LENGTH)
     metadata["name"] = f"{group.name}-{digest}"
     _select_pods(spec, {JOB_LABEL: digest})
     return job

@@ -36,11 +36,10 @@ from postrender.kubernetes.annotations import (
     without_keep,
 )
 from postrender.kubernetes.hashing import (
-    HASH_LENGTH,
+    CONTENT_HASH_LENGTH,
     hashed_content,
     render_id,
     revision_name,
-    template_text,
 )
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
 from postrender.plan.groups import AttachGroups
@@ -48,7 +47,16 @@ from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
-from postrender.yaml.edits import AddItems, AddKeys, Edit, Remove, SetScalar, apply_edits, set_keys
+from postrender.yaml.edits import (
+    AddItems,
+    AddKeys,
+    Edit,
+    Remove,
+    SetScalar,
+    apply_edits,
+    copied,
+    set_keys,
+)
 from postrender.yaml.paths import Json, Path, mapping_at
 
 TYPE_CHECKING = False
@@ -221,7 +229,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     identifier = ""
     if any(has_revision):
         is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
-        identifier = render_id(_template_texts(item, edits, checksums), is_list)
+        identifier = render_id(_edited_templates(item, edits, checksums), is_list)
     for number, template in enumerate(item.templates):
         annotations = checksums[number]
         if has_revision[number]:
@@ -231,29 +239,16 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     return identifier
 
 
-def _template_texts(
+def _edited_templates(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
-) -> list[str]:
-    """Return the text of each edited pod template, in the form that render_id hashes."""
-    template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
-    names = {
-        edit.path: edit.value
-        for edit in template_edits
-        if isinstance(edit, SetScalar) and isinstance(edit.value, str)
-    }
-    references = {path for template in item.templates for path, _ in template.references}
-    if len(names) == len(template_edits) and names.keys() <= references and not any(checksums):
-        return [template.text(names) for template in item.templates]
-    texts = []
+) -> list[Json]:
+    """Return the pod templates as the API server will get them, except for the render ID."""
+    templates = []
     for template, checksum_annotations in zip(item.templates, checksums, strict=True):
         annotate = AddKeys((*template.path, *_ANNOTATIONS), checksum_annotations)
-        data = apply_edits(template.data, [*edits, annotate], template.path)
-        texts.append(template_text(data))
-    return texts
-
-
-def _is_in_template(path: Path, item: Item) -> bool:
-    return any(path[: len(template.path)] == template.path for template in item.templates)
+        data = copied(template.data)
+        templates.append(apply_edits(data, [*edits, annotate], template.path))
+    return templates
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
@@ -272,7 +267,7 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
             key = context.settings.hash_key_of(target.identity)
             revision = revision_name(name, content, key=key)
             prefix = "secret/" if kind == SECRET else ""
-            hashes[prefix + name] = revision[-HASH_LENGTH:]
+            hashes[prefix + name] = revision[-CONTENT_HASH_LENGTH:]
     if not hashes:
         return {}
     lines = "".join(f"{name}={content_hash}\n" for name, content_hash in sorted(hashes.items()))

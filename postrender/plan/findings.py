@@ -37,6 +37,7 @@ from postrender.kubernetes.annotations import (
     HELM_HOOK_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
 )
+from postrender.kubernetes.hashing import RENDER_ID_LENGTH
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.groups import SUFFIX
@@ -51,7 +52,9 @@ from postrender.yaml.stream import Source, read_streams
 TYPE_CHECKING = False
 
 
-_WORKLOAD = re.compile(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
+_WORKLOAD = re.compile(
+    rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
+)
 _RELEASE_OWNER = re.compile(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
 _SECRET = re.compile(r"[=,\s]secret/([a-z0-9.-]+)")
 

@@ -26,7 +26,7 @@ from postrender.config.settings import AttacherSettings
 from postrender.errors import Finding, Location
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.hashing import HASH_LENGTH
+from postrender.kubernetes.hashing import JOB_HASH_LENGTH
 from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, Identity, is_namespaced_workload
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.links import item_order
@@ -309,7 +309,7 @@ _INSTANCE_LABEL = "app.kubernetes.io/instance"
 # Many charts have objects with the release's name. The suffix prevents name conflicts.
 SUFFIX = "-attach"
 # A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
-_MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
+_MAX_LENGTH = MAX_LABEL_LENGTH - JOB_HASH_LENGTH - 1
 _INVALID = re.compile(r"[^a-z0-9-]+")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
-from postrender.inventory.examine import examine
+from postrender.inventory.build import read_items
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_hold, root_kind
 from postrender.kubernetes.annotations import (
@@ -192,11 +192,9 @@ def _revisable_items(
     for index, document in enumerate(stream.documents):
         text = document.text
         if text not in examined and has_content(text) and may_hold(text, root_kind(text), kinds):
-            location = stream.location_of(document)
-            items = examine(index, text, location, settings, set(), is_edited=False).items
             examined[text] = tuple(
                 item
-                for item in items
+                for item in read_items(stream, index, settings, set())
                 if item.content is not None
                 and item.error is None
                 and not (item.is_attacher or item.is_hook)
@@ -262,9 +260,7 @@ def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[O
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):
             continue
-        location = stream.location_of(document)
-        examined = examine(index, document.text, location, settings, None, is_edited=False)
-        for item in examined.items:
+        for item in read_items(stream, index, settings, None):
             if item.is_attacher:
                 continue
             for reference in item.references:

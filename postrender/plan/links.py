@@ -119,7 +119,7 @@ def _ambiguous_finding(
         problem=f"postrender does not rewrite the reference to {kind}/{name}, because only one of "
         f"{item.identity} and {kind}/{name} has a namespace",
         fix="Set the namespace of the release with --namespace",
-        location=inventory.location_of(item, reference.path, reference.line),
+        location=inventory.location_of_reference(item, reference),
     )
 
 

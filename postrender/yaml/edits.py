@@ -6,10 +6,10 @@ applies edits to the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json, Path
+from postrender.yaml.paths import Json, Path, mappings_in
 
 
 class SetScalar(NamedTuple):
@@ -84,9 +84,6 @@ class Site(NamedTuple):
     line: int = 0
 
 
-SiteKey = tuple[type[Edit], Path]
-
-
 def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
     """Return the edits that set keys of the mapping at a path, [] if every key has its new value.
 
@@ -100,6 +97,35 @@ def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]
     ]
     missing = {key: value for key, value in values.items() if key not in existing}
     return [*changed, AddKeys(path, missing)] if missing else changed
+
+
+def merge_by_name(base: Json, own: Json, merge: Callable[[Json, Json], Json]) -> list[Json] | None:
+    """Return the items of two lists, merged by name. The items of `base` are first.
+
+    The result is None if `base` or `own` is not a list, or if an item does not have a name.
+    merge: the function that merges two items with the same name, first the item of `base`.
+    """
+    if not (_are_all_named(base) and _are_all_named(own)):
+        return None
+    items = {item["name"]: item for item in mappings_in(own)}
+    merged = [
+        merge(item, items.pop(item["name"])) if item["name"] in items else item
+        for item in mappings_in(base)
+    ]
+    return [*merged, *items.values()]
+
+
+def _are_all_named(items: Json) -> bool:
+    return isinstance(items, list) and all(
+        isinstance(item, dict) and isinstance(item.get("name"), str) for item in items
+    )
+
+
+def copied(data: Json) -> Json:
+    """Return a copy of data. Values that YAML aliases share become separate values."""
+    if isinstance(data, dict):
+        return {key: copied(value) for key, value in data.items()}
+    return [copied(value) for value in data] if isinstance(data, list) else data
 
 
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:

@@ -14,13 +14,12 @@ from postrender.yaml.nodes import NodeDocument, is_merge_key, merge_sources, nod
 from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.scalars import key_text
-from postrender.yaml.splice import Splice
 
 
 def rewrite_object(
     document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
-) -> Splice:
-    """Return the splice that replaces the object at a path with the edited object.
+) -> tuple[int, int, str]:
+    """Return the range and the new text of the object at a path, with edits applied.
 
     edits: the edits of the object, with paths in the document.
     newline: the line break of the new text.
@@ -33,9 +32,9 @@ def rewrite_object(
     start = after_properties(document.text, node)
     parents = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
     if any(parent.flow_style for parent in parents):
-        return Splice(start, end, flow_text(data))
+        return start, end, flow_text(data)
     text = block_text(data, column_of(document.text, start), newline)
-    return Splice(start, end, text + (newline if document.text[end - 1] == "\n" else ""))
+    return start, end, text + (newline if document.text[end - 1] == "\n" else "")
 
 
 def verbatim_at(document: NodeDocument, path: Path) -> Json:

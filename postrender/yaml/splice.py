@@ -1,17 +1,40 @@
-"""The application of edits to the text of a document, with every other byte unchanged."""
+"""The application of edits to the text of a document, with every other byte unchanged.
+
+`edited_text` finds the site of each edit: the part of the text that the edit replaces. Most sites
+are in the lines that the module `plain` has read, the others in the nodes of the YAML parser. If an
+edit has no site, or two edits need the same site, the whole object is written again.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
-from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
+from postrender.yaml.document import ParsedDocument
+from postrender.yaml.edits import (
+    AddAfter,
+    AddItems,
+    Addition,
+    AddKeys,
+    Edit,
+    Remove,
+    SetScalar,
+    Site,
+)
 from postrender.yaml.emit import block_text, flow_text
-from postrender.yaml.paths import Json, Path, format_path
+from postrender.yaml.paths import Json, Path, format_path, object_path
+from postrender.yaml.plain import SCALAR, PlainDocument, flow_spans, index_of
 from postrender.yaml.scalars import resolve_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 # A string that does not need quotes in block or flow style. _is_plain also excludes words such as
 # `true`, which YAML does not read as strings.
@@ -26,7 +49,7 @@ class Splice(NamedTuple):
     text: str
 
 
-def apply_splices(text: str, splices: Iterable[Splice]) -> str:
+def _apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Return a text with splices applied.
 
     The function applies equal splices once. Different splices with the same range keep the order
@@ -39,39 +62,67 @@ def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def splice(
-    edits: Sequence[Edit],
-    all_edits: Sequence[Edit],
-    sites: Mapping[SiteKey, Site | None],
-    newline: str,
-    location_of: Callable[[Path], Location],
-) -> list[Splice] | None:
-    """Return the splices for edits, or None if postrender must write the whole object again.
+def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -> str:
+    """Return the text of a document with edits applied.
 
-    The result is None if an edit lacks a site or is a Remove. The result is also None if two edits
-    replace the same text differently. For an addition to a value with aliases, the result is None
-    unless all_edits has the same addition for each alias.
-
-    edits: the edits of one object.
-    all_edits: the edits of all objects of the document.
-    sites: the site of each edit, None if `locate` has not found the site.
     newline: the line break of the new text.
-    location_of: a function that returns the location of a path, for errors.
-    Raises UserError if an edit changes a string with aliases, but all_edits lacks the same change
-    at the path of an alias.
+    Raises UserError if an edit changes a string with aliases, but `edits` lacks the same change at
+    the path of an alias. Also raises UserError for an addition to a value of a wrong type.
+    """
+    splices: list[Splice] = []
+    for path, object_edits in _by_object(edits).items():
+        spliced = _splices(document, object_edits, edits, newline)
+        if spliced is None:
+            from postrender.yaml.rewrite import rewrite_object
+
+            if path == () or document.nodes.has_aliases:
+                # Rewrite the whole document: an alias can refer to an anchor in another object.
+                splices = [Splice(*rewrite_object(document.nodes, (), edits, newline))]
+                break
+            spliced = [Splice(*rewrite_object(document.nodes, path, object_edits, newline))]
+        splices += spliced
+    return _apply_splices(document.text, splices)
+
+
+def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
+    """Return the edits of a document, by the path of the edited object.
+
+    For an edit that adds or removes an item of a List, the edited object is the List.
+    """
+    if not any(edit.path and edit.path[0] == "items" for edit in edits):
+        return {(): list(edits)}
+    groups: dict[Path, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        path = object_path(edit.path)
+        if isinstance(edit, (AddAfter, Remove)) and edit.path == path:
+            path = ()
+        groups[path].append(edit)
+    return dict(sorted(groups.items(), key=lambda group: len(group[0])))
+
+
+def _splices(
+    document: ParsedDocument, edits: Sequence[Edit], all_edits: Sequence[Edit], newline: str
+) -> list[Splice] | None:
+    """Return the splices for the edits of one object, None if the object must be written again.
+
+    It must be written again if an edit has no site or is a Remove, if two edits replace the same
+    text differently, and for an addition to a value with aliases, unless all_edits has the same
+    addition for each alias.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
     edit_keys: set[str] = set()
     for edit in edits:
-        site = sites[type(edit), edit.path]
-        if site is None or isinstance(edit, Remove):
+        if isinstance(edit, Remove):
+            return None
+        site = locate(document, edit)
+        if site is None:
             return None
         if site.alias_paths and not edit_keys:
             edit_keys = set(map(repr, all_edits))
         for path in site.alias_paths:
             if repr(edit._replace(path=path)) not in edit_keys:
                 if isinstance(edit, SetScalar):
-                    _refuse_alias(edit, path, location_of(edit.path))
+                    _refuse_alias(edit, path, document.location_of(edit.path)._replace(path=""))
                 return None
         new = Splice(site.start, site.end, _new_text(_content(edit, site), site, newline))
         same_site = splices.setdefault((site.start, site.end), [])
@@ -135,3 +186,116 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
 def _is_plain(value: str) -> bool:
     """Return whether a string certainly does not need quotes."""
     return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value
+
+
+def locate(document: ParsedDocument, edit: Edit) -> Site | None:
+    """Return the site of an edit, or None if postrender must write the whole object again.
+
+    Raises UserError if the edit adds keys or items to a value of a wrong type, such as a string.
+    """
+    site = locate_in_lines(document.plain, edit) if document.plain else None
+    if site is not None:
+        return site
+    from postrender.yaml.node_sites import locate_in_nodes
+
+    return locate_in_nodes(document.nodes, edit)
+
+
+def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
+    """Return the site of an edit, None if locate() must search in the nodes of the YAML parser."""
+    locate_edit = _IN_LINES.get(type(edit))
+    try:
+        return locate_edit(plain, edit.path) if locate_edit else None
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None  # the path is missing
+
+
+def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
+    """Return the site before the first entry of the block collection at a path.
+
+    kind: the type of the collection, dict or list.
+    If the collection is missing, the site is in the innermost existing mapping on the path.
+    Returns None for a flow collection, an empty collection, and a value of another type.
+    """
+    value: Any = plain.data
+    depth = 0
+    for part in path:
+        if not _has(value, part):
+            break
+        value = value[part]
+        depth += 1
+    numbers = plain.entry_lines.get(id(value))
+    if not numbers or value.__class__ is not (kind if depth == len(path) else dict):
+        return None
+    first_line = numbers[0]
+    parsed = plain.parsed_entry if value.__class__ is dict else plain.parsed_line
+    column = parsed(first_line).column
+    start = plain.start_of(first_line) + column
+    return Site(start=start, end=start, form="block", indent=column, missing=path[depth:])
+
+
+def _has(collection: Json, part: str | int) -> bool:
+    if isinstance(collection, dict):
+        return part in collection
+    return isinstance(collection, list) and isinstance(part, int) and part < len(collection)
+
+
+def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
+    parent = plain.existing_value(path[:-1])
+    if parent[path[-1]].__class__ in (dict, list):
+        return None
+    number = plain.entry_line(path)
+    if number is None:
+        number, span = _span_in_flow(plain, path, parent)
+    else:
+        span = plain.parsed_entry(number).span  # type: ignore[assignment]
+        if span is None:
+            return None
+    line_start = plain.start_of(number)
+    start, end, quote = span
+    return Site(
+        start=line_start + start,
+        end=line_start + end,
+        form="scalar",
+        quote=quote,
+        line=number,
+    )
+
+
+def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
+    parent = plain.existing_value(path[:-1])
+    if parent.__class__ is not list:
+        return None
+    number = plain.entry_line(path)
+    if number is None:
+        number, span = _span_in_flow(plain, path, parent)
+        end = plain.start_of(number) + span[1]
+        return Site(start=end, end=end, form="flow-after", line=number)
+    if plain.parsed_entry(number).form != SCALAR:
+        return None
+    end = plain.start_of(number) + len(plain.lines[number])
+    indent = plain.parsed_line(number).column
+    return Site(start=end, end=end, form="block-after", indent=indent, line=number)
+
+
+def _span_in_flow(
+    plain: PlainDocument, path: Path, parent: Any
+) -> tuple[int, tuple[int, int, str]]:
+    """Return the line number and the span of the value at a path in a flow collection.
+
+    parent: the flow collection.
+    The span is the start, end and quote of the value in the line. Raises IndexError, TypeError or
+    ValueError if the value does not exist.
+    """
+    number = plain.entry_line(path[:-1])
+    if number is None:
+        raise ValueError(path)
+    return number, flow_spans(plain.lines[number])[index_of(parent, path[-1])]
+
+
+_IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {
+    SetScalar: _locate_scalar,
+    AddKeys: partial(_locate_first_entry, kind=dict),
+    AddItems: partial(_locate_first_entry, kind=list),
+    AddAfter: _locate_after,
+}

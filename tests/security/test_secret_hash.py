@@ -11,7 +11,7 @@ import string
 
 import pytest
 
-from postrender.kubernetes.hashing import HashKey, canonical_json, encode_hash
+from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HashKey, canonical_json, encode_hash
 from tests.security.attack import Attack
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -61,7 +61,8 @@ def guess(name: str) -> list[str]:
     for digits in itertools.product(string.digits, repeat=4):
         pin = "".join(digits)
         content = {"kind": "Secret", "name": "", "data": "", "type": "Opaque"}
-        if name == f"db-{encode_hash(canonical_json({**content, 'stringData': {'pin': pin}}))}":
+        text = canonical_json({**content, "stringData": {"pin": pin}})
+        if name == f"db-{encode_hash(text, CONTENT_HASH_LENGTH)}":
             found.append(pin)
     return found
 

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postrender.errors import Location
-from postrender.yaml.edits import SetScalar, Site, SiteKey, apply_edits
+from postrender.yaml.document import ParsedDocument
+from postrender.yaml.edits import SetScalar, apply_edits
 from postrender.yaml.node_sites import locate_in_nodes
 from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
 from postrender.yaml.rewrite import verbatim_at
-from postrender.yaml.splice import apply_splices, splice
+from postrender.yaml.splice import edited_text
 from tests.manifests import load
 from tests.yaml.test_plain import values
 
@@ -101,10 +102,8 @@ def test_an_edit_of_any_scalar_changes_the_parsed_value(anchor: str, mapping: st
         site = locate_in_nodes(document, edit)
         assert site is not None
         edits = [edit, *(SetScalar(other, "changed") for other in site.alias_paths)]
-        sites: dict[SiteKey, Site | None] = {
-            (SetScalar, alias.path): locate_in_nodes(document, alias) for alias in edits
-        }
-        spliced = splice(edits, edits, sites, "\n", lambda _: LOCATION)
-        assert spliced is not None
         expected = apply_edits(copy.deepcopy(data), edits)
-        assert read(apply_splices(text, spliced)) == expected, (text, path)
+        assert read(edited_text(ParsedDocument(text, LOCATION, None), edits, "\n")) == expected, (
+            text,
+            path,
+        )

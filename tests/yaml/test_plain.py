@@ -26,7 +26,7 @@ from postrender.yaml.node_sites import locate_in_nodes
 from postrender.yaml.nodes import NodeDocument, compose
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.plain import PlainDocument, read_plain
-from postrender.yaml.sites import locate_in_lines
+from postrender.yaml.splice import locate_in_lines
 from postrender.yaml.stream import read_stream
 from tests.golden_cases import cases as golden_cases
 

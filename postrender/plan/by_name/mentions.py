@@ -29,8 +29,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
 from postrender.text import WordSet, letters_of, words_of
-from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.edits import AddAfter, SetScalar
+from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
 # Annotations with these prefixes never reference a ConfigMap or Secret.
@@ -109,7 +108,6 @@ def find_mentions(
     if not by_name:
         return []
     names = WordSet(by_name)
-    accounted = _accounted_counts(inventory, links, by_name)
     items_by_document: dict[int, list[Item]] = defaultdict(list)
     for item in inventory.items:
         items_by_document[item.document].append(item)
@@ -117,14 +115,12 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Do not parse a document again if all base names in its text are in references or in
-        # metadata.name. Parse a document with escapes again, because a text search misses escaped
-        # names.
+        # A text search misses escaped and encoded names.
         may_have_mentions = may_escape_names(text) or (
-            search.may_mention(items, text) and names.has_more_than(accounted[index], text)
+            search.may_mention(items, text) and names.count_in(text) > 0
         )
         if may_have_mentions or is_encoded_in(text, names):
-            document = parse_document(text, inventory.location_of(items[0], line=0))
+            document = inventory.document(index)
             for item in items:
                 mentions += [
                     mention
@@ -132,29 +128,6 @@ def find_mentions(
                     if not any(_is_ignored(rule, mention) for rule in ignored)
                 ]
     return mentions
-
-
-def _accounted_counts(
-    inventory: Inventory, links: Sequence[Link], by_name: Mapping[str, Sequence[Item]]
-) -> defaultdict[int, int]:
-    """Return, by document, the number of base names in references and in metadata.name.
-
-    A scalar with YAML aliases has several paths, but the function counts the scalar once.
-    """
-    places: dict[int, set[int | Path]] = defaultdict(set)
-    for link in links:
-        if link.name in by_name:
-            document, path = link.source.document, link.reference.path
-            sites = inventory.sites.get(document, {})
-            form = AddAfter if link.reference.rule.family == RBAC else SetScalar
-            site = sites.get((form, path))
-            places[document].add(site.start if site and form is SetScalar else path)
-    counts = defaultdict(int, {document: len(starts) for document, starts in places.items()})
-    for targets in by_name.values():
-        for target in targets:
-            if target.identity.name == target.base_name:
-                counts[target.document] += 1
-    return counts
 
 
 class _Search:

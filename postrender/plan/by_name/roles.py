@@ -66,12 +66,12 @@ def _may_bind_people(evidence: Evidence) -> bool:
 
 def _sign(evidence: Evidence, link: Link) -> Sign:
     path = link.reference.path
-    verbs = value_at(evidence.data(link.source.document), (*path[:-2], "verbs"))
+    verbs = value_at(evidence.inventory.document(link.source.document).data, (*path[:-2], "verbs"))
     return Sign(
         target=link.target,
         reason=f"{link.source.identity} lists the {link.target.identity.kind} in resourceNames",
         source=link.source,
-        location=evidence.inventory.location_of(link.source, path, link.reference.line),
+        location=evidence.inventory.location_of_reference(link.source, link.reference, path),
         is_write=_permits(verbs, _WRITE_VERBS),
     )
 
@@ -117,7 +117,7 @@ def _resources_of(kind: str) -> set[str]:
 
 def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
     """Return the names of the ServiceAccounts of a workload's pods."""
-    data = evidence.data(sign.source.document)
+    data = evidence.inventory.document(sign.source.document).data
     return {
         str(value_at(data, (*template.path, "spec", "serviceAccountName")) or "default")
         for template in sign.source.templates
@@ -174,7 +174,7 @@ class _Permissions:
 def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
     for index, document in enumerate(evidence.inventory.stream.documents):
         if _may_have(_ROLES | _BINDINGS, document.text):
-            for _, root in roots_of(evidence.data(index)):
+            for _, root in roots_of(evidence.inventory.document(index).data):
                 if isinstance(root, dict) and str(root.get("kind")) in _ROLES | _BINDINGS:
                     yield root
 

@@ -10,45 +10,20 @@ from postrender.inventory.model import Item
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.links import Link
 from postrender.records import NamedTuple
-from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json
 
 
-class Evidence:
-    """The data in which the rules of this package search for signs.
+class Evidence(NamedTuple):
+    """What the rules of this package search for signs.
 
     mentions: the strings that contain a base name and that reference rules do not rewrite.
     links: the references that resolve to an object of the stream.
     renamed: the objects that postrender would rename.
     """
 
-    __slots__ = ("_data", "inventory", "links", "mentions", "renamed")
-
-    def __init__(
-        self,
-        *,
-        inventory: Inventory,
-        mentions: Sequence[Mention],
-        links: Sequence[Link],
-        renamed: Sequence[Item],
-    ) -> None:
-        self.inventory = inventory
-        self.mentions = mentions
-        self.links = links
-        self.renamed = renamed
-        self._data: dict[int, Json] = {}
-
-    def data(self, index: int) -> Json:
-        """Return the data of a document. Only the first call parses the document.
-
-        Raises UserError if the document is not YAML.
-        """
-        if index not in self._data:
-            stream = self.inventory.stream
-            document = stream.documents[index]
-            location = stream.location_of(document)
-            self._data[index] = parse_document(document.text, location).data
-        return self._data[index]
+    inventory: Inventory
+    mentions: Sequence[Mention]
+    links: Sequence[Link]
+    renamed: Sequence[Item]
 
 
 class Sign(NamedTuple):
