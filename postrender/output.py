@@ -219,7 +219,6 @@ def _is_json(text: str) -> bool:
     """Return whether a document is a JSON object, and not YAML that begins with a brace."""
     if not text.lstrip().startswith("{"):
         return False
-    import json  # imported late, because most charts are YAML
 
     try:
         json.loads(text)

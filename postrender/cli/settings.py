@@ -246,7 +246,7 @@ def _parsed_list(stream: Stream) -> ParsedDocument | None:
     """Return the parsed ResourceList in a stream, None if the stream is not a ResourceList."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return None
-    from postrender.krm.function import parsed_list
+    from postrender.krm.resource_list import parsed_list
 
     return parsed_list(stream)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from postrender.errors import Finding
@@ -74,8 +75,6 @@ def _matches(text: str, glob: str) -> bool:
         return True
     if _SPECIAL.isdisjoint(glob):
         return text == glob
-    from fnmatch import fnmatchcase  # few globs have special characters
-
     return fnmatchcase(text, glob)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from postrender.config.settings import Settings
 from postrender.errors import UserError
+from postrender.inventory.mistakes import check_duplicate_keys
 from postrender.inventory.model import Item, PodTemplate, Reference
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
@@ -23,6 +24,7 @@ from postrender.kubernetes.kinds import (
     workload_ref,
 )
 from postrender.references.built_in import find_built_in, is_custom
+from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import Rule
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument
@@ -172,10 +174,7 @@ class _Examiner:
         try:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
-            if self.document.duplicate_keys():
-                from postrender.inventory.mistakes import check_duplicate_keys
-
-                check_duplicate_keys(self.document, item.path)
+            check_duplicate_keys(self.document, item.path)
             folded = tuple(self.document.folded_scalars(item.path))
             return item._replace(content=data, folded=folded)
         except UserError as error:
@@ -228,13 +227,9 @@ class _Examiner:
             return ()  # the schema in a CRD does not have references
         matches = find_built_in(group_kind, settings.revisable, data)
         if settings.references:
-            from postrender.references.custom import find_custom
-
             matches += find_custom(settings.active_references, item.identity, data)
         pod_specs = []
         if settings.finds_pod_specs:
-            from postrender.references.custom import embedded_pod_specs
-
             pod_specs = embedded_pod_specs(item.identity, settings.revisable, data)
         if is_custom(group_kind):
             # Imported late, because few charts have references in custom kinds.

@@ -11,7 +11,7 @@ import re
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import WordSet
+from postrender.text import WordSet, decoded_values
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -105,7 +105,4 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
-    # Imported late, because most inputs do not have a Secret with data.
-    from postrender.text import decoded_values
-
     return any(names.count_in(value) for value in decoded_values(text))

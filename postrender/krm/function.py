@@ -9,10 +9,6 @@ The KRM Functions Specification v1 defines the field. A result has one of three 
 
 After an error, the items on stdout are the items of the input, and the exit code is 1.
 
-The ResourceList: the YAML document that a KRM function reads on stdin and writes on stdout.
-
-The field `items` contains the objects of the manifests.
-
 The settings of a KRM function: the field `functionConfig` in the ResourceList on stdin.
 
 A functionConfig has one of two kinds:
@@ -30,7 +26,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from postrender.config.find import FUNCTION_CONFIG, check_trust
@@ -45,6 +40,7 @@ from postrender.config.load import (
     validate,
 )
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
+from postrender.krm.resource_list import sole_document
 from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
@@ -54,7 +50,7 @@ from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.rewrite import rewrite_object
 from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.splice import edited_text
-from postrender.yaml.stream import Document, Stream, has_content, read_stream, stream_texts
+from postrender.yaml.stream import Stream, read_stream, stream_texts
 
 Result = dict[str, Json]
 # The severity of a result, by the severity of a finding that is not an error.
@@ -181,35 +177,6 @@ def _file_of(data: dict[str, Json]) -> Result:
     numbers = [annotations[name] for name in INDEX_ANNOTATIONS if name in annotations]
     index: Result = {"index": int(numbers[0])} if numbers and numbers[0].isdigit() else {}
     return {"path": paths[0], **index}
-
-
-def is_resource_list(stream: Stream) -> bool:
-    """Return whether the only document with content in a stream is a ResourceList.
-
-    The result is False for invalid YAML.
-    """
-    return parsed_list(stream) is not None
-
-
-def parsed_list(stream: Stream) -> ParsedDocument | None:
-    """Return the parsed ResourceList of a stream, None if is_resource_list() is False."""
-    with_content = (document for document in stream.documents if has_content(document.text))
-    documents = list(islice(with_content, 2))
-    if len(documents) != 1:
-        return None
-    try:
-        parsed = parse_document(documents[0].text, stream.location_of(documents[0]))
-    except UserError:
-        return None
-    return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None
-
-
-def sole_document(stream: Stream) -> Document:
-    """Return the unparsed ResourceList of a stream.
-
-    stream: a stream for which is_resource_list() is True.
-    """
-    return next(document for document in stream.documents if has_content(document.text))
 
 
 _FIELD = "functionConfig"

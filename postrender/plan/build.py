@@ -8,20 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from postrender.config.settings import CHECKSUM, NOTHING, RENAME, Settings
+from postrender.config.settings import NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
-from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, copier_of
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
-from postrender.plan.by_name.mentions import Mention, find_mentions
+from postrender.plan.by_name import Evidence, find_signs
+from postrender.plan.by_name.mentions import find_mentions
 from postrender.plan.edits import add_revision_edits, find_replaced, source_edits
+from postrender.plan.findings import (
+    find_helm_3_hooks,
+    find_last_owners,
+    find_leftovers,
+    find_overwritten,
+    find_unprotected,
+)
 from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.links import Link, by_source, by_target, find_links
 from postrender.plan.model import PlanContext, targets_by_workload
+from postrender.plan.mounts import Mount, find_mounts
 from postrender.plan.names import (
     RevisionNumbers,
     find_attached_pins,
@@ -29,17 +37,15 @@ from postrender.plan.names import (
     number_revisions,
 )
 from postrender.plan.namespaces import Resolver, find_duplicates, is_proof, new_resolver
+from postrender.plan.retained import find_retained, with_retired_secrets
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.records import NamedTuple
-from postrender.references.rule import RBAC
 from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.plan.by_name.signs import Sign
     from postrender.plan.findings import Decide
-    from postrender.plan.mounts import Mount
 
 
 class PlanBasis(NamedTuple):
@@ -100,11 +106,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     for key in kept & replaced:
         del edits[key]  # the original stays, and the stream already has the revision
 
-    groups = attach_groups.groups
-    if _may_have_retired_secrets(context, history):
-        from postrender.plan.retained import with_retired_secrets
-
-        groups = with_retired_secrets(context, groups, history.owners)
+    groups = with_retired_secrets(context, attach_groups.groups, history.owners)
     attach_groups = attach_groups._replace(groups=groups)
     mode, mode_reason = decide_mode(context.inventory, settings.attacher)
     attachers, stale_attachers = new_attachers(context, groups, mode)
@@ -131,36 +133,10 @@ def _result_findings(
         location = Location(context.inventory.stream.source)
         yield from attacher_findings(attacher, mode, location)
         yield from group_name_findings(attach_groups.derived_names, location)
-    yield from _protection_findings(context)
-    if context.mentions:
-        # Imported late, because most charts do not have mentions.
-        from postrender.plan.findings import find_leftovers
-
-        yield from find_leftovers(context)
-    if history.owners.workloads:
-        from postrender.plan.findings import find_last_owners
-
-        yield from find_last_owners(context, groups, history.owners)
-
-
-def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
-    """Return whether earlier outputs can contain revisions of Secrets."""
-    return bool(
-        history.owners.secrets
-        or context.settings.attacher.retired_secrets
-        or any(item.is_attacher for item in context.inventory.items)
-    )
-
-
-def _protection_findings(context: PlanContext) -> Iterator[Finding]:
-    """Return the findings about old pods that can lose old content."""
-    has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
-    if has_checksums or not context.settings.attacher.is_enabled:
-        # Imported late, because the module finds problems only without attachers or with checksums.
-        from postrender.plan.findings import find_overwritten, find_unprotected
-
-        yield from find_unprotected(context)
-        yield from find_overwritten(context)
+    yield from find_unprotected(context)
+    yield from find_overwritten(context)
+    yield from find_leftovers(context)
+    yield from find_last_owners(context, groups, history.owners)
 
 
 def build_basis(
@@ -182,7 +158,7 @@ def build_basis(
     all_links, link_findings = find_links(inventory, resolver)
     links = [link for link in all_links if not link.is_pinned]
     resolver = _with_proof(resolver, links)
-    mounts = _find_mounts(inventory, resolver)
+    mounts = find_mounts(inventory, resolver)
     stored_hooks = _hooks_by_target(inventory, history, resolver)
     links_by_target = by_target(all_links)
     decide = _decider(mounts, settings, stored_hooks)
@@ -190,14 +166,10 @@ def build_basis(
     mentions = find_mentions(
         inventory, resolver, links, _mention_targets(decisions), settings.ignored_leftovers
     )
-    signs = _find_signs(inventory, mentions, links, decisions)
+    renamed_items = [decision.item for decision in decisions if decision.strategy == RENAME]
+    signs = find_signs(Evidence(inventory, mentions, links, renamed_items))
     decisions, by_name_findings = apply_signs(decisions, signs)
-    helm_3_findings: list[Finding] = []
-    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
-        # Imported late, because most charts do not have hooks.
-        from postrender.plan.findings import find_helm_3_hooks
-
-        helm_3_findings = find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
+    helm_3_findings = find_helm_3_hooks(inventory, links_by_target, decisions, signs, decide)
     numbers = number_revisions(history, resolver, settings)
     links_by_source = by_source(links)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
@@ -268,47 +240,16 @@ def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
     ]
 
 
-def _find_signs(
-    inventory: Inventory,
-    mentions: Sequence[Mention],
-    links: Sequence[Link],
-    decisions: Sequence[StrategyDecision],
-) -> Mapping[ItemKey, Sign]:
-    """Return, by object, the sign that a program reads the object by its base name."""
-    renamed = [decision.item for decision in decisions if decision.strategy == RENAME]
-    is_copied = any(copier_of(item.annotations) != ("", "") for item in renamed)
-    has_roles = any(link.reference.rule.family == RBAC for link in links)
-    if not mentions and not is_copied and not has_roles:
-        return {}
-    # Imported late, because in most charts, programs do not read objects by name.
-    from postrender.plan.by_name import Evidence, find_signs
-
-    evidence = Evidence(inventory=inventory, mentions=mentions, links=links, renamed=renamed)
-    return find_signs(evidence)
-
-
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
     """Return the resolver, with is_proven set if a link is proof (see is_proof)."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver.with_proof(is_proven=is_proven)
 
 
-def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, Sequence[Mount]]:
-    """Return the auto-mounts by workload."""
-    if not any(item.requests_auto_mount for item in inventory.items):
-        return {}
-    # Imported late, because few charts have auto-mounts.
-    from postrender.plan.mounts import find_mounts
-
-    return find_mounts(inventory, resolver)
-
-
 def _hooks_by_target(
     inventory: Inventory, history: History, resolver: Resolver
 ) -> Mapping[ItemKey, str]:
     """Return, by object, a hook of the previous release that references the object."""
-    if not history.hooks:
-        return {}
     hooks = {
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()
@@ -322,8 +263,6 @@ def _hooks_by_target(
 
 def _with_history(context: PlanContext, numbers: RevisionNumbers, history: History) -> PlanContext:
     """Return the context with revision numbers and the decisions for earlier revisions."""
-    from postrender.plan.retained import find_retained
-
     orders = {
         key: numbers.number(context.decisions[key].item, name)
         for key, name in context.names.items()

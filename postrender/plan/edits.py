@@ -46,6 +46,7 @@ from postrender.plan.groups import AttachGroups
 from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
+from postrender.plan.mounts import Mount, mount_edits
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import (
     AddItems,
@@ -58,10 +59,6 @@ from postrender.yaml.edits import (
     set_keys,
 )
 from postrender.yaml.paths import Json, Path, mapping_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.plan.mounts import Mount
 
 
 def add_revision_edits(
@@ -206,8 +203,6 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
 
 def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems]:
     """Return the edits of a workload's auto-mounts, one edit for each list that gets new items."""
-    from postrender.plan.mounts import mount_edits
-
     items: dict[Path, list[Json]] = defaultdict(list)
     for mount in mounts:
         name = context.names.get(mount.item.key, mount.item.identity.name)

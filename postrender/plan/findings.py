@@ -32,6 +32,7 @@ from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import root_kind
+from postrender.krm.resource_list import is_resource_list
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     HELM_HOOK_ANNOTATION,
@@ -284,8 +285,6 @@ def find_helm_3_hooks(
 
 def _is_not_from_helm_3(inventory: Inventory) -> bool:
     """Return whether the stream is from Helm 4, or is a ResourceList (from kustomize or kpt)."""
-    from postrender.krm.function import is_resource_list
-
     return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
 
 

@@ -35,7 +35,7 @@ from postrender.plan.links import Link, find_links, reference_edits
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
-from postrender.yaml.edits import apply_edits
+from postrender.yaml.edits import apply_edits, copied
 from postrender.yaml.paths import Json
 
 
@@ -173,10 +173,8 @@ class _Namer:
         links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
         data = item.content or {}
         if links:
-            import copy
-
             names = {link.target.key: self.name(link.target.key) for link in links}
-            data = copy.deepcopy(data)
+            data = copied(data)
             apply_edits(data, reference_edits(links, names), item.path)
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(item, hashed)

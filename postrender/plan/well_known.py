@@ -11,6 +11,7 @@ name, as in `jupyterhub-[0-9]*/*hub`. The chart glob matches the label `helm.sh/
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from functools import cache
 
 from postrender.kubernetes.kinds import CONFIG_MAP, Identity
@@ -74,8 +75,6 @@ def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
     name_in_chart = f"{labels.get(_CHART_LABEL, '')}/{name}"
     if not (name.startswith(names.prefixes) or name_in_chart.startswith(names.prefixes)):
         return ""  # Nearly every name leads to this line.
-    from fnmatch import fnmatchcase
-
     for glob in names.globs:
         text = name_in_chart if "/" in glob.text else name
         # Compare the prefix first, because the first use of a glob compiles a pattern.

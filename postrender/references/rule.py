@@ -13,6 +13,7 @@ This rule makes the value of `secretName` a reference to a Secret:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
 from postrender.records import NamedTuple
@@ -66,8 +67,6 @@ class Rule(NamedTuple):
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         """Return whether a user's rule applies to objects of a kind and name."""
-        from fnmatch import fnmatchcase  # imported late, because few configurations have such rules
-
         group, kind = group_kind
         return (
             (self.group is None or self.group == group)

@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Path, mappings_in
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class SetScalar(NamedTuple):
     """An edit that replaces the scalar at a path with a string or a boolean."""
@@ -121,7 +125,7 @@ def _are_all_named(items: Json) -> bool:
     )
 
 
-def copied(data: Json) -> Json:
+def copied(data: Any) -> Any:
     """Return a copy of data. Values that YAML aliases share become separate values."""
     if isinstance(data, dict):
         return {key: copied(value) for key, value in data.items()}

@@ -13,6 +13,7 @@ more rules apply:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -244,7 +245,6 @@ def _split_json(text: str) -> list[str]:
     first = _JSON.match(text) if may_be_json else None
     if not first:
         return [text]
-    import json  # imported late, because most charts are YAML
 
     decoder = json.JSONDecoder()
     parts, start, index = [], 0, first.end() - 1

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from fnmatch import fnmatchcase
 
 from postrender.config.settings import IgnoredLeftover
 from postrender.inventory.build import Inventory
@@ -28,7 +29,7 @@ from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import RBAC
-from postrender.text import WordSet, letters_of, words_of
+from postrender.text import WordSet, decoded, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
@@ -211,9 +212,6 @@ class _Search:
 
 
 def _decoded(value: str) -> str:
-    # Imported late, because most streams do not have a Secret with data.
-    from postrender.text import decoded
-
     return decoded(value)
 
 
@@ -343,8 +341,6 @@ def _has_names(key: str | int) -> bool:
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
-    from fnmatch import fnmatchcase  # imported late, because few configurations need this function
-
     identity = mention.item.identity
     return (
         fnmatchcase(identity.kind, rule.kind)
