@@ -145,6 +145,7 @@ class Cluster:
 
     objects: the objects by `Kind/name`.
     requests: each request, such as `patch ConfigMap/app` or `list Job`, without Events.
+    times: the time of the first request of each kind.
     selectors: the label selector of each list of ConfigMaps.
     events: the Events that were created.
     absent: the kinds that the cluster does not have.
@@ -157,6 +158,7 @@ class Cluster:
         self.version = 1
         self.objects: dict[str, Json] = {}
         self.requests: list[str] = []
+        self.times: dict[str, float] = {}
         self.selectors: list[str] = []
         self.events: list[Json] = []
         self.absent: set[str] = set()
@@ -271,6 +273,7 @@ class Cluster:
             verb = "watch"
         title = f"{verb} {kind}/{name}" if name else f"{verb} {kind}"
         self.requests.append(title)
+        self.times.setdefault(title, self.seconds)
         self._before.pop(title, _nothing)()
         if (verb, kind) in self.refused:
             status = self.refused[verb, kind]

@@ -491,6 +491,23 @@ def test_the_namespace_of_an_original(
     assert (code, out) == (0, [f"namespace {actual}: adopt protects ConfigMap/a"])
 
 
+def test_adopt_warns_about_retries_unless_it_is_quiet(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a"))
+    cluster.refused["list", "Pod"] = 503
+    code, log, _ = terminal.run("adopt", str(file))
+    problem = "postrender cannot list pods in namespace prod (HTTP status 503: pods is forbidden)."
+    assert code == 1
+    assert [line[: len(problem) + 9] for line in log] == [
+        f"warning: {problem}",
+        f"error: {problem} T",
+    ]
+    _, log, _ = terminal.run("adopt", str(file), "--quiet")
+    assert [line.partition(":")[0] for line in log] == ["error"]
+
+
 def test_adopt_handles_each_namespace(terminal: Terminal, cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "out.yaml"
     file.write_text(output("a", namespace="prod") + "---\n" + output("b"))

@@ -460,6 +460,12 @@ def test_reasons_to_keep_an_unused_revision(why: str) -> None:
     assert bool(why) == bool(reason)
 
 
+def test_a_revision_is_kept_if_a_kind_of_consumer_cannot_be_read() -> None:
+    state = state_of([KEPT[""]], ROLLOUT, unreadable=["Job", "CronJob"])
+    [(_, reason)] = find_unused(state, SCOPE, frozenset(), NOW)
+    assert "cannot list cronjobs, jobs, and an object of these kinds might reference" in reason
+
+
 def test_an_unmarked_revision_is_found_only_on_request() -> None:
     state = state_of([revision("app-old", [ROLLOUT])], ROLLOUT)
     assert not find_unused(state, SCOPE, frozenset(), NOW)

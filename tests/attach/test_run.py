@@ -277,9 +277,8 @@ def test_the_first_revision_that_exists_gets_its_owner_during_the_wait() -> None
     """If the run fails or is killed later, a deletion of the old ReplicaSet must do no harm."""
     cluster = Cluster(DEPLOYMENT, NEW)
     cluster.later(50, NEW_SET)
-    cluster.after(f"patch {NEW_KEY}", obj("Pod", f"seen-at-{cluster.seconds:.0f}"))
     assert not Run(cluster, WANTED).problems
-    assert cluster.names("Pod") == ["seen-at-0"]
+    assert cluster.times[f"patch {NEW_KEY}"] == 0
 
 
 def test_a_kind_that_the_cluster_does_not_have_can_arrive_later() -> None:
@@ -295,6 +294,19 @@ def test_a_kind_that_the_cluster_does_not_have_can_arrive_later() -> None:
 
 
 # The revisions: what is marked and deleted?
+
+
+def test_a_run_logs_which_owners_it_adds_and_removes() -> None:
+    cluster = Cluster(*APPLIED)
+    assert Run(cluster, WANTED).log == [
+        f"info: attach added owners to {NEW_KEY}: Deployment/app, ReplicaSet/app-2"
+    ]
+    cluster.remove("ReplicaSet/app-2")
+    cluster.add(workload("ReplicaSet/app-3", "bb", NEW_NAME, owner="Deployment/app"))
+    assert Run(cluster, WANTED).log == [
+        f"info: attach added owners to {NEW_KEY}: ReplicaSet/app-3",
+        f"info: attach removed owners from {NEW_KEY}: ReplicaSet/app-2",
+    ]
 
 
 def test_an_old_revision_that_nothing_uses_is_deleted() -> None:
