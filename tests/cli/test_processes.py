@@ -1,4 +1,4 @@
-"""Whole processes: bad input, and the manners of a program in a pipe."""
+"""Whole runs: bad input, and the manners of a program in a pipe."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import run_fork
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "postrender")
+# A fork of this process instead of a new process.
+FORK = ("fork",)
 IMAGE = "registry.example/attacher:1"
 TIMEOUT = 60
 
@@ -74,10 +78,14 @@ def environment(**variables: str) -> dict[str, str]:
 def run(
     data: str | bytes = "",
     *arguments: str,
-    command: tuple[str, ...] = COMMAND,
+    command: tuple[str, ...] = FORK,
     variables: Mapping[str, str] | None = None,
 ) -> Run:
-    """Run the program on data; it must end in time."""
+    """Run the program on data; it must end in time. A command of its own is a new process."""
+    if command is FORK:
+        given = data.encode() if isinstance(data, str) else data
+        code, out, err = run_fork(arguments, given, environment(**(variables or {})))
+        return Run(code, out, err.decode(errors="replace"))
     done = subprocess.run(
         [*command, *arguments],
         input=data.encode() if isinstance(data, str) else data,
@@ -239,21 +247,23 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_nesting_is_refused(name: str) -> None:
-    assert_refused(run(f"---\n{NAMELESS}deep: {DEEP[name]}\n"), "(document 1)", "nested levels")
+    done = run(f"---\n{NAMELESS}deep: {DEEP[name]}\n", command=COMMAND)
+    assert_refused(done, "(document 1)", "nested levels")
 
 
 @pytest.mark.parametrize("depth", [490, 700, 990, 1_000, 1_500])
 @pytest.mark.parametrize("pair", ["[]", "{}"])
 def test_nesting_near_the_limit_is_not_a_bug(depth: int, pair: str) -> None:
     deep = ("[" if pair == "[]" else "{a: ") * depth + pair[1] * depth
-    done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\ndeep: {deep}\n")
+    stream = f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\ndeep: {deep}\n"
+    done = run(stream, command=COMMAND)
     if done.code != 0:
         assert_refused(done, "(document 2)", "nested levels")
 
 
 def test_nesting_within_the_limit_is_taken() -> None:
     deep = "deep: " + "{a: " * 190 + "}" * 190
-    done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\n{deep}\n")
+    done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\n{deep}\n", command=COMMAND)
     assert (done.code, done.err) == (0, "")
     assert deep.encode() in done.out
 
@@ -1091,10 +1101,11 @@ def test_a_log_file_that_cannot_be_written(command: str) -> None:
     ids=lambda variables: ",".join(f"{name}={value}" for name, value in variables.items()),
 )
 def test_surroundings_do_not_change_the_output(variables: dict[str, str], folder: Path) -> None:
-    assert run(GOOD, variables=variables) == run(GOOD)
+    assert run(GOOD, command=COMMAND, variables=variables) == run(GOOD)
     name = "kärte.yaml"
     (folder / name).write_text(f"{CONFIG_MAP}  bäd: 12\n---\n{DEPLOYMENT}", encoding="utf-8")
-    done = run("", "render", name, "--log-file", "löge", variables=variables)
+    options = ("render", name, "--log-file", "löge")
+    done = run("", *options, command=COMMAND, variables=variables)
     assert done.code == 1
     assert done.out == b""
     assert "Traceback" not in done.err
@@ -1118,7 +1129,8 @@ def test_a_deleted_working_directory(folder: Path) -> None:
 
 
 def test_the_output_is_the_same_each_time_and_again_on_itself() -> None:
-    first = run(GOOD, variables={"PYTHONHASHSEED": "1"})
+    first = run(GOOD, command=COMMAND, variables={"PYTHONHASHSEED": "1"})
     assert (first.code, first.err) == (0, "")
-    assert run(GOOD, variables={"PYTHONHASHSEED": "2"}).out == first.out
+    second = run(GOOD, command=COMMAND, variables={"PYTHONHASHSEED": "2"})
+    assert second.out == first.out
     assert run(first.out).out == first.out

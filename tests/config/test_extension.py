@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from postrender.config.find import Source, discovered_file, explicit_file, merge
 from postrender.config.load import load_config
 from postrender.errors import UserError
 from tests.cli.test_processes import environment
+from tests.forked import run_fork
 
 DEFAULTS = """\
 attacher:
@@ -168,16 +167,10 @@ def test_an_item_of_both_files_is_in_the_list_once() -> None:
 
 
 def show(chart: Path, *arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "postrender", "config", "show", *arguments]
-    done = subprocess.run(
-        command,
-        cwd=chart.parent,
-        env=environment(POSTRENDER_ATTACHER_IMAGE="", POSTRENDER_GROUP=""),
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    return done.stdout.splitlines()
+    variables = environment(POSTRENDER_ATTACHER_IMAGE="", POSTRENDER_GROUP="")
+    code, out, err = run_fork(["config", "show", *arguments], b"", variables, chart.parent)
+    assert (code, err) == (0, b"")
+    return out.decode().splitlines()
 
 
 def test_the_source_of_each_value_is_shown(chart: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.forked import run_fork
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG_MAP = """\
@@ -90,18 +90,7 @@ class Attack:
         folder: str = ".",
     ) -> Done:
         """Run postrender in a folder of the repository."""
-        done = subprocess.run(
-            [sys.executable, "-m", "postrender", *arguments],
-            input=stdin,
-            cwd=self.repository / folder,
-            env={
-                **self.environment,
-                "PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)),
-                **environment,
-            },
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        variables = {**self.environment, **environment}
+        place = self.repository / folder
+        code, out, err = run_fork(arguments, stdin.encode(), variables, place)
+        return Done(code, out.decode(), err.decode())

@@ -17,6 +17,7 @@ from postrender.cli.report import log_note, set_log_file, without_commands
 from postrender.diff.formats import REPORTERS
 from postrender.text import visible
 from tests.diff.reporters import COMPLETE
+from tests.forked import run_fork
 
 # Characters without a shape of their own: fillers, blanks and variation selectors.
 INVISIBLE = "\u3164\uffa0\u115f\u1160\u2800\u034f\u17b4\u17b5\ufe0f\ufe00\U000e0101\u180b\U0001d159"
@@ -80,14 +81,16 @@ def test_a_preview_in_a_job_does_not_contain_workflow_commands(form: str, tmp_pa
     (tmp_path / ".git").mkdir()
     (tmp_path / "old.yaml").write_text(f"{CONFIG}    first\n{body}")
     (tmp_path / "new.yaml").write_text(f"{CONFIG}    second\n{body}")
-    command = [sys.executable, "-m", "postrender", "diff", "--format", form, "old.yaml", "new.yaml"]
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": root, "GITHUB_ACTIONS": "true"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
-    lines = done.stdout.decode().splitlines()
+    arguments = ["diff", "--format", form, "old.yaml", "new.yaml"]
+    environment = {**os.environ, "GITHUB_ACTIONS": "true"}
+    code, output, _ = run_fork(arguments, b"", environment, tmp_path)
+    lines = output.decode().splitlines()
+    assert code == 0
     assert lines or form not in COMPLETE
     assert not any(map(is_command, lines))
     # A file keeps the text of the manifests.
+    command = [sys.executable, "-m", "postrender", *arguments]
+    environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
     with open(tmp_path / "result", "wb") as result:
         subprocess.run(command, cwd=tmp_path, env=environment, stdout=result, check=True)
     in_file = any(map(is_command, (tmp_path / "result").read_text("utf-8").splitlines()))
