@@ -1,8 +1,7 @@
-"""Random streams of manifests, as objects and as text in every style that YAML allows.
+"""Random streams of manifests, as objects and as text in the styles that YAML allows.
 
-A seed decides everything: the objects, the YAML features of the stream, and the notation. The
-objects have no readers by name (see tests/reference.py): no string except a reference is the name
-of a ConfigMap or Secret.
+A seed decides everything. The objects have no readers by name (see tests/reference.py): no string
+except a reference is the name of a ConfigMap or Secret.
 """
 
 from __future__ import annotations
@@ -18,31 +17,9 @@ from hypothesis import strategies as st
 from tests.manifests import InputError, Obj, escaped, resolve_plain
 from tests.reference import revision_name
 
-FEATURES = (
-    "anchors",
-    "bom",
-    "comments",
-    "crlf",
-    "document ends",
-    "empty documents",
-    "escapes",
-    "explicit keys",
-    "flow",
-    "json",
-    "lists",
-    "literals",
-    "markers",
-    "merge keys",
-    "multiline",
-    "newline values",
-    "no final newline",
-    "odd scalars",
-    "quotes",
-    "resource list",
-    "shifted",
-    "sources",
-    "tags",
-)
+# How much the notation of a stream varies: a factor for the chance of each variation.
+PLAIN = 0
+WILDNESS = (PLAIN, 1, 1, 3)
 # The layouts of namespaces. With "mixed", some objects have a namespace, and others do not.
 NAMESPACES = {
     "absent": [""],
@@ -81,17 +58,10 @@ def object_lists(layouts: tuple[str, ...] = LAYOUTS) -> st.SearchStrategy[list[O
 
 def random_stream(random: Random, layouts: tuple[str, ...]) -> Stream:
     objects = random_objects(random, layouts)
-    return Stream(stream_text(objects, random, random_features(random)), objects)
+    return Stream(stream_text(objects, random, random.choice(WILDNESS)), objects)
 
 
-def random_features(random: Random) -> frozenset[str]:
-    count = random.choice((0, random.randint(1, 4), len(FEATURES) // 2, len(FEATURES)))
-    features = frozenset(random.sample(FEATURES, count))
-    # These would hide the other features.
-    return features - {"resource list", "json"} if count == len(FEATURES) else features
-
-
-# ---------------------------------------------------------------------------------- writing scalars
+# ------------------------------------------------------------------------------------- writing YAML
 
 INNER = r"[^\W_]|[_./+=~$()<>@%*&!'|\\-]"
 PLAIN_BLOCK = re.compile(rf"(?:[\w/$(=])(?:{INNER}|\"|[,\[\]{{}}]|:(?=\S)| (?=[A-Za-z0-9(]))*")
@@ -107,6 +77,7 @@ COMMENTS = (
     "#!shebang: |",
     "# äöü 🙂",
 )
+SPELLINGS = {"null": ["~", "Null"], "true": ["True", "yes", "on"], "false": ["False", "no", "off"]}
 # The keys whose equal values may share an anchor, because postrender edits them alike.
 SHARED = {"labels": "labels", "matchLabels": "labels", "env": "env", "envFrom": "envFrom"}
 SHARED |= dict.fromkeys(("image", "mountPath", "value", "a", "on", "KEY"), "text")
@@ -135,111 +106,66 @@ def is_literal(text: str) -> bool:
 
 
 class Writer:
-    """A writer of documents in a random notation, with some features of YAML."""
+    """A writer of documents in a random notation."""
 
-    def __init__(self, random: Random, features: frozenset[str]) -> None:
+    def __init__(self, random: Random, wildness: int) -> None:
         self.random = random
-        self.features = features
+        self.wildness = wildness
         # Anchors as (name, group, value), where only values of the same group share an anchor.
         self.anchors: list[tuple[str, str, Any]] = []
         self.count = 0
 
-    def chance(self, feature: str, percent: int) -> bool:
-        """Return True in `percent` of the cases, and never without the feature."""
-        return feature in self.features and self.random.randrange(100) < percent
-
-    def pick(self, feature: str, plain: str, *others: str) -> str:
-        """Return the plain form, or with the feature any of the forms."""
-        return self.random.choice((plain, *others)) if feature in self.features else plain
-
-    # Scalars
+    def maybe(self, percent: int) -> bool:
+        return self.random.randrange(100) < percent * self.wildness
 
     def scalar(self, value: Any, *, flow: bool = False, indent: str = "") -> str:
         """Return a scalar. indent: the indent of further lines, "" for a scalar on one line."""
-        if isinstance(value, str):
-            return self.string(value, flow, indent)
-        if value is None:
-            return self.pick("quotes", "null", "~", "Null")
-        if value is True:
-            return self.pick("odd scalars", "true", "True", "yes", "on", "y", "TRUE")
-        if value is False:
-            return self.pick("odd scalars", "false", "False", "no", "off", "n", "NO")
-        if isinstance(value, float):
-            return repr(value)
-        forms = [hex(value), f"0o{value:o}", f"{value:_}", f"+{value}", f"0{value:o}"]
-        if value and value % 1000 == 0:
-            forms += [f"{value // 1000}e3", f"{value // 1000}.0E+3", f"{value}.0"]
-        return self.pick("odd scalars", str(value), *forms)
-
-    def string(self, text: str, flow: bool, indent: str) -> str:
+        if not isinstance(value, str):
+            text = json.dumps(value)
+            return self.random.choice(SPELLINGS.get(text, [text])) if self.maybe(30) else text
         forms = ["double"]
-        if "\n" not in text and not any(map(is_special, text)):
+        if "\n" not in value and not any(map(is_special, value)):
             forms.insert(0, "single")
-        if is_plain(text, flow):
+        if is_plain(value, flow):
             forms.insert(0, "plain")
-        form = self.random.choice(forms) if self.chance("quotes", 50) else forms[0]
-        result = text
+        form = self.random.choice(forms) if self.maybe(15) else forms[0]
+        text = value
         if form == "single":
-            result = "'" + text.replace("'", "''") + "'"
+            text = "'" + value.replace("'", "''") + "'"
         elif form == "double":
-            result = '"' + "".join(map(self.escaped, text)) + '"'
-        if indent and self.chance("multiline", 30):
-            result = self.broken(result, r"(?<=[A-Za-z]) (?=[A-Za-z])", "\n" + indent)
-            if form == "double" and "\\" not in result:
-                result = self.broken(result, "(?<=[g-w][g-w])(?=[g-w][g-w])", "\\\n" + indent)
-        return result
-
-    def escaped(self, character: str) -> str:
-        if character in '\\"\n':
-            return {"\\": "\\\\", '"': '\\"', "\n": "\\n"}[character]
-        if not is_special(character) and not self.chance("escapes", 6):
-            return character
-        code = ord(character)
-        if code < 0x100:
-            return self.pick("escapes", f"\\x{code:02x}", f"\\u{code:04x}", f"\\U{code:08x}")
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-    def broken(self, text: str, pattern: str, line_break: str) -> str:
-        """Return a text with a line break instead of one match of a pattern."""
-        matches = list(re.finditer(pattern, text))
-        if not matches:
+            text = json.dumps(value, ensure_ascii=False)
+            text = escaped(text, "".join(filter(is_special, set(value))))
+        # A line break is a space.
+        spaces = list(re.finditer("(?<=[A-Za-z]) (?=[A-Za-z])", text))
+        if not indent or not spaces or not self.maybe(15):
             return text
-        match = self.random.choice(matches)
-        return text[: match.start()] + line_break + text[match.end() :]
+        position = self.random.choice(spaces).start()
+        return f"{text[:position]}\n{indent}{text[position + 1 :]}"
 
-    def block_scalar(self, text: str, column: int) -> str:
-        """Return a literal scalar, or a folded one for a single line."""
+    def literal(self, text: str, column: int) -> str:
         step = self.random.randint(1, 4)
         core = text.rstrip("\n")
         chomp = ("-", "", "+")[min(len(text) - len(core), 2)]
         needs_step = core.lstrip("\n")[0] in " \t" or self.random.random() < 0.1
         header = [str(step) if needs_step else "", chomp]
         self.random.shuffle(header)
-        lines = core.split("\n")
-        style = "|"
-        if len(lines) == 1 and not needs_step and self.random.random() < 0.5:
-            style, lines = ">", self.broken(core, "(?<=[A-Za-z]) (?=[A-Za-z])", "\n").split("\n")
-        lines = [" " * (column + step) + line if line else "" for line in lines]
+        lines = [" " * (column + step) + line if line else "" for line in core.split("\n")]
         lines += [""] * (len(text) - len(core) - 1)
-        return style + "".join(header) + self.comment() + "\n" + "\n".join(lines)
-
-    # Nodes
+        return "|" + "".join(header) + self.comment() + "\n" + "\n".join(lines)
 
     def anchored(self, value: Any, key: str, write: Callable[[], str]) -> str:
-        """Return a node after a space: an alias of an equal node, or with an anchor and a tag."""
+        """Return a node after a space: an alias of an equal node, or perhaps with an anchor."""
         group = SHARED.get(key, "") if value else ""
         aliases = [name for name, *anchored in self.anchors if anchored == [group, value]]
-        if group and aliases and self.chance("anchors", 70):
-            return f" *{aliases[0]} {self.comment()}"
-        anchor = ""
-        if self.chance("anchors", 60 if group else 3):
-            self.count += 1
-            anchor = self.random.choice(("a", "x-", "A_")) + str(self.count)
-        tag = " !!str" if isinstance(value, str) and self.chance("tags", 10) else ""
+        if group and aliases and self.maybe(30):
+            return f" *{aliases[0]} "
+        if not self.maybe(20 if group else 1):
+            return write()
+        self.count += 1
+        anchor = self.random.choice(("a", "x-", "A_")) + str(self.count)
         text = write()
-        if anchor:
-            self.anchors.append((anchor, group, value))
-        return (f" &{anchor}" if anchor else "") + tag + text
+        self.anchors.append((anchor, group, value))
+        return f" &{anchor}{text}"
 
     def node(self, value: Any, column: int, key: str = "") -> str:
         """Return a value as it follows `key:` or `-`, with its space or line break."""
@@ -248,96 +174,80 @@ class Writer:
     def block_node(self, value: Any, column: int, key: str) -> str:
         indent = " " * (column + self.random.randint(1, 3))
         if isinstance(value, dict | list):
-            if not value or self.chance("flow", 12):
+            if not value or self.maybe(6):
                 return f"{self.flow(value, indent, key)}{self.comment()}"
-            step = self.random.randint(1, 4) if "shifted" in self.features else 2
+            step = self.random.randint(1, 4) if self.maybe(15) else 2
             if isinstance(value, list) and key:
                 step = self.random.choice((0, step))
             return f"{self.comment()}\n{self.block(value, column + step, key)}"
-        if value is None and self.chance("quotes", 50):
+        if value is None and self.maybe(30):
             return self.comment()
-        percent = 80 if "\n" in str(value) else 10
-        if isinstance(value, str) and is_literal(value) and self.chance("literals", percent):
-            return " " + self.block_scalar(value, column)
+        if isinstance(value, str) and is_literal(value) and self.maybe(30 if "\n" in value else 4):
+            return " " + self.literal(value, column)
         text = self.scalar(value, indent=indent) + self.comment()
-        is_below = self.chance("newline values", 6)
-        return f"{self.comment()}\n{indent}{text}" if is_below else f" {text}"
+        return f"\n{indent}{text}" if self.maybe(1) else f" {text}"
 
     def block(self, value: Any, column: int, key: str = "") -> str:
         """Return the lines of a mapping or list in block style."""
-        indent = " " * column
-        if isinstance(value, list):
-            texts = [self.list_item(child, column, key) for child in value]
-        else:
-            texts = [self.pair(*entry, column) for entry in self.merged(value, key)]
-        return "\n".join(self.between(column) + indent + text for text in texts)
+        is_list = isinstance(value, list)
+        texts = (self.items if is_list else self.entries)(value, column, key)
+        return "\n".join(self.between(column) + " " * column + text for text in texts)
 
-    def merged(self, value: Obj, key: str) -> Iterator[tuple[str, Any]]:
+    def entries(self, value: Obj, column: int, key: str) -> Iterator[str]:
         """Yield the entries of a mapping. A merge key may stand for some labels."""
         sources = [
             (name, part)
             for name, group, part in self.anchors
             if group == "labels" == SHARED.get(key) and part.items() <= value.items()
         ]
-        part: Obj = {}
-        if sources and self.chance("merge keys", 60):
-            name, part = sources[0]
-            yield "<<", name
-        yield from ((key, child) for key, child in value.items() if key not in part)
+        merged: Obj = {}
+        if sources and self.maybe(25):
+            name, merged = sources[0]
+            yield f"<<: *{name}"
+        for name, child in value.items():
+            if name not in merged:
+                yield f"{self.scalar(name)}:{self.node(child, column, name)}"
 
-    def pair(self, key: str, value: Any, column: int) -> str:
-        if key == "<<":
-            return f"<<: *{value}"
-        name = self.scalar(key)
-        if self.chance("explicit keys", 4):
-            return f"? {name}\n{' ' * column}:{self.node(value, column)}"
-        return f"{name}{' ' if self.chance('quotes', 3) else ''}:{self.node(value, column, key)}"
-
-    def list_item(self, value: Any, column: int, key: str) -> str:
-        if key == "items":
-            # The objects of a List do not share anchors, because their edits may differ.
-            self.anchors = []
-        text = self.node(value, column)
-        # A collection may start on the line of its dash.
-        first = text.removeprefix("\n").lstrip(" ")
-        width = len(text) - 1 - len(first) - column
-        if text.startswith("\n") and width > 1 and first[0] != "#" and self.random.random() < 0.8:
-            return "-" + " " * (width - 1) + first
-        return "-" + text
+    def items(self, value: list[Any], column: int, key: str) -> Iterator[str]:
+        for child in value:
+            if key == "items":
+                # The objects of a List do not share anchors, because their edits may differ.
+                self.anchors = []
+            text = self.node(child, column)
+            # A collection may start on the line of its dash.
+            first = text.removeprefix("\n").lstrip(" ")
+            width = len(text) - 1 - len(first) - column
+            is_below = text.startswith("\n") and width > 1 and first[0] != "#"
+            if is_below and self.random.random() < 0.8:
+                text = " " * (width - 1) + first
+            yield "-" + text
 
     def comment(self) -> str:
-        """Return a comment after a node, or "". It also separates an alias from a colon."""
-        return "  " + self.random.choice(COMMENTS) if self.chance("comments", 8) else ""
+        """Return a comment after a node, or ""."""
+        return "  " + self.random.choice(COMMENTS) if self.maybe(3) else ""
 
     def between(self, column: int) -> str:
         """Return a comment and an empty line before an entry, with at most its indent, or ""."""
-        if not self.chance("comments", 8):
+        if not self.maybe(3):
             return ""
         indent = " " * self.random.choice((0, column, column // 2))
         return f"{indent}{self.random.choice(COMMENTS)}\n" + self.random.choice(("", "\n"))
 
     def flow(self, value: Any, indent: str, key: str) -> str:
         """Return a mapping or list in flow style. All lines after the first have the indent."""
-        if isinstance(value, dict):
-            parts = [
-                f"{self.scalar(name, flow=True)}:{self.flow_node(child, indent, name)}"
-                for name, child in value.items()
-            ]
-        else:
-            parts = []
-            for child in value:
-                self.anchors = [] if key == "items" else self.anchors
-                parts.append(self.flow_node(child, indent, "").removeprefix(" "))
+        parts = []
+        for name in value if isinstance(value, dict) else ():
+            text = self.flow_node(value[name], indent, name)
+            parts.append(f"{self.scalar(name, flow=True)}:{text}")
+        for child in value if isinstance(value, list) else ():
+            self.anchors = [] if key == "items" else self.anchors
+            parts.append(self.flow_node(child, indent, "").removeprefix(" "))
         opening, closing = "{}" if isinstance(value, dict) else "[]"
-        comma = "," if parts and self.chance("flow", 10) else ""
-        if parts and self.chance("multiline", 40):
-            lines = [
-                f"{part}{',' if number < len(parts) else comma}{self.comment()}"
-                for number, part in enumerate(parts, 1)
-            ]
+        comma = "," if parts and self.maybe(5) else ""
+        if parts and self.maybe(15):
+            lines = [f"{part},{self.comment()}" for part in parts[:-1]] + [parts[-1] + comma]
             return f" {opening}{self.comment()}\n{indent}" + f"\n{indent}".join([*lines, closing])
-        space = self.pick("flow", "", " ")
-        return f" {opening}{space}{', '.join(parts)}{comma}{space}{closing}"
+        return f" {opening}{', '.join(parts)}{comma}{closing}"
 
     def flow_node(self, value: Any, indent: str, key: str) -> str:
         def write() -> str:
@@ -345,72 +255,62 @@ class Writer:
                 return self.flow(value, indent + " ", key)
             return " " + self.scalar(value, flow=True, indent=indent + " ")
 
-        # A comment would hide the rest of the line.
-        before, self.features = self.features, self.features - {"comments"}
-        text = self.anchored(value, key, write)
-        self.features = before
-        return text
-
-    # Documents
+        return self.anchored(value, key, write)
 
     def document(self, value: Obj) -> str:
         """Return a document without its marker, ending in a line break."""
         self.anchors = []
-        if self.chance("json", 15):
-            indent = self.random.choice((None, 1, 2, 4))
-            text = json.dumps(value, ensure_ascii=False, indent=indent)
+        if self.maybe(5):
+            text = json.dumps(value, ensure_ascii=False, indent=self.random.choice((None, 2)))
             return escaped(text, "".join(filter(is_special, set(text)))) + "\n"
-        if self.chance("flow", 10):
+        if self.maybe(5):
             return self.flow(value, "  ", "").lstrip() + "\n"
-        return (
-            self.block(value, self.random.randint(0, 3) if self.chance("shifted", 20) else 0) + "\n"
-        )
+        column = self.random.randint(0, 3) if self.maybe(5) else 0
+        return self.block(value, column) + "\n"
 
-
-# --------------------------------------------------------------------------------- writing a stream
 
 EMPTY = ("", "# nothing here\n", "\n", "# Source: demo/templates/empty.yaml\n", "\n# a\n\n")
 
 
-def stream_text(objects: list[Obj], random: Random, features: frozenset[str]) -> str:
-    writer = Writer(random, features)
+def stream_text(objects: list[Obj], random: Random, wildness: int) -> str:
+    writer = Writer(random, wildness)
     parts: list[str] = []
     body = ""
     for number, document in enumerate(grouped(objects, writer)):
-        while writer.chance("empty documents", 15):
+        while random.random() < 0.05 * wildness:
             parts.append(marker(writer) + random.choice(EMPTY))
         body = writer.document(document)
-        same_line = body.startswith("{") and writer.chance("markers", 30)
-        bare = number == 0 and not parts and writer.chance("markers", 50)
+        same_line = body.startswith("{") and writer.maybe(15)
+        bare = number == 0 and not parts and writer.maybe(20)
         head = "" if bare else "--- " if same_line else marker(writer)
-        if writer.chance("sources", 60) and not same_line:
+        if writer.maybe(20) and not same_line:
             head += f"# Source: demo/templates/{number}.yaml\n"
-        end = writer.chance("document ends", 30)
-        ends = ("...\n", "... # end\n", "...\n# after the end\n")
-        parts.append(head + body + (random.choice(ends) if end else ""))
+        end = random.choice(("...\n", "... # end\n", "...\n# after the end\n"))
+        parts.append(head + body + (end if writer.maybe(10) else ""))
     text = "".join(parts)
-    if writer.chance("no final newline", 100):
+    if writer.maybe(10):
         # The value of a block scalar would change without its line break.
         text = text[:-1] if body.startswith("{") else text + "# the end"
-    text = text.replace("\n", "\r\n") if writer.chance("crlf", 100) else text
-    return "\ufeff" + text if writer.chance("bom", 100) else text
+    text = text.replace("\n", "\r\n") if writer.maybe(10) else text
+    return "\ufeff" + text if writer.maybe(10) else text
 
 
 def marker(writer: Writer) -> str:
-    return writer.pick("markers", "---", "--- ", "--- # a comment", "--- # ---", "---  ") + "\n"
+    others = ("--- ", "--- # a comment", "--- # ---", "---  ")
+    return (writer.random.choice(others) if writer.maybe(10) else "---") + "\n"
 
 
 def grouped(objects: list[Obj], writer: Writer) -> list[Obj]:
     """Return the documents of a stream: a ResourceList, or single objects and Lists."""
-    if writer.chance("resource list", 50):
+    if writer.maybe(5):
         version = "config.kubernetes.io/v1"
         return [{"apiVersion": version, "kind": "ResourceList", "items": objects}]
     documents: list[Obj] = []
     rest = list(objects)
     while rest:
-        size = writer.random.randint(1, 3) if writer.chance("lists", 30) else 0
+        size = writer.random.randint(1, 3) if writer.maybe(10) else 0
         part, rest = rest[: size or 1], rest[size or 1 :]
-        if size and writer.chance("lists", 30):
+        if size and writer.maybe(20):
             part[0] = list_of(part[:1])
         documents.append(list_of(part) if size else part[0])
     return documents
