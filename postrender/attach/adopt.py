@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import Client
+from postrender.attach.command import configure_log
+from postrender.attach.connect import connect
 from postrender.attach.live import Object, read_consumer, text_at
 from postrender.attach.request import PODS, REVISED_KINDS, Resource, RevisionRef
 from postrender.errors import Location, UserError
@@ -27,6 +29,8 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.kinds import strings_at
 from postrender.records import NamedTuple
 
+# The field manager of the writes of adopt. attach writes with live.FIELD_MANAGER.
+ADOPT_FIELD_MANAGER = "postrender-adopt"
 # If more than SHOWN_PODS Pods use an original, the report shows the number of Pods, and one Pod.
 SHOWN_PODS = 5
 
@@ -54,6 +58,37 @@ class Original(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
+
+
+def run_adopt(
+    inventory: Inventory,
+    namespace: str | None,
+    context: str | None,
+    kubeconfig: str | None,
+    *,
+    in_cluster: bool | None,
+    is_dry: bool,
+    is_quiet: bool,
+) -> list[str]:
+    """Adopt the originals of the revisions in an output, and return the lines of the report.
+
+    inventory: the objects of the output.
+    namespace: the namespace of originals without a namespace in the output. None for the
+        namespace of the Pod or of the kubeconfig's context.
+    in_cluster: the result of is_in_cluster().
+    is_dry: whether to report the changes without changing the cluster.
+    is_quiet: whether to log only errors, not warnings.
+    """
+    originals = find_originals(inventory)
+    configure_log("error" if is_quiet else "warning", is_json=False)
+    connection = connect(in_cluster, context, kubeconfig)
+    lines = []
+    for written_namespace in dict.fromkeys(original.namespace for original in originals):
+        actual = written_namespace or namespace or connection.namespace
+        client = Client(connection.session, actual, ADOPT_FIELD_MANAGER)
+        group = [original for original in originals if original.namespace == written_namespace]
+        lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
+    return lines
 
 
 def find_originals(inventory: Inventory) -> list[Original]:

@@ -11,8 +11,9 @@ import ssl
 from typing import TYPE_CHECKING
 
 from postrender.attach.reconcile import Account, account_of
-from postrender.errors import UserError
+from postrender.errors import UsageError, UserError
 from postrender.records import NamedTuple
+from postrender.text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -72,6 +73,20 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
         raise _configuration_error(error, uses_pod=uses_pod) from None
     token = config.user.token if config.user else None
     return Connection(session, config.namespace, account_of(token) if token else None)
+
+
+def is_in_cluster() -> bool | None:
+    """Return the variable IS_IN_CLUSTER, None if unset or empty. Raise UsageError if invalid."""
+    value = os.environ.get("IS_IN_CLUSTER", "")
+    text = value.lower()
+    if text in ("", "1", "t", "true"):
+        return True if text else None
+    if text in ("0", "f", "false"):
+        return False
+    raise UsageError(
+        f"the variable IS_IN_CLUSTER is {shown(value)}, expected true or false",
+        "Set IS_IN_CLUSTER to true in a Pod, or unset IS_IN_CLUSTER",
+    )
 
 
 def _uses_pod(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> bool:

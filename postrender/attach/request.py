@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from postrender.errors import UsageError
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
 from postrender.records import NamedTuple
 from postrender.text import shown
@@ -175,6 +176,62 @@ class AttachRequest(NamedTuple):
         return self.emitted | set(self.given)
 
 
+def read_request(
+    group_name: str,
+    workloads: Sequence[str],
+    emitted: Sequence[str],
+    rollout: str,
+    config_maps: str,
+    timeout: str,
+    *,
+    release_owner: str = "",
+    retired: Sequence[str] = (),
+    prunes: bool,
+    deletes_finished_jobs: bool,
+) -> AttachRequest:
+    """Return the request that the options describe. Raise UsageError for an invalid option."""
+    requested = _workloads_of_configmap_attacher(rollout, config_maps)
+    try:
+        requested = [*map(parse_workload, workloads), *requested]
+        emitted_refs = _all_revision_refs(emitted, "--emitted")
+        retired_refs = _all_revision_refs(retired, "--retired")
+        seconds = parse_seconds(timeout)
+        check_group(group_name)
+        owner = parse_release_owner(release_owner)
+    except ValueError as error:
+        raise UsageError(str(error), "Fix this option") from None
+    if not requested and not (group_name and emitted_refs):
+        raise UsageError(
+            "the options do not set a workload",
+            "Pass --workload. Or pass --rollout and --configmaps, or --group and --emitted",
+        )
+    return AttachRequest(
+        workloads=merge_workloads(requested),
+        group_name=group_name,
+        emitted=emitted_refs,
+        timeout=seconds,
+        prunes=prunes,
+        deletes_finished_jobs=deletes_finished_jobs,
+        release_owner=owner,
+        retired=retired_refs - emitted_refs,
+    )
+
+
+def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[WantedWorkload]:
+    """Return the workload in the options --rollout and --configmaps of configmap-attacher.
+
+    config_maps: names, separated by commas.
+    """
+    if bool(rollout) != bool(config_maps):
+        given, missing = ("rollout", "configmaps") if rollout else ("configmaps", "rollout")
+        raise UsageError(f"--{given} is set without --{missing}", f"Pass --{missing} too")
+    if not rollout:
+        return []
+    names = (name.strip() for name in config_maps.split(","))
+    references = tuple(("configmap", name) for name in names if name)
+    return [WantedWorkload(resource=ROLLOUTS, name=rollout, render_id="", references=references)]
+
+
 def parse_workload(text: str) -> WantedWorkload:
     """Return the workload in an argument such as `Kind/name@RENDERID=configmap/a,secret/b`.
 
@@ -214,6 +271,10 @@ def parse_revision_refs(text: str, option: str) -> tuple[RevisionRef, ...]:
             )
         refs.append((kind.lower(), name))
     return tuple(refs)
+
+
+def _all_revision_refs(texts: Sequence[str], option: str) -> frozenset[RevisionRef]:
+    return frozenset(ref for text in texts for ref in parse_revision_refs(text, option))
 
 
 def parse_release_owner(text: str) -> NamedObject | None:

@@ -36,7 +36,8 @@ def run(
     Raises UserError as read_input, take_inventory and run_adopt do. Raises UsageError if the
     variable IS_IN_CLUSTER is invalid.
     """
-    from postrender.attach.command import is_in_cluster, run_adopt
+    from postrender.attach.adopt import run_adopt
+    from postrender.attach.connect import is_in_cluster
     from postrender.config.settings import Settings
     from postrender.inventory.build import take_inventory
     from postrender.sources.inputs import read_input

@@ -119,7 +119,8 @@ def run(
     given: the values of all other options, by parameter.
     Raises UsageError for an invalid option or environment variable.
     """
-    from postrender.attach.command import read_request, run_attach
+    from postrender.attach.command import run_attach
+    from postrender.attach.request import read_request
 
     return run_attach(
         read_request(**given, prunes=not no_prune),

@@ -21,7 +21,6 @@ from unittest import mock
 import httpx2
 
 from postrender.attach.client import Client
-from postrender.attach.command import read_request
 from postrender.attach.reconcile import Account
 from postrender.attach.request import (
     BY_KIND,
@@ -30,6 +29,7 @@ from postrender.attach.request import (
     SECRETS,
     SERVICE_ACCOUNTS,
     Resource,
+    read_request,
 )
 from postrender.attach.run import attach
 from postrender.kubernetes.hashing import hashed_content, revision_name

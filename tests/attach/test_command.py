@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from postrender import __version__
-from postrender.attach import command
+from postrender.attach import adopt, command
 from postrender.attach.connect import Connection, connect
 from postrender.cli import main
 from postrender.errors import UserError
@@ -53,7 +53,8 @@ class Terminal:
             session = cluster.client()._session
             return Connection(session=session, namespace=self.namespace, account=None)
 
-        monkeypatch.setattr(command, "connect", connected)
+        for module in (command, adopt):
+            monkeypatch.setattr(module, "connect", connected)
         self.handlers: dict[int, Any] = {}
         monkeypatch.setattr(signal, "signal", self.handlers.__setitem__)
 

@@ -20,7 +20,7 @@ from statistics import median
 from time import perf_counter, thread_time
 from typing import NamedTuple
 
-from postrender.attach.command import read_request
+from postrender.attach.request import read_request
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.attach.log import configure_log
+from postrender.attach.command import configure_log
 from postrender.cli.report import log_note, set_log_file, without_commands
 from postrender.diff.formats import REPORTERS
 from postrender.text import visible
