@@ -5,6 +5,7 @@ The real Helm runs in tests/e2e/test_rollback.py.
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -188,6 +190,115 @@ def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm
     assert_refused(helm.render(GOOD + elsewhere), "are in far", "add --namespace prod")
     done = helm.render(GOOD + elsewhere, "--namespace=prod")
     assert done.code == 0, done.err
+
+
+def test_the_release_is_in_another_namespace(helm: Helm) -> None:
+    """Helm answers as before a first install, and the output would retain nothing."""
+    helm.answer("history", NOT_FOUND)
+    helm.answer("list", 'echo \'[{"namespace": "shop"}, {"namespace": "dev"}]\'')
+    assert_refused(
+        helm.render(),
+        "the release app is in the namespace dev and shop, not in prod",
+        "Pass --previous=helm:dev/app. For a first install in prod, add --namespace prod",
+    )
+    assert helm.render(GOOD, "--namespace=prod").code == 0
+    in_prod = GOOD.replace("  name: web", "  name: web\n  namespace: prod")
+    assert helm.render(in_prod).code == 0
+    assert sum(call.startswith("list") for call in helm.calls) == 1
+
+
+def test_the_namespace_of_a_stored_object_is_enough(helm: Helm) -> None:
+    elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
+    helm.answer("history", STORED)
+    helm.print("get manifest", GOOD + elsewhere + "data: {a: b}\n")
+    helm.answer("get hooks", ":")
+    done = helm.render(GOOD + elsewhere)
+    assert done.code == 0, done.err
+
+
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}
+spec: {template: {spec: {containers: [{name: a, envFrom: [{configMapRef: {name: app}}]}]}}}
+"""
+
+
+@pytest.mark.parametrize(("hook", "keeps"), [(HOOK, True), (HOOK.replace(": app", ": x"), False)])
+def test_the_original_that_a_stored_hook_reads_is_kept(helm: Helm, hook: str, keeps: bool) -> None:
+    """Helm 3 does not pass hooks to a post-renderer, but stores them."""
+    helm.answer("history", STORED)
+    helm.print("get manifest", output_of(GOOD))
+    helm.print("get hooks", hook)
+    names = [data["metadata"]["name"] for data in normalise(helm.render().out.decode())]
+    assert ("app" in names) == keeps
+    done = run(GOOD, "explain", "--previous=helm:prod/app", variables=helm.variables)
+    reason = "original kept: Job/migrate, a hook of the previous release, references the ConfigMap"
+    assert (reason in done.out.decode()) == keeps
+
+
+def test_the_hooks_of_the_deployed_and_of_the_newest_revision_are_read(helm: Helm) -> None:
+    statuses = ["superseded", "deployed", "failed", "failed"]
+    entries = [{"revision": n, "status": status} for n, status in enumerate(statuses, 1)]
+    helm.answer("history", f"echo {shlex.quote(json.dumps(entries))}")
+    helm.answer("get", ":")
+    assert helm.render().code == 0
+    calls = sorted(" ".join(call.split()[1:5]) for call in helm.calls if call.startswith("get"))
+    assert calls == [
+        *(f"hooks app --revision {number}" for number in (2, 4)),
+        *(f"manifest app --revision {number}" for number in (1, 2, 3, 4)),
+    ]
+
+
+@pytest.mark.parametrize(("keep", "is_low"), [(1, True), (2, False), (5, False)])
+def test_fewer_revisions_than_helm_stores_are_a_finding(
+    helm: Helm, folder: Path, keep: int, is_low: bool
+) -> None:
+    """`helm rollback` to the oldest release revision needs its ConfigMap."""
+    (folder / "postrender.yaml").write_text(f"history: {{keep: {keep}}}\n")
+    helm.answer("history", STORED)
+    helm.print("get manifest", GOOD)
+    helm.answer("get hooks", ":")
+    done = helm.render(POSTRENDER_CONFIG=str(folder / "postrender.yaml"))
+    assert done.code == 0, done.err
+    problem = f"history.keep is {keep}, but Helm stores 2 release revisions, so Helm can delete"
+    assert (problem in done.err) == ("[history-keep]" in done.err) == is_low
+
+
+@pytest.mark.parametrize(("size", "is_near"), [(560_000, False), (620_000, True)])
+def test_an_output_near_the_limit_of_a_release_is_a_finding(
+    helm: Helm, size: int, is_near: bool
+) -> None:
+    """Helm stores the manifests in a Secret, which has at most 1 MiB."""
+    helm.answer("history", NOT_FOUND)
+    helm.answer("list", "echo []")
+    data = base64.b64encode(Random(1).randbytes(size)).decode()
+    text = GOOD.replace("\ndata:", f"\nbinaryData: {{large: {data}}}\ndata:", 1)
+    done = helm.render(text)
+    assert done.code == 0, done.err
+    assert ("[release-size]" in done.err) == is_near
+    assert ("the manifests use about " in done.err) == is_near
+    assert "Move large data out of the ConfigMaps." in done.err or not is_near
+
+
+def test_the_largest_retained_revisions_of_a_large_release_are_shown(helm: Helm) -> None:
+    helm.answer("history", STORED)
+    data = base64.b64encode(Random(1).randbytes(620_000)).decode()
+    before = GOOD.replace("\ndata:", f"\nbinaryData: {{large: {data}}}\ndata:", 1)
+    helm.print("get manifest", output_of(before))
+    helm.answer("get hooks", ":")
+    assert (
+        ". The base names with the largest retained revisions are app (807 KiB uncompressed). "
+        "Lower history.keep, or move large data out of the ConfigMaps."
+    ) in helm.render().err
+
+
+def output_of(text: str) -> str:
+    """Return the output for a first release."""
+    Path("empty.yaml").touch()
+    done = run(text, "--no-attacher", "--previous=empty.yaml")
+    assert done.code == 0, done.err
+    return done.out.decode()
 
 
 def test_a_missing_helm_is_an_error(helm: Helm) -> None:
