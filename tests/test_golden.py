@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from postrender.cli import main
-from postrender.plan import findings as protection
+from postrender.plan import build
 from postrender.yaml import parser
 from tests.golden_cases import Case, cases
 from tests.lost_references import lost_references
@@ -66,7 +66,7 @@ class Runner:
         self.monkeypatch.chdir(case.path if case.needs_files else self.empty)
         if not case.name.startswith(UNPROTECTED_PREFIX):
             # Most cases have no attacher, and would all print this finding.
-            self.monkeypatch.setattr(protection, "find_unprotected", lambda _: [])
+            self.monkeypatch.setattr(build, "find_unprotected", lambda _: [])
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()

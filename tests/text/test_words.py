@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.text import WordSet, replace_words, words_of
+from postrender.text import (
+    HOST,
+    PATH,
+    WHOLE,
+    WORD,
+    WordSet,
+    forms_of,
+    replace_words,
+    words_of,
+)
 
 MANY = [f"web-{number}" for number in range(20)]
 
@@ -44,3 +53,33 @@ def test_the_default_value_of_a_variable_is_a_word(
 ) -> None:
     assert words_of(text) == words
     assert replace_words(text, {"app": "app-1"}) == replaced
+
+
+FORMS = {
+    WHOLE: [
+        *("app", "app?", "'app'", "--name=app", "--name app", "NAME=app", "-n app"),
+        *("configmap/app", "web,app", "[app]", "${NAME:-app}"),
+    ],
+    WORD: [
+        *("use app now", "NAME=x OTHER=app", "app=web", "app:http", "app@x", "name: app"),
+        *("--web app\n--db", "two\n  app", "$(get app)"),
+    ],
+    HOST: [
+        *("http://app/x", "//app/x", "app:8080", "app:8080/x", "user:secret@app", "root@app"),
+        "URL=amqp://me@app:5672",
+    ],
+    PATH: ["/etc/app", "./app", "~/app", "etc/app/x", "app/x.yaml", "web/app:80"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [(text, form) for form, texts in FORMS.items() for text in texts]
+)
+def test_the_form_of_a_name_in_a_text(text: str, form: str) -> None:
+    """Only a whole value may mean the object; a host or a path means something else."""
+    assert forms_of(text, "app") == {form}
+
+
+def test_a_text_can_have_a_name_in_several_forms() -> None:
+    assert forms_of("app http://app /etc/app", "app") == {WORD, HOST, PATH}
+    assert forms_of("app-2 my-app x.app", "app") == set()
