@@ -19,8 +19,12 @@ from types import SimpleNamespace
 import pytest
 
 from postrender.cli import main
+from postrender.errors import Location
 from postrender.plan import build
 from postrender.yaml import parser
+from postrender.yaml.document import parse_document
+from postrender.yaml.stream import read_stream
+from tests.effort import IS_FUZZ
 from tests.golden_cases import Case, cases
 from tests.lost_references import lost_references
 from tests.manifests import InputError, Obj, dump, go_json, normalise
@@ -34,8 +38,15 @@ def parametrised(selected: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", selected, ids=lambda case: case.name)
 
 
+# tests/manifests.py rejects a tab that postrender leaves alone.
+UNREADABLE = (
+    "input-unread-document-with-odd-yaml",
+    "input-unread-last-document-with-odd-yaml",
+)
+READABLE = [case for case in cases() if not case.is_error and case.name not in UNREADABLE]
+
 every_case = parametrised(cases())
-good_cases = parametrised([case for case in cases() if not case.is_error])
+readable_cases = parametrised(READABLE)
 
 
 @dataclass(frozen=True)
@@ -98,31 +109,22 @@ def check(case: Case, result: Result) -> None:
 
 @pytest.mark.golden
 @every_case
-def test_output(case: Case, runner: Runner, update_golden: Update | None) -> None:
+def test_output(
+    case: Case, runner: Runner, update_golden: Update | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the parser of ruamel.yaml in pure Python, and with the output as the input."""
     result = runner.run(case, case.input)
     if update_golden:
         update_golden(case.name, case.update(result.stdout, result.stderr))
         assert result.code in (0, 1)
         return
     check(case, result)
-
-
-@every_case
-def test_output_with_the_pure_parser(
-    case: Case, runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    if not case.is_error and "not-stable.txt" not in case.files:
+        second = runner.run(case, case.expected)
+        assert second.stdout.decode() == case.expected.decode()
+        assert second.code == 0
     monkeypatch.setattr(parser, "CParser", None)
     check(case, runner.run(case, case.input))
-
-
-@good_cases
-def test_a_second_pass_does_not_change_the_output(case: Case, runner: Runner) -> None:
-    reason = case.files.get("not-stable.txt")
-    if reason is not None:
-        pytest.skip(reason.decode().strip())
-    second = runner.run(case, case.expected)
-    assert second.stdout.decode() == case.expected.decode()
-    assert second.code == 0
 
 
 def documents(text: str) -> list[str]:
@@ -131,51 +133,43 @@ def documents(text: str) -> list[str]:
 
 
 def data_of(text: str) -> list[Obj] | None:
-    """Return the objects in a text, or None if tests/manifests.py rejects the text."""
+    """Return the objects of a document, or None if the document alone is not valid."""
     try:
         return normalise(text)
     except InputError:
         return None
 
 
-@good_cases
-def test_documents_that_need_no_edit_keep_their_bytes(case: Case) -> None:
-    before = case.input.decode("utf-8-sig")
-    after = case.expected.decode("utf-8-sig")
-    if before[:1] == "{":
-        pytest.skip("JSON values have no document markers")
-    outputs = [data_of(document) for document in documents(after)]
-    for document in documents(before):
-        data = data_of(document)
-        if data is None or (data and data in outputs):
-            # A final line without a line break gets one if appended objects follow.
-            assert document in after or (not before.endswith("\n") and before.endswith(document))
-
-
-@good_cases
-def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: Runner) -> None:
-    if "previous.yaml" in case.files:
-        pytest.skip("the history has an order")
-    objects = data_of(case.input.decode("utf-8-sig"))
-    if objects is None:
-        pytest.skip("tests/manifests.py cannot read the input")
-    options = [option for option in case.options if option != "--no-attacher"]
-    outputs = []
-    for seed in range(4):
-        order = Random(seed).sample(objects, len(objects)) if seed else objects
-        result = runner.run(case, dump(order).encode(), options)
-        outputs.append(sorted(map(go_json, normalise(result.stdout.decode()))))
-    assert outputs == outputs[:1] * 4
-
-
-@good_cases
-def test_every_reference_finds_the_content_of_the_input(case: Case) -> None:
-    before, after = (data_of(text.decode("utf-8-sig")) for text in (case.input, case.expected))
-    if before is None or after is None:
-        pytest.skip("tests/manifests.py cannot read the input")
+@readable_cases
+def test_an_output_keeps_bytes_and_content(case: Case) -> None:
+    """Documents without edits keep their bytes, and references the content that they had."""
+    before, after = (text.decode("utf-8-sig") for text in (case.input, case.expected))
+    written = [data_of(document) for document in documents(after)]
+    # JSON values have no document markers.
+    for document in [] if before[:1] == "{" else documents(before):
+        # A last line without a line break gets one if appended objects follow.
+        is_last = not before.endswith("\n") and before.endswith(document)
+        if document not in after and not is_last:
+            data = data_of(document)
+            assert data is not None, document
+            assert not data or data not in written, document
     options = case.options
     namespace = options[options.index("--namespace") + 1] if "--namespace" in options else ""
-    assert not lost_references(before, after, namespace)
+    assert not lost_references(normalise(before), normalise(after), namespace)
+
+
+@pytest.mark.random_inputs
+@parametrised([case for case in READABLE if "previous.yaml" not in case.files])
+def test_the_order_of_the_documents_does_not_change_objects(case: Case, runner: Runner) -> None:
+    objects = normalise(case.input.decode("utf-8-sig"))
+    options = [option for option in case.options if option != "--no-attacher"]
+    outputs = []
+    for seed in range(4 if IS_FUZZ else 2):
+        order = Random(seed).sample(objects, len(objects)) if seed else objects
+        result = runner.run(case, dump(order).encode(), options)
+        texts = [document.text for document in read_stream(result.stdout, "output").documents]
+        outputs.append(sorted(go_json(parse_document(text, Location("")).data) for text in texts))
+    assert outputs == outputs[:1] * len(outputs)
 
 
 def test_cases_are_complete() -> None:
