@@ -1,8 +1,8 @@
 """The command `postrender adopt`: protect live originals before the first apply of revisions.
 
-A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
-original. `adopt` adds the label of the attach group, and annotations that prevent the deletion.
-Later, `attach` adds owners to the original, and deletes an original that no object uses.
+A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use it.
+`adopt` adds the label of the attach group, and annotations that prevent the deletion. Later,
+`attach` adds owners to the original, and deletes it when no object uses it any more.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ SHOWN_PODS = 5
 class Original(NamedTuple):
     """The original of one or more revisions in an output of postrender.
 
-    namespace: the namespace in the manifest of a revision, None if absent.
-    is_in_output: whether the output also contains the original. If True, an apply of the output
-        overwrites the live original.
-    labels, annotations: the labels and annotations that adopt adds to the live original.
+    namespace: in the manifest of a revision, None if absent.
+    is_in_output: whether the output also contains the original, so that an apply overwrites it.
+    labels, annotations: what adopt adds to the live original.
     """
 
     resource: Resource
@@ -53,7 +52,7 @@ class Original(NamedTuple):
 
     @property
     def ref(self) -> RevisionRef:
-        """The kind in lower case, and the name, as in Consumer.references."""
+        """As in Consumer.references."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -92,10 +91,7 @@ def run_adopt(
 
 
 def find_originals(inventory: Inventory) -> list[Original]:
-    """Return the originals of the revisions in an output of postrender.
-
-    Raises UserError if the output has no revision.
-    """
+    """Return the originals of the revisions in an output of postrender. There must be one."""
     present = {item.identity for item in inventory.items}
     originals: dict[tuple[Resource, str | None, str], Original] = {}
     for item in inventory.items:
@@ -131,12 +127,7 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Return a report line for each original after adopting the originals of one namespace.
-
-    If none of the originals is in the cluster, an additional line shows which options to check.
-    is_dry: whether to report the changes without changing the cluster.
-    Raises ApiError.
-    """
+    """Adopt the originals of one namespace, and return a report line for each."""
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
         (resource, text_at(data, "metadata", "name")): data
@@ -163,12 +154,9 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Return the report line of an original in two parts after adopting the original.
+    """Adopt an original, and return the report line before and after the name of the original.
 
-    The first part is the text before the name of the original. The second part is the text after
-    the name, "" if there is none.
     data: the live object, None if absent.
-    Raises ApiError.
     """
     if data is None:
         return "adopt skips", ", because the object does not exist"

@@ -1,12 +1,12 @@
 """The API requests of attach and adopt: list, watch, patch, delete, create and get.
 
 The client retries a request that fails for a temporary reason, but not a watch. After a broken
-watch, the caller must list the objects again.
+watch, the caller must list the objects again. Every method that sends a request raises ApiError if
+the API server refuses it or does not answer, and UserError if the login fails.
 
 postrender does not use lightkube.Client, because lightkube 1.0 cannot send a delete request with
-preconditions, and cannot list PartialObjectMetadata.
-
-To save memory, the client lists only the metadata of ConfigMaps and Secrets.
+preconditions, and cannot list PartialObjectMetadata. To save memory, the client lists only the
+metadata of ConfigMaps and Secrets.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Record = TypeVar("Record")
 
 PAGE_SIZE = 500
 # The client stops reading a page after PAGE_BYTES, because parsed objects take up to 20 times the
-# memory of their text. The client then divides the maximum number of objects of a page by
-# PAGE_DIVISOR, and requests the page again. A page for at most one object has no maximum size.
+# memory of their text. It then divides the maximum number of objects of a page by PAGE_DIVISOR, and
+# requests the page again. A page for at most one object has no maximum size.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
 # The maximum number of attempts to read a list. Pages can expire before the client reads all pages.
 LIST_TRIES = 5
@@ -84,7 +84,7 @@ _log = logging.getLogger(__name__)
 
 
 class _PageSizeError(Exception):
-    """The error for a page with more bytes than PAGE_BYTES."""
+    """A page has more bytes than PAGE_BYTES."""
 
 
 class ApiError(UserError):
@@ -92,7 +92,7 @@ class ApiError(UserError):
 
     status: the HTTP status; _UNTRUSTED for an untrusted certificate; _NO_ANSWER for any other
         failed connection, and for an answer that is not readable.
-    retry_after: the minimum delay that the server requests before a retry, in seconds; 0 if none.
+    retry_after: the minimum delay that the server requests before a retry, in seconds.
     is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
 
@@ -106,17 +106,15 @@ class ApiError(UserError):
 
     @property
     def is_answer(self) -> bool:
-        """Return whether the API server sent a readable answer."""
+        """Whether the API server sent a readable answer."""
         return self.status > 0
 
 
 class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
-    Each method that sends a request raises UserError if the login to the cluster fails.
     manager: the name of the field manager in the client's writes.
-    requests: the number of sent requests, including retries.
-    writes: the number of sent requests that create, patch or delete an object, including retries.
+    requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
 
     def __init__(self, session: Session, namespace: str, manager: str) -> None:
@@ -130,10 +128,7 @@ class Client:
         self._server_time: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """Return the current time of the API server, based on the latest answer.
-
-        Before the first answer, the result is the local time, which can be wrong.
-        """
+        """Return the current time of the API server, but the local time before the first answer."""
         if self._server_time is None:
             return datetime.now(timezone.utc)
         time_then, arrived = self._server_time
@@ -150,10 +145,10 @@ class Client:
         """Return the record of each object of a kind, and the resourceVersion to watch from.
 
         If the cluster does not have the kind, the result is ([], "").
-        read: the function that returns the record of an object.
+
+        read: returns the record of an object.
         selector: a label selector, "" for all objects.
         name: the name of the only object to list, "" for all objects.
-        Raises ApiError.
         """
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
         if name:
@@ -180,10 +175,9 @@ class Client:
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """Return the metadata and items of each page of a list. Raises ApiError.
+        """Yield the metadata and items of each page of a list.
 
-        parameters: the query parameters for the first page. The method changes the parameters for
-            the next pages.
+        parameters: for the first page. The method changes them for the next pages.
         """
         accept = _METADATA_LIST if resource in REVISED_KINDS else "application/json"
         while True:
@@ -205,13 +199,14 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Return the type (such as `ADDED`) and the object of each change, until the watch ends.
+        """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
+
+        Any refusal but a missing permission, an expired version or a lost connection ends the watch
+        early, without an error.
 
         version: the resourceVersion from list_all.
         seconds: the time after which the server ends the watch, rounded to whole seconds, at
             least 1.
-        Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
-        or a lost connection ends the watch early, without an error.
         """
         parameters = {
             "watch": "true",
@@ -230,13 +225,12 @@ class Client:
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Send a strategic merge patch, and return whether the object exists. Raises ApiError."""
+        """Send a strategic merge patch, and return whether the object exists."""
         return self._change("patch", resource, name, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object, and return whether the object met the preconditions. Raises ApiError.
+        """Delete an object, and return whether it met the preconditions, or does not exist.
 
-        The result is also True for an object that does not exist.
         preconditions: the required `uid`, and optionally the required `resourceVersion`.
         """
         body: Object = {
@@ -252,15 +246,12 @@ class Client:
             raise
 
     def create(self, resource: Resource, data: Object) -> None:
-        """Create an object. Raises ApiError.
-
-        A conflict is not an error. A conflict shows that an earlier try created the object,
-        although the client did not get the answer.
-        """
+        """Create an object with a name that nobody else uses."""
+        # After a conflict, an earlier try created the object, without an answer to the client.
         self._change("create", resource, "", data, _CONFLICT)
 
     def read(self, resource: Resource, name: str) -> Object | None:
-        """Return one whole object, or None if the object does not exist. Raises ApiError."""
+        """Return one whole object, None if it does not exist."""
         try:
             return self._send("get", resource, name)
         except ApiError as error:
@@ -273,13 +264,11 @@ class Client:
     ) -> bool:
         """Send a request that changes an object, and return False for an expected refusal.
 
-        The client requests only metadata, so that the answer does not contain the values of a
-        Secret.
         expected: the HTTP status of the expected refusal.
-        Raises ApiError for any other refusal or failure.
         """
         parameters = self._manager if verb != "delete" else {}
         try:
+            # The answer with only metadata does not contain the values of a Secret.
             self._send(verb, resource, name, parameters, body, accept=_METADATA)
         except ApiError as error:
             if error.status == expected:
@@ -305,9 +294,8 @@ class Client:
 
         verb: a key of _METHODS.
         name: the name of the object, "" for a list or a new object.
-        parameters: the query parameters. The client omits a parameter with the value "".
-        max_bytes: the maximum size of the answer, None for any size.
-        Raises ApiError. Raises _PageSizeError if the answer is larger than max_bytes.
+        parameters: of the query. A parameter with the value "" is left out.
+        max_bytes: None, or the size above which to raise _PageSizeError.
         """
         method, url = _METHODS[verb], self._url(resource, name)
         action = f"{verb} {resource.plural}/{name}" if name else f"{verb} {resource.plural}"
@@ -344,11 +332,7 @@ class Client:
         arguments: dict[str, Any],
         max_bytes: int | None,
     ) -> dict[str, Any]:
-        """Send a request once, and return the JSON object in the answer.
-
-        action: the request as a verb phrase, for messages.
-        Raises ApiError. Raises _PageSizeError if the answer is larger than max_bytes.
-        """
+        """Send a request once; action: the request as a verb phrase, for messages."""
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")
@@ -364,18 +348,14 @@ class Client:
         raise self._error(answer, content, action)
 
     def _note_time(self, answer: Response) -> None:
-        """Store the time from the header Date of an answer. Ignore an absent or invalid header."""
         with contextlib.suppress(TypeError, ValueError):
             date = parsedate_to_datetime(answer.headers.get("Date", ""))
             self._server_time = date.astimezone(timezone.utc), time.monotonic()
 
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
-        """Return whether to retry a request.
+        """Return whether to retry, and account for the delay before the next try.
 
-        After 401 or a missing permission, the method also subtracts the delay from the time for
-        further retries.
         seconds: the time since the first try, plus the delay.
-        delay: the delay before the next try, in seconds.
         """
         if _is_refusal(error):
             self._forbidden_seconds -= delay
@@ -403,12 +383,11 @@ class Client:
 
 
 def _is_refusal(error: ApiError) -> bool:
-    """Return whether the API server did not accept the login, or did not find a permission."""
+    """Return whether the API server did not accept the login, or found no permission."""
     return error.status == _UNAUTHORIZED or error.is_missing_permission
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors for a failed connection or an unreadable answer."""
     import httpx2
 
     # ValueError: because of a broken connection or a proxy, a body can be cut off, or is not JSON.
@@ -416,27 +395,18 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:
-    """Return whether an error, or its cause, is about an untrusted server certificate."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return True
     return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
 
 
 def _retry_after(answer: Response) -> float:
-    """Return the seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS.
-
-    The result is 0 if the header is absent or is not a whole number.
-    """
+    """Return the seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS."""
     text = answer.headers.get("Retry-After", "")
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 
 
 def _read(answer: Response, max_bytes: int | None) -> bytes:
-    """Return the body of an answer.
-
-    max_bytes: the maximum size of the body, None for any size.
-    Raises _PageSizeError if the body is larger.
-    """
     content = bytearray()
     for part in answer.iter_bytes():
         content += part
@@ -446,7 +416,6 @@ def _read(answer: Response, max_bytes: int | None) -> bytes:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """Return the JSON object in the body of an answer. Raises ValueError for any other body."""
     data = json.loads(content)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
@@ -454,7 +423,6 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
-    """Return the type and object of each event in the answer to a watch, until an ERROR event."""
     for line in answer.iter_lines():
         event = json.loads(line) if line else {}
         kind, data = event.get("type"), event.get("object")

@@ -1,16 +1,18 @@
 """The connection to a cluster, with the service account of a Pod or with a kubeconfig.
 
-lightkube reads the service account or the kubeconfig. lightkube also provides TLS, renews tokens,
-and runs the exec plugins of kubeconfigs.
+lightkube reads the service account or the kubeconfig. It also provides TLS, renews tokens, and runs
+the exec plugins of kubeconfigs.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import ssl
 from typing import TYPE_CHECKING
 
-from postrender.attach.reconcile import Account, account_of
+from postrender.attach.live import text_at
 from postrender.errors import UsageError, UserError
 from postrender.records import NamedTuple
 from postrender.text import shown
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 
 # The maximum times for the connection, and for each wait for data.
 CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
+# The claim with the account in a projected token (Kubernetes, pkg/serviceaccount/claims.go).
+_CLAIM = "kubernetes.io"
+
+
+class Account(NamedTuple):
+    """The ServiceAccount that a token belongs to."""
+
+    namespace: str
+    name: str
+    uid: str
 
 
 class Connection(NamedTuple):
@@ -38,15 +50,13 @@ class Connection(NamedTuple):
     account: Account | None
 
 
-def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> Connection:
-    """Return a connection. The function does not send a request.
+def connect(in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> Connection:
+    """Return a connection, without sending a request.
 
-    is_in_cluster: whether to use the service account of the Pod. None means True if the process
+    in_cluster: whether to use the service account of the Pod. None means True if the process
         runs in a Pod, and neither a context nor a kubeconfig is passed.
-    context: a context of the kubeconfig, None for the current context.
-    kubeconfig: the path of a file, None for $KUBECONFIG or ~/.kube/config.
-    Raises UserError if postrender's extra `attach` is not installed, or if the configuration is
-    missing or cannot be used.
+    context: None for the current context.
+    kubeconfig: None for $KUBECONFIG or ~/.kube/config.
     """
     try:
         import httpx2
@@ -59,7 +69,7 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
             "virtual environment",
         ) from None
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
-    uses_pod = _uses_pod(is_in_cluster, context, kubeconfig)
+    uses_pod = _uses_pod(in_cluster, context, kubeconfig)
     try:
         config = _config(context, kubeconfig, uses_pod=uses_pod)
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
@@ -73,6 +83,26 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
         raise _configuration_error(error, uses_pod=uses_pod) from None
     token = config.user.token if config.user else None
     return Connection(session, config.namespace, account_of(token) if token else None)
+
+
+def account_of(token: str) -> Account | None:
+    """Return the ServiceAccount in the payload of a token, None for a token of another form.
+
+    The signature is not checked. The API server checks it in every request.
+    """
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    account = Account(
+        namespace=text_at(payload, _CLAIM, "namespace"),
+        name=text_at(payload, _CLAIM, "serviceaccount", "name"),
+        uid=text_at(payload, _CLAIM, "serviceaccount", "uid"),
+    )
+    return account if all(account) else None
 
 
 def is_in_cluster() -> bool | None:
@@ -89,13 +119,12 @@ def is_in_cluster() -> bool | None:
     )
 
 
-def _uses_pod(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> bool:
-    """Return whether to use the service account of the Pod, for the arguments of connect()."""
+def _uses_pod(in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> bool:
     is_chosen = context is not None or kubeconfig is not None
-    if is_in_cluster is None:
-        # In a Pod, the result is True, so that an error is about the token, not about a kubeconfig.
+    if in_cluster is None:
+        # In a Pod, an error is then about the token, not about a kubeconfig.
         return not is_chosen and "KUBERNETES_SERVICE_HOST" in os.environ
-    return is_in_cluster
+    return in_cluster
 
 
 def _configuration_error(error: Exception, *, uses_pod: bool) -> UserError:
@@ -111,11 +140,7 @@ def _configuration_error(error: Exception, *, uses_pod: bool) -> UserError:
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
-    """Return an authentication that raises UserError if the login fails.
-
-    Without this function, lightkube would raise other errors, for example if an exec plugin of the
-    kubeconfig fails. The result is None if `auth` is None.
-    """
+    """Raise UserError where lightkube raises other errors, as for an exec plugin that fails."""
     import httpx2
 
     class ReadableAuth(httpx2.Auth):
@@ -135,24 +160,15 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error, or the name of its class if the message is empty.
-
-    A KeyError has only the missing key as its message.
-    """
     cause = error.__cause__ or error
     if isinstance(cause, OSError) and cause.strerror:
         return f"{cause.filename}: {cause.strerror}" if cause.filename else cause.strerror
+    # The message of a KeyError is only the missing key.
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
 
 
 def _config(context: str | None, kubeconfig: str | None, *, uses_pod: bool) -> SingleConfig:
-    """Return the configuration for the arguments of connect().
-
-    uses_pod: the result of _uses_pod().
-
-    Raises LookupError if the kubeconfig has no current context. Also raises errors of lightkube.
-    """
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
     if uses_pod:

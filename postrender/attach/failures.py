@@ -1,16 +1,17 @@
-"""The failures of a run of attach, and their report in the log and as Events."""
+"""The failures of a run, and their report in the log and as Events on the workloads."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
+from postrender.attach.live import Object
 from postrender.attach.reconcile import ClusterState
-from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
+from postrender.attach.request import EVENTS, AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.attach.wait import Arrival, finalizers_of
-from postrender.attach.writes import record_event
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
 
@@ -20,18 +21,23 @@ Uids = Mapping[WantedWorkload, str]
 _APPLY_AGAIN = "Apply the manifests again"
 # A message has at most this many names, because an Event has only the start of a long message.
 _MOST_NAMES = 10
+# The API server refuses an Event with a longer message.
+_LONGEST_MESSAGE = 1024
+# The maximum number of characters of a workload's name in the name of an Event. A dot and a random
+# ID of 16 characters follow. Kubernetes permits 253 characters for the whole name.
+_LONGEST_NAME = 200
+
 _log = logging.getLogger(__name__)
 
 
 class Failure(NamedTuple):
-    """A failure of a run, which attach reports at the end of the run.
+    """A failure, which a run reports at its end.
 
     fix: an imperative, "" for none.
-    workloads: the affected workloads with their uids. The uid is "" if the workload does not
-        exist, or if the uid is unknown.
+    workloads: the affected workloads with their uids, "" if absent or unknown.
     is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
-        loss of a revision that has a consumer, a foreign ConfigMap (module `content`), and a
-        missing permission.
+        loss of a revision that has a consumer, a foreign ConfigMap (see observe.ContentCheck), and
+        a missing permission.
     """
 
     problem: str
@@ -44,10 +50,10 @@ class Failure(NamedTuple):
 
 
 def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Return a failure for each workload that is not ready, and failures for missing revisions.
+    """Yield a failure for each workload that is not ready, and failures for missing revisions.
 
     Each missing revision whose deletion waits for a finalizer has its own failure. All other
-    missing revisions share one failure.
+    missing revisions share one.
     """
     for workload, pending in arrival.pending.items():
         yield Failure(
@@ -70,7 +76,7 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """Return a failure for each workload that was deleted or re-created during the run."""
+    """Yield a failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
             change = "re-created" if uids[workload] else "deleted"
@@ -84,7 +90,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Return one failure for all given revisions that were deleted after wait() returned.
+    """Yield one failure for all given revisions that were deleted after wait() returned.
 
     missing: the result of find_missing() at the end of the run.
     """
@@ -96,7 +102,7 @@ def lost_revision_failures(
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Return one failure for all kinds that the run has no permission to list."""
+    """Yield one failure for all kinds that the run has no permission to list."""
     if state.unreadable:
         kinds = _joined(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
@@ -111,9 +117,9 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """Return a failure for each problem with a revision, such as a refused write.
+    """Yield a failure for each problem with a revision, such as a refused write.
 
-    are_severe: whether all problems are severe. If False, only a missing permission is severe.
+    are_severe: whether all problems are severe. A missing permission is always severe.
     """
     for error in problems:
         is_missing_permission = isinstance(error, ApiError) and error.is_missing_permission
@@ -128,10 +134,9 @@ def revision_failures(
 def _missing_failure(
     refs: Sequence[RevisionRef], problem: str, fix: str, state: ClusterState, uids: Uids
 ) -> Failure:
-    """Return the failure for missing revisions.
+    """Return the failure, which is severe only if an object references a missing revision.
 
-    The failure is severe only if an object references a missing revision. If no object references
-    a missing revision, a later apply may have replaced the references.
+    If no object references it, a later apply may have replaced the references.
     """
     return Failure(
         problem=problem,
@@ -149,23 +154,21 @@ def _missing_failure(
 
 
 def _titles(refs: Sequence[RevisionRef]) -> str:
-    """Return the names of revisions for a message."""
     names = list(map(title, refs[:_MOST_NAMES]))
     rest = len(refs) - len(names)
     return _joined([*names, f"{rest} more"] if rest else names)
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Return names as a list with `and` before the last name."""
+    """Return `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
-    """Return the exit code after reporting failures in the log and as Events.
+    """Report failures in the log and as Events, and return the exit code.
 
-    fails: whether every failure causes exit code 1. If False, a failure causes exit code 1 only if
-    the failure is severe, or lacks an Event on an affected workload. A failure without workloads
-    also causes exit code 1.
+    fails: whether every failure causes exit code 1. If False, only a failure that is severe, or
+        that no Event on an affected workload records, causes exit code 1.
     """
     are_recorded = [_report(client, failure) for failure in failures]
     is_severe = any(failure.is_severe for failure in failures)
@@ -173,10 +176,7 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def _report(client: Client, failure: Failure) -> bool:
-    """Return whether each affected workload has an Event about a failure, after the report.
-
-    False if the failure has no workloads.
-    """
+    """Return whether each affected workload, and at least one, has an Event about the failure."""
     _log.error(str(failure))
     try:
         _record(client, failure)
@@ -184,12 +184,6 @@ def _report(client: Client, failure: Failure) -> bool:
         _log.error(str(error))
         return False
     return bool(failure.workloads)
-
-
-def _record(client: Client, failure: Failure) -> None:
-    """Create an Event about a failure on each affected workload. Raises ApiError."""
-    for workload, uid in failure.workloads:
-        record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
 
 
 def report_abort(client: Client, request: AttachRequest, error: ApiError) -> None:
@@ -203,3 +197,44 @@ def report_abort(client: Client, request: AttachRequest, error: ApiError) -> Non
         )
         with contextlib.suppress(ApiError):
             _record(client, failure)
+
+
+def _record(client: Client, failure: Failure) -> None:
+    for workload, uid in failure.workloads:
+        record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
+
+
+def record_event(
+    client: Client, workload: WantedWorkload, uid: str, event_type: str, reason: str, message: str
+) -> None:
+    """Create an Event, which `kubectl describe` shows with the workload.
+
+    uid: "" if the workload does not exist or its uid is unknown.
+    event_type: `Normal` or `Warning`.
+    reason: a CamelCase word, such as `AttachFailed`.
+    """
+    now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    target: Object = {
+        "apiVersion": workload.resource.api_version,
+        "kind": workload.resource.kind,
+        "namespace": client.namespace,
+        "name": workload.name,
+    }
+    if uid:
+        target["uid"] = uid
+    # If the API server generated the name (generateName), a retry could create a second Event.
+    name = f"{workload.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
+    event: Object = {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": name},
+        "involvedObject": target,
+        "type": event_type,
+        "reason": reason,
+        "message": message[:_LONGEST_MESSAGE],
+        "source": {"component": "postrender"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+    client.create(EVENTS, event)

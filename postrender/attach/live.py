@@ -1,6 +1,6 @@
 """Live objects as records: consumers with their references, and revisions with their owners.
 
-To save memory, attach keeps only the record of each object. A record does not contain long texts.
+To save memory, attach keeps only the records, and a record does not contain long texts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Owner(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind."""
         return api_group(self.api_version), self.kind
 
     def __str__(self) -> str:
@@ -79,12 +78,11 @@ class Consumer(NamedTuple):
     copy of the template of a StatefulSet or DaemonSet.
 
     controller: the uid of the controller, "" for none.
-    references: the kinds and names of all ConfigMaps and Secrets that the object references.
+    references: all ConfigMaps and Secrets that the object references.
     render_ids: the values of postrender/render-id in the pod templates.
-    template_from: the target of spec.workloadRef, None if absent or if the kind of the target is
-        not in CONSUMER_KINDS.
-    is_paused: whether spec.paused is true.
-    status_problems: the problems that the status reports, as one text, "" for none.
+    template_from: the target of spec.workloadRef, if its kind is in CONSUMER_KINDS.
+    is_paused: the field spec.paused.
+    status_problems: what the status reports, as one text.
     """
 
     resource: Resource
@@ -100,7 +98,6 @@ class Consumer(NamedTuple):
 
     @property
     def owner(self) -> Owner:
-        """The entry of ownerReferences that makes the object an owner."""
         return Owner(
             api_version=self.resource.api_version,
             kind=self.resource.kind,
@@ -115,14 +112,13 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret: a revision, an original or another object.
 
-    group_name: the attach group in the label of the object, "" if absent.
-    base_name: the value of postrender/base-name, "" if absent, as on an original.
+    group_name: the attach group in the label, "" if absent.
+    base_name: "" on an original.
     is_sweepable: whether attach may delete the revision.
     our_owners: the uids of the owners that a run of attach added.
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
     is_original_in_stream: whether the object is an original in the applied stream, which is the
         output of postrender for which attach runs.
-    finalizers: the values of metadata.finalizers, which delay a deletion.
     """
 
     resource: Resource
@@ -141,12 +137,11 @@ class Revision(NamedTuple):
 
     @property
     def is_original(self) -> bool:
-        """Return whether the object is adopted, or is an original in the applied stream."""
+        """Whether the object is adopted, or is an original in the applied stream."""
         return self.is_original_in_stream or bool(self.group_name and not self.base_name)
 
     @property
     def key(self) -> RevisionRef:
-        """The kind in lower case, and the name."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -154,7 +149,7 @@ class Revision(NamedTuple):
 
 
 def read_consumer(resource: Resource, data: Object) -> Consumer:
-    """Return the record of a live object of one of CONSUMER_KINDS."""
+    """Return the record of an object of one of CONSUMER_KINDS."""
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
     is_copy = resource == CONTROLLER_REVISIONS
     group_kind = _STATEFUL_SET if is_copy else resource.group_kind
@@ -174,7 +169,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
 
 
 def read_revision(resource: Resource, data: Object) -> Revision:
-    """Return the record of a live ConfigMap or Secret, from the metadata of the object."""
+    """Return the record of a ConfigMap or Secret, of which `data` needs only the metadata."""
     annotations = strings_at(data, "annotations")
     unused_since = annotations.get(UNUSED_ANNOTATION)
     finalizers = value_at(data, ("metadata", "finalizers"))
@@ -201,7 +196,7 @@ def text_at(data: Json, *path: str) -> str:
 
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
-    """Return each owner, and whether the owner is the controller."""
+    """Yield each owner, and whether it is the controller."""
     for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         owner = Owner(
             api_version=str(entry.get("apiVersion", "")),
@@ -239,7 +234,6 @@ def _template_from(resource: Resource, data: Object) -> NamedObject | None:
 
 
 def _status_problems(data: Object) -> Iterator[str]:
-    """Return the status message with the phase, and each condition that reports a problem."""
     status = mapping_at(data, ("status",))
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:
@@ -259,10 +253,10 @@ def _reports_problem(condition: Object) -> bool:
 
 
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
-    """Return the uids of the owner references that attach added.
+    """Yield the uids of the owner references that attach added.
 
-    metadata.managedFields shows who added an owner reference, but some tools clear this field. If
-    the field does not show who added an owner reference, _has_our_form decides.
+    metadata.managedFields shows who added an owner reference. Some tools clear this field. The form
+    of the owner reference then decides.
     """
     foreign = set()
     for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):
@@ -281,7 +275,6 @@ def _uids_of_our_owners(data: Object) -> Iterator[str]:
 
 
 def _has_our_form(entry: Object) -> bool:
-    """Return whether an owner reference has the form that attach writes."""
     group_kind = api_group(str(entry.get("apiVersion", ""))), str(entry.get("kind", ""))
     is_explicit = entry.get("controller") is False and entry.get("blockOwnerDeletion") is False
     return is_explicit and group_kind in _OWNER_KINDS

@@ -1,36 +1,48 @@
-"""The functions that read revisions and all possible consumers from a namespace."""
+"""What a run reads from its namespace: revisions, their content, consumers, the release owner."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
-from postrender.attach.live import Consumer, Owner, Revision, read_consumer, read_revision
+from postrender.attach.connect import Account
+from postrender.attach.live import (
+    Consumer,
+    Object,
+    Owner,
+    Revision,
+    read_consumer,
+    read_revision,
+    text_at,
+)
 from postrender.attach.reconcile import ClusterState, Scope, find_related
 from postrender.attach.request import (
     CONFIG_MAPS,
     CONSUMER_KINDS,
     REVISED_KINDS,
+    SERVICE_ACCOUNTS,
     AttachRequest,
+    NamedObject,
     Resource,
     RevisionRef,
 )
+from postrender.errors import UserError
 from postrender.kubernetes.annotations import GROUP_LABEL
+from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The live revisions that a run of attach reads.
+    """The live revisions that a run reads.
 
-    revisions: the given revisions (AttachRequest.given), and all revisions of the run's attach
-        group.
+    revisions: the given revisions (AttachRequest.given), and those of the run's attach group.
     others: the revisions of other attach groups; () if the attach group of the run is unknown.
     group_name: the attach group of the run, "" if unknown.
-    base_names: the kinds in lower case, and the base names, of the live revisions in
-        AttachRequest.in_stream.
+    base_names: of the live revisions in AttachRequest.in_stream, with the kinds.
     """
 
     revisions: tuple[Revision, ...]
@@ -40,13 +52,10 @@ class GroupRevisions(NamedTuple):
 
 
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
-    """Return the live revisions that a run of attach reads. Raises ApiError.
+    """Return the live revisions of a run.
 
     If the request has no attach group, the group is the label of the given revisions. If no given
     revision has a label, or if the labels differ, the group is unknown.
-
-    An original that is in AttachRequest.emitted, but not in AttachRequest.given, becomes a
-    protected record (see _protected).
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -80,12 +89,10 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return an original as a protected record, and any other revision unchanged.
+    """Protect an original of the applied stream that the request does not give as a revision.
 
-    A protected record has is_sweepable=False and is_original_in_stream=True. `postrender adopt` may
-    have labelled the original, but a tool such as Helm manages the original. If a consumer were the
-    only owner of the original, Kubernetes would delete the original with the consumer.
-    revision: an object of the applied stream.
+    `postrender adopt` may have labelled the original, but a tool such as Helm manages it. If a
+    consumer were its only owner, Kubernetes would delete the original with the consumer.
     """
     if revision.base_name:
         return revision
@@ -93,11 +100,10 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the objects of a kind that have the label GROUP_LABEL, with any value.
+    """Return the objects of a kind with the label of any attach group.
 
-    The result contains all objects of the kind in two cases:
-    - The request has no attach group.
-    - A given revision is not among the objects with the label.
+    The result has all objects of the kind if the request has no attach group, or if a given
+    revision is not among the objects with a label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
@@ -110,37 +116,32 @@ def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> li
 
 
 def _read_retired(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the live revisions of a kind that are in AttachRequest.retired.
+    """Return the live revisions in AttachRequest.retired of a kind.
 
     The applied stream has no revision of this kind. The attacher's Role therefore permits only
-    requests with the name of a retired revision. If the Role forbids a request, attach logs a
-    warning and keeps the revision.
+    requests with the name of a retired revision. If the Role forbids even such a request, attach
+    keeps the revision.
     """
-    kind = resource.kind.lower()
-    names = sorted(name for retired_kind, name in request.retired if retired_kind == kind)
-    return [revision for name in names for revision in _read_by_name(client, resource, name)]
-
-
-def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with one revision, [] if absent or if the Role forbids the request."""
-    try:
-        return client.list_all(resource, partial(read_revision, resource), name=name)[0]
-    except ApiError as error:
-        if error.status != FORBIDDEN:
-            raise
-        _log.warning(f"attach keeps {resource.kind}/{name}, because {error}")
-        return []
+    revisions: list[Revision] = []
+    for kind, name in sorted(request.retired):
+        if kind == resource.kind.lower():
+            try:
+                found, _ = client.list_all(resource, partial(read_revision, resource), name=name)
+                revisions += found
+            except ApiError as error:
+                if error.status != FORBIDDEN:
+                    raise
+                _log.warning(f"attach keeps {resource.kind}/{name}, because {error}")
+    return revisions
 
 
 def read_state(
     client: Client, group: GroupRevisions, scope: Scope, release_owner: Owner | None
 ) -> ClusterState:
-    """Return the revisions of a run together with every possible consumer. Raises ApiError.
+    """Return the revisions of a run, also those of other groups, and every possible consumer.
 
-    The result also contains the revisions of other attach groups that the run looks after (see
-    find_related). If the Role forbids the list of a kind, the kind is in `unreadable`.
-    group: the result of read_revisions. attach lists the consumers after the revisions. In the
-    other order, an owner that was created between the lists would count as deleted.
+    group: the result of read_revisions. The consumers are listed after the revisions. In the other
+        order, an owner that was created between the lists would count as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(
@@ -154,26 +155,132 @@ def read_state(
 
 
 def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:
-    """Return every possible consumer by uid, and the kinds that the run has no permission to list.
-
-    Raises ApiError.
-    """
+    """Return every possible consumer by uid, and the kinds that the Role forbids to list."""
     consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in CONSUMER_KINDS:
-        items = _read_consumers_of_kind(client, resource)
-        if items is None:
+        try:
+            items, _ = client.list_all(resource, partial(read_consumer, resource))
+        except ApiError as error:
+            if error.status != FORBIDDEN:
+                raise
             unreadable.add(resource)
-        else:
-            consumers.update((consumer.uid, consumer) for consumer in items)
+            continue
+        consumers.update((consumer.uid, consumer) for consumer in items)
     return consumers, frozenset(unreadable)
 
 
-def _read_consumers_of_kind(client: Client, resource: Resource) -> list[Consumer] | None:
-    """Return all possible consumers of a kind, or None if the Role forbids the list."""
-    try:
-        return client.list_all(resource, partial(read_consumer, resource))[0]
-    except ApiError as error:
-        if error.status == FORBIDDEN:
-            return None
-        raise
+def find_release_owner(
+    client: Client, wanted: NamedObject | None, account: Account | None
+) -> Owner | None:
+    """Return the release owner of a run, None (with a warning) if it does not exist.
+
+    account: the ServiceAccount of the run. If it is the release owner, no request is necessary.
+    """
+    if wanted is None:
+        return None
+    reason = f"{wanted} does not exist"
+    fix = f"Apply the manifests that contain {wanted}"
+    if (
+        account
+        and wanted.resource == SERVICE_ACCOUNTS
+        and (account.namespace, account.name) == (client.namespace, wanted.name)
+    ):
+        uid = account.uid
+    else:
+        try:
+            data = client.read(wanted.resource, wanted.name)
+        except ApiError as error:
+            if not error.is_answer:
+                raise
+            data, reason, fix = None, error.problem, error.fix
+        uid = text_at(data, "metadata", "uid")
+    if not uid:
+        _log.warning(
+            f"attach cannot make {wanted} an owner of the revisions, because {reason}. If a "
+            "workload gets another name or kind, Kubernetes deletes the revisions of the workload. "
+            f"{fix}."
+        )
+        return None
+    return Owner(
+        api_version=wanted.resource.api_version,
+        kind=wanted.resource.kind,
+        name=wanted.name,
+        uid=uid,
+    )
+
+
+class ContentCheck:
+    """The search for foreign ConfigMaps among the given ConfigMaps of a run.
+
+    The name of a revision ends in a hash of its content. A foreign ConfigMap has the name of a
+    revision, but other content, because another program or a person created it. attach does not
+    add owners to a foreign ConfigMap.
+
+    The check reads a ConfigMap once, and again if it changes during the run. It skips ConfigMaps
+    that are being deleted, and those to which attach has already added owners. It skips Secrets,
+    because attach never reads their content.
+    """
+
+    __slots__ = ("_client", "_foreign", "_given", "_verdicts")
+
+    def __init__(self, client: Client, request: AttachRequest) -> None:
+        self._client = client
+        # Without an attach group, the names can have the hashes of another tool.
+        self._given = frozenset(request.given if request.group_name else ())
+        self._verdicts: dict[tuple[str, str], bool] = {}
+        self._foreign: tuple[Revision, ...] = ()
+
+    def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
+        """Return all revisions except foreign ConfigMaps. Warn about edited revisions."""
+        revisions = tuple(revisions)
+        self._foreign = tuple(item for item in revisions if self._is_excluded(item))
+        return tuple(item for item in revisions if item not in self._foreign)
+
+    def problems(self) -> Iterator[UserError]:
+        """Yield an error for each revision that the latest call of `accepted` left out."""
+        for revision in self._foreign:
+            yield UserError(
+                f"the content of {revision} does not match the hash in the name, so attach does "
+                "not add owners",
+                "If a program needs the content, copy the content to a new ConfigMap. Delete "
+                f"{revision}, then apply the manifests again",
+            )
+
+    def _is_excluded(self, revision: Revision) -> bool:
+        needs_no_check = bool(revision.our_owners) or revision.is_deleting
+        if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
+            return False
+        key = revision.uid, revision.resource_version
+        if key not in self._verdicts:
+            data = self._client.read(revision.resource, revision.name)
+            self._verdicts[key] = data is not None and _is_foreign(revision, data)
+        return self._verdicts[key]
+
+
+def _is_foreign(revision: Revision, data: Object) -> bool:
+    base_name = revision.base_name or without_hash(revision.name)
+    if not base_name or has_expected_content(revision, base_name, data):
+        return False
+    # If postrender created the object, somebody edited the content later. Nobody can edit the
+    # content of an immutable object, so an immutable object with other content is foreign.
+    is_ours = bool(revision.group_name and revision.base_name)
+    if not is_ours or data.get("immutable") is True:
+        return True
+    _log.warning(
+        f"somebody edited {revision}, so the content does not match the hash in the name. "
+        "Restore the content from the manifests."
+    )
+    return False
+
+
+def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
+    """Return whether the content of a ConfigMap matches the hash in its name, as far as we know.
+
+    data: the whole object.
+    """
+    if fits_content(revision.name, base_name, revision.resource.group_kind, data):
+        return True
+    # The API server removes line breaks from base64, but the hash includes the line breaks. Nobody
+    # can edit an immutable object, so a mismatch does not show an edit.
+    return data.get("immutable") is True and bool(data.get("binaryData"))

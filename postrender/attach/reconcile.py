@@ -1,7 +1,7 @@
-"""The patches for the owners and the mark of each revision, and the list of unused revisions.
+"""The decisions of a run: the owners and the mark of each revision, and what is unused.
 
 The rule: the owners of a revision are the release owner, the consumers, and the controllers of the
-consumers. The module `release_owner` defines the release owner. The rule has four exceptions:
+consumers. The rule has four exceptions:
 
 - A Pod is not an owner. A Job without a controller is not an owner.
 - A consumer is not an owner if the run cannot read the controller of the consumer.
@@ -10,41 +10,30 @@ consumers. The module `release_owner` defines the release owner. The rule has fo
 - Consumers own a revision with is_sweepable=False only together with the release owner. Other
   objects can need this revision after all workloads are deleted.
 
-A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
-is not in the applied stream. The applied stream is the output of postrender for which attach runs.
-The mark is the annotation postrender/unused-since with the current time. The module `sweep` deletes
-the revision once the mark is old enough.
+The release owner is an object that exists until somebody uninstalls the application. By default, it
+is the ServiceAccount that `postrender render` adds for an attach group, or the Role if render does
+not add a ServiceAccount. An uninstall with a tool such as Helm deletes it. Without a release owner,
+Kubernetes would delete a revision with its old workload if the workload gets another name or kind.
 
-The release owner: an object that exists until somebody uninstalls the application.
-
-By default, the release owner is the ServiceAccount that `postrender render` adds to the output for
-an attach group. If render does not add a ServiceAccount, the release owner is the Role that render
-adds. An uninstall with a tool such as Helm deletes the release owner.
-
-attach adds the release owner to every revision, but not to originals. Without a release owner,
-Kubernetes would delete a revision with its old workload if the workload gets another name
-or kind.
+A revision is unused if it has no consumer. A run marks an unused revision that is not in the
+applied stream, which is the output of postrender for which attach runs. The mark is the annotation
+postrender/unused-since with the current time. The module `sweep` deletes the revision once the mark
+is old enough.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from postrender.attach.client import ApiError, Client
-from postrender.attach.live import Consumer, Object, Owner, Revision, text_at
+from postrender.attach.live import Consumer, Object, Owner, Revision
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_MADE_KINDS,
     JOBS,
     PODS,
     RELEASE_OWNER_KINDS,
-    SERVICE_ACCOUNTS,
-    NamedObject,
     Resource,
     RevisionRef,
 )
@@ -66,9 +55,8 @@ _SHORT_LIVED = frozenset({PODS, JOBS})
 class ClusterState(NamedTuple):
     """The revisions of a run, and all possible consumers in the namespace.
 
-    consumers: the consumers by uid, read after the revisions.
+    consumers: by uid, read after the revisions.
     unreadable: the kinds that the run has no permission to list.
-    release_owner: as defined in the module `release_owner`, None if unknown.
     """
 
     revisions: tuple[Revision, ...]
@@ -82,9 +70,10 @@ class Scope(NamedTuple):
 
     The name of an attach group can change between two applies. A run recognises the revisions of
     the group with the earlier name by their consumers, owners and base names.
-    group_name: the attach group of the run. If the name is "", covers() is always False.
+
+    group_name: "" if unknown; covers() is then always False.
     workloads: the uids of the run's workloads.
-    base_names: the kinds in lower case, and the base names, of the revisions in the applied stream.
+    base_names: of the revisions in the applied stream, with the kinds.
     """
 
     group_name: str
@@ -92,7 +81,7 @@ class Scope(NamedTuple):
     base_names: frozenset[RevisionRef] = frozenset()
 
     def covers(self, revision: Revision, state: ClusterState) -> bool:
-        """Return whether the run may mark and delete a revision if the revision is unused."""
+        """Return whether the run may mark and delete the revision if it is unused."""
         if not self.group_name or not revision.group_name:
             return False
         if revision.group_name == self.group_name:
@@ -117,12 +106,11 @@ class Patch(NamedTuple):
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the patch changes anything."""
         return bool(self.added or self.removed or self.mark is not None)
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch. The API server keeps the owners that are not in the patch."""
+        """The strategic merge patch. The API server keeps the owners that are not in it."""
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
         metadata: Object = {}
@@ -151,11 +139,11 @@ def pin(
 ) -> list[Patch]:
     """Return patches that add the release owner and the workloads as owners of revisions.
 
-    The function adds a workload only to the revisions that the workload references, and removes the
-    marks of these revisions. A Pod or Job does not become an owner. The function skips revisions
-    that are being deleted, and originals in the applied stream.
-    workloads_of: the function that returns the live workloads with references to a revision.
-    release_owner: None if unknown.
+    A patch also removes the mark of a revision that a workload references. A Pod or Job does not
+    become an owner. Revisions that are being deleted, and originals in the applied stream, get no
+    patch.
+
+    workloads_of: returns the live workloads that reference a revision.
     """
     patches = []
     for revision in revisions:
@@ -175,11 +163,11 @@ def reconcile(
 ) -> list[Patch]:
     """Return the patches that give each revision the owners and the mark that the rule requires.
 
-    The patches of the revisions in the applied stream are first. The function skips revisions that
-    are being deleted.
-    scope: the function marks only unused revisions that the scope covers.
-    in_stream: the revisions of the applied stream, which the function never marks.
-    now: the current time.
+    The patches of the revisions in the applied stream come first. Revisions that are being deleted
+    get no patch.
+
+    scope: only unused revisions that the scope covers get a mark.
+    in_stream: the revisions of the applied stream, which never get a mark.
     """
     consumers_of = _consumers_by_revision(state)
     patches = []
@@ -216,11 +204,10 @@ def find_unused(
     *,
     includes_unmarked: bool = False,
 ) -> list[tuple[Revision, str]]:
-    """Return the unused revisions with a mark, and the reasons to keep these revisions.
+    """Return the unused revisions that the scope covers, each with the reason to keep it.
 
-    The reason is "" for a revision to delete. The result contains only revisions that the scope
-    covers, and does not contain revisions that are being deleted.
-    includes_unmarked: whether the result also contains unused revisions without a mark.
+    The reason is "" for a revision to delete. Revisions that are being deleted are not in the
+    result, and those without a mark only with includes_unmarked.
     """
     consumers_of = _consumers_by_revision(state)
     return [
@@ -238,10 +225,10 @@ def find_related(
 ) -> tuple[Revision, ...]:
     """Return the revisions of other attach groups that a run also looks after.
 
-    A run looks after a revision in three cases:
-    - attach has added a workload of the run as an owner of the revision;
-    - a workload of the run is a consumer of the revision, or controls a consumer;
-    - the scope covers the revision, and the revision has no consumer.
+    These are the revisions
+    - to which attach has added a workload of the run as an owner;
+    - of which a workload of the run is a consumer, or controls a consumer;
+    - which the scope covers, and which have no consumer.
     """
     consumers_of = _consumers_by_revision(state)
     return tuple(
@@ -254,7 +241,6 @@ def find_related(
 
 
 def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]) -> bool:
-    """Return whether a workload of the run is one of the consumers, or controls a consumer."""
     return any(
         member.uid in scope.workloads
         for consumer in consumers
@@ -263,7 +249,6 @@ def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]
 
 
 def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
-    """Return whether a revision has a release owner that is not the release owner of the run."""
     return any(
         owner.group_kind in _RELEASE_OWNERS
         and not (state.release_owner and owner.uid == state.release_owner.uid)
@@ -274,7 +259,6 @@ def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
 def _keep_reason(
     state: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
 ) -> str:
-    """Return the reason why a sweep keeps an unused revision, "" for a revision to delete."""
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "the applied manifests contain the revision"
@@ -309,7 +293,6 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
 
 
 def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
-    """Return whether the consumers of a revision, and their controllers, may own the revision."""
     if revision.is_sweepable:
         return True
     is_owned = any(_is_our_release_owner(revision, owner) for owner in revision.owners)
@@ -319,11 +302,10 @@ def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
     """Return the owners that the rule requires, except the release owner.
 
-    The function adds each consumer, the controller of the consumer, and so on, up to the workload.
-    The function skips a consumer if the run cannot read the controller. Otherwise the garbage
-    collector could delete the revision with the consumer, although the controller still uses the
-    revision. The function also skips a bare Pod or Job, because another object may need the
-    revision later.
+    They are each consumer, its controller, and so on, up to the workload. If the run cannot read
+    the controller, the consumer is no owner: the garbage collector could delete the revision with
+    the consumer, although the controller still uses the revision. A bare Pod or Job is no owner
+    either, because another object may need the revision later.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -337,7 +319,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return a consumer, its controller, and so on, up to the last object in state.consumers."""
+    """Return a consumer, its controller, and so on, as far as state.consumers has them."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -350,10 +332,9 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
 
 
 def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
-    """Return whether a run removes an owner that attach added.
+    """Return whether a run removes an owner that attach added and the rule does not require.
 
-    owner: an owner that the rule does not require.
-    The run removes these owners:
+    The run removes
     - a release owner of an original, or a release owner that somebody re-created with another uid;
     - any other owner, if consumers may not own the revision;
     - an owner that was deleted;
@@ -374,7 +355,7 @@ def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
 
 
 def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
-    """Return whether somebody re-created an owner, with another uid, as the release owner."""
+    """Return whether somebody re-created the owner, with another uid, as the release owner."""
     return release_owner is not None and owner._replace(uid=release_owner.uid) == release_owner
 
 
@@ -383,12 +364,11 @@ def _is_controller_made(consumer: Consumer) -> bool:
 
 
 def _is_bare(consumer: Consumer) -> bool:
-    """Return whether an object is a Pod or Job, and has no controller."""
     return consumer.resource in _SHORT_LIVED and not consumer.controller
 
 
 def _is_readable(state: ClusterState, owner: Owner) -> bool:
-    """Return whether the run has listed the kind of an owner."""
+    """Return whether the run has listed the kind of the owner."""
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 
@@ -396,9 +376,8 @@ def _is_readable(state: ClusterState, owner: Owner) -> bool:
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
     """Return the owners because of which a run must not delete a revision.
 
-    The result contains the existing owners that attach did not add, and all owners of kinds that
-    the run did not list. The result does not contain a release owner that attach added, even for
-    another release.
+    These are the existing owners that attach did not add, and all owners of kinds that the run did
+    not list. A release owner that attach added is not among them, even one of another release.
     """
     return [
         owner
@@ -420,8 +399,9 @@ def _new_mark(
 ) -> str | None:
     """Return the mark to write: the current time, "" to remove the mark, None for no change.
 
-    The run replaces a mark that is not a time, or is more than GRACE in the future.
-    now: the current time, None if the run must not mark the revision.
+    A mark that is not a time, or is more than GRACE in the future, is replaced.
+
+    now: None if the run must not mark the revision.
     """
     if is_used:
         return "" if revision.unused_since is not None else None
@@ -443,81 +423,3 @@ def parse_time(text: str) -> datetime | None:
         return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
     except ValueError:
         return None
-
-
-# The claim with the account in a projected token (Kubernetes, pkg/serviceaccount/claims.go).
-_CLAIM = "kubernetes.io"
-
-_log = logging.getLogger(__name__)
-
-
-class Account(NamedTuple):
-    """The ServiceAccount that a token belongs to."""
-
-    namespace: str
-    name: str
-    uid: str
-
-
-def account_of(token: str) -> Account | None:
-    """Return the ServiceAccount in the payload of a token, None for a token of another form.
-
-    account_of does not check the signature. The API server checks the token in every request.
-    """
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except ValueError:
-        return None
-    account = Account(
-        namespace=text_at(payload, _CLAIM, "namespace"),
-        name=text_at(payload, _CLAIM, "serviceaccount", "name"),
-        uid=text_at(payload, _CLAIM, "serviceaccount", "uid"),
-    )
-    return account if all(account) else None
-
-
-def find_release_owner(
-    client: Client, wanted: NamedObject | None, account: Account | None
-) -> Owner | None:
-    """Return the release owner of a run, None if the run has no release owner.
-
-    If the wanted object does not exist or the API server refuses the request, the function logs a
-    warning. If the account is the wanted object, the function does not send a request.
-    wanted: the release owner in AttachRequest, None if unknown.
-    account: the ServiceAccount of the run, None if unknown.
-    Raises ApiError if the API server does not answer.
-    """
-    if wanted is None:
-        return None
-    reason = f"{wanted} does not exist"
-    fix = f"Apply the manifests that contain {wanted}"
-    if (
-        account
-        and wanted.resource == SERVICE_ACCOUNTS
-        and (account.namespace, account.name) == (client.namespace, wanted.name)
-    ):
-        uid = account.uid
-    else:
-        try:
-            data = client.read(wanted.resource, wanted.name)
-        except ApiError as error:
-            if not error.is_answer:
-                raise
-            data, reason, fix = None, error.problem, error.fix
-        uid = text_at(data, "metadata", "uid")
-    if not uid:
-        _log.warning(
-            f"attach cannot make {wanted} an owner of the revisions, because {reason}. If a "
-            "workload gets another name or kind, Kubernetes deletes the revisions of the workload. "
-            f"{fix}."
-        )
-        return None
-    return Owner(
-        api_version=wanted.resource.api_version,
-        kind=wanted.resource.kind,
-        name=wanted.name,
-        uid=uid,
-    )

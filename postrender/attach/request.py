@@ -1,11 +1,9 @@
-"""The kinds of objects that attach and adopt use, and the paths of these kinds in the API.
+"""The request of a run of attach: what the command line asks for, and the kinds it can name.
+
+Each run belongs to one output of postrender, the applied stream.
 
 To add a kind of consumer, add an entry to CONSUMER_KINDS, and a rule to the Role in
 plan/attacher_job.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
-
-The request, a record with the parameters of one run of attach, and the parsers of arguments.
-
-Each run of attach belongs to one output of postrender, the applied stream.
 """
 
 from __future__ import annotations
@@ -32,12 +30,11 @@ class Resource(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind, such as (`apps`, `ReplicaSet`)."""
         return api_group(self.api_version), self.kind
 
     @property
     def path(self) -> str:
-        """The URL path of the API version on the API server, such as `/apis/apps/v1`."""
+        """The path of the API version on the API server, such as `/apis/apps/v1`."""
         root = "/apis" if "/" in self.api_version else "/api"
         return f"{root}/{self.api_version}"
 
@@ -59,7 +56,7 @@ EXPERIMENTS = Resource("argoproj.io/v1alpha1", "Experiment", "experiments")
 ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
 REVISED_KINDS = (CONFIG_MAPS, SECRETS)
-# The possible kinds of a release owner, as defined in the module `release_owner`.
+# The possible kinds of a release owner (see the module `reconcile`).
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
 # The kinds of possible consumers, in the order of the list requests. The kind of a controlling
@@ -84,7 +81,7 @@ CONSUMER_KINDS = (
 BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
 BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# For some kinds of workloads, the kind of the objects with the current and earlier pod templates.
+# The kind of the objects with the current and earlier pod templates of a workload.
 HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,
@@ -92,9 +89,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds of objects that a controller creates and deletes. An object of these kinds with
-# a controller owns a revision only while the object is or controls a consumer. All other workloads
-# remain owners until somebody deletes the workloads.
+# The kinds of objects that a controller creates and deletes. Such an object, with a controller,
+# owns a revision only while it is or controls a consumer. All other workloads remain owners until
+# somebody deletes them.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )
@@ -117,7 +114,7 @@ def title(ref: RevisionRef) -> str:
 
 
 class NamedObject(NamedTuple):
-    """The kind and name of an object in the namespace of the run."""
+    """An object in the namespace of the run."""
 
     resource: Resource
     name: str
@@ -144,14 +141,16 @@ class WantedWorkload(NamedTuple):
 class AttachRequest(NamedTuple):
     """All parameters of a run.
 
-    group_name: the attach group; "" means the group in the label of the given revisions.
+    group_name: the attach group. The command line of configmap-attacher has no groups. Without a
+        name, a run uses the label of the given revisions, does not check their content, because
+        the names can have the hashes of another tool, and only warns of kinds that it may not list.
     emitted: revisions and originals in the applied stream, which a run never deletes.
     timeout: the maximum time of the wait, in seconds.
     prunes: whether to mark and delete unused revisions.
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes.
-    release_owner: as defined in the module `release_owner`, None if unknown.
+    release_owner: see the module `reconcile`; None if unknown.
     retired: earlier revisions of Secrets, if the applied stream has no revision of a Secret. A run
-        marks and deletes these revisions like other unused revisions.
+        marks and deletes them like other unused revisions.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -233,9 +232,9 @@ def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[Wan
 
 
 def parse_workload(text: str) -> WantedWorkload:
-    """Return the workload in an argument such as `Kind/name@RENDERID=configmap/a,secret/b`.
+    """Return the workload in `Kind/name@RENDERID=configmap/a,secret/b`. `@RENDERID` is optional.
 
-    `@RENDERID` is optional. Raises ValueError, with a message, for an invalid text.
+    Like all parsers below, raise ValueError, with a message, for an invalid text.
     """
     match = _WORKLOAD.fullmatch(text)
     if not match:
@@ -258,10 +257,7 @@ def parse_workload(text: str) -> WantedWorkload:
 
 
 def parse_revision_refs(text: str, option: str) -> tuple[RevisionRef, ...]:
-    """Return the revisions in `configmap/a,secret/b`. Raises ValueError with the problem.
-
-    option: the option that contains the text, for the problem.
-    """
+    """Return the revisions in `configmap/a,secret/b`, the text of an option."""
     refs = []
     for part in filter(None, text.split(",")):
         kind, _, name = part.strip().partition("/")
@@ -278,10 +274,7 @@ def _all_revision_refs(texts: Sequence[str], option: str) -> frozenset[RevisionR
 
 
 def parse_release_owner(text: str) -> NamedObject | None:
-    """Return the object in `ServiceAccount/name` or `Role/name`, None for "".
-
-    Raises ValueError, with a message, for an invalid text.
-    """
+    """Return the object in `ServiceAccount/name` or `Role/name`, None for ""."""
     if not text:
         return None
     kind, _, name = text.partition("/")
@@ -292,7 +285,7 @@ def parse_release_owner(text: str) -> NamedObject | None:
 
 
 def check_group(name: str) -> None:
-    """Raise ValueError if the name of an attach group is neither "" nor a valid label value."""
+    """Accept "" and any valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(
             f'--group is {shown(name)}, expected at most 63 letters, digits, "-", "_" and ".", '
@@ -301,7 +294,7 @@ def check_group(name: str) -> None:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds in a text such as `90s` or `2m30`. Raises ValueError for other texts."""
+    """Return the seconds in a text such as `90s` or `2m30`."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
         raise ValueError(f"--timeout is {shown(text)}, expected a time such as 90s or 2m")
@@ -309,10 +302,7 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return one entry for each pair of workload and render ID.
-
-    The entry has the references of all input entries with this pair.
-    """
+    """Return one entry, with all references, for each pair of workload and render ID."""
     merged: dict[WantedWorkload, list[RevisionRef]] = defaultdict(list)
     for workload in workloads:
         merged[workload._replace(references=())] += workload.references

@@ -1,4 +1,4 @@
-"""One run of attach. The run waits, reconciles and sweeps, and then checks the result.
+"""One run of attach: wait, reconcile, sweep, and then check the result.
 
 If somebody interrupts a run at any point, the next run does the remaining work. A patch does not
 remove an owner that a revision still needs.
@@ -8,33 +8,31 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.attach.client import Client
+from postrender.attach.client import ApiError, Client
+from postrender.attach.connect import Account
 from postrender.attach.failures import (
     Failure,
     Uids,
     arrival_failures,
     lost_revision_failures,
     permission_failures,
+    record_event,
     replacement_failures,
     revision_failures,
 )
 from postrender.attach.live import Owner
-from postrender.attach.observe import read_revisions, read_state
-from postrender.attach.reconcile import (
-    Account,
-    ClusterState,
-    Patch,
-    Scope,
+from postrender.attach.observe import (
+    ContentCheck,
     find_release_owner,
-    pin,
-    reconcile,
+    read_revisions,
+    read_state,
 )
+from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
 from postrender.attach.request import AttachRequest, WantedWorkload
-from postrender.attach.sweep import ContentCheck, delete_superseded, report_unused, sweep
+from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
-from postrender.attach.writes import record_event, send
 from postrender.errors import UserError
 
 _log = logging.getLogger(__name__)
@@ -46,31 +44,33 @@ def attach(
     arguments: Sequence[str] = (),
     account: Account | None = None,
 ) -> list[Failure]:
-    """Return the failures of a run that adds owners to revisions and deletes unused revisions.
+    """Add owners to revisions, delete unused revisions, and return the failures.
 
     The run first waits for the workloads and revisions, for at most request.timeout seconds.
+
     arguments: the command line of this run, by which the run finds its own Job.
     account: the ServiceAccount of this run, None if unknown.
-    Raises ApiError.
     """
     deadline = time.monotonic() + request.timeout
     release_owner = find_release_owner(client, request.release_owner, account)
     content = ContentCheck(client, request)
 
-    def pins(arrival: Arrival) -> list[Patch]:
-        return pin(content.accepted(arrival.revisions), arrival.consumers_of, release_owner)
+    def add_owners(arrival: Arrival) -> None:
+        # _reconcile sends a refused patch again, and reports the refusal.
+        revisions = content.accepted(arrival.revisions)
+        _send(client, pin(revisions, arrival.consumers_of, release_owner))
 
     deleted_in_use: list[UserError] = []
     while True:
-        arrival = wait(client, request, deadline, pins)
+        arrival = wait(client, request, deadline, add_owners)
         scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
         # A revision can be missing because the quota of ConfigMaps is full. The run sweeps even
         # then, because the deletion of old revisions makes room.
         if not arrival.pending and not state.unreadable:
             if request.prunes:
-                swept = sweep(client, request, state, scope, arguments)
-                problems += swept.refusals
-                deleted_in_use += swept.deleted_in_use
+                refusals, now_in_use = sweep(client, request, state, scope, arguments)
+                problems += refusals
+                deleted_in_use += now_in_use
             else:
                 report_unused(client, state, request, scope)
         uids = _current_uids(client, request)
@@ -96,7 +96,7 @@ def _reconcile(
     content: ContentCheck,
     release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Return the scope, the state and the refusals after sending the patches of `reconcile`."""
+    """Send the patches of `reconcile`, and return what they were based on, and the refusals."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
@@ -106,11 +106,46 @@ def _reconcile(
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
-    return scope, state, send(client, patches)
+    return scope, state, _send(client, patches)
+
+
+def _send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
+    """Send patches one by one, log the changes, and return the refusals."""
+    refusals: list[UserError] = []
+    for patch in patches:
+        try:
+            exists = client.patch(patch.revision.resource, patch.revision.name, patch.body)
+        except ApiError as error:
+            if not error.is_answer:
+                raise
+            refusals.append(error)
+            continue
+        if exists:
+            for line in _changes(patch):
+                _log.info(line)
+        else:
+            _log.warning(
+                f"somebody or Kubernetes deleted {patch.revision} during this run. If pods use "
+                f"{patch.revision}, apply the manifests again."
+            )
+    return refusals
+
+
+def _changes(patch: Patch) -> Iterator[str]:
+    if patch.added:
+        yield f"attach added owners to {patch.revision}: {', '.join(map(str, patch.added))}"
+    if patch.removed:
+        yield f"attach removed owners from {patch.revision}: {', '.join(map(str, patch.removed))}"
+    if patch.mark:
+        yield (
+            f"attach marked the unused {patch.revision}. If {patch.revision} stays unused, a later "
+            "run deletes the revision."
+        )
+    elif patch.mark is not None:
+        yield f"attach removed the mark from {patch.revision}, because an object uses the revision"
 
 
 def _current_uids(client: Client, request: AttachRequest) -> Uids:
-    """Return the current uid of each workload, "" if the workload is absent or being deleted."""
     watched = Watched(client)
     uids = {}
     for workload in request.workloads:
@@ -120,7 +155,7 @@ def _current_uids(client: Client, request: AttachRequest) -> Uids:
 
 
 def _replaced(arrival: Arrival, uids: Uids) -> list[WantedWorkload]:
-    """Return the workloads that were re-created since the last wait."""
+    """Return the workloads that were re-created since the wait."""
     return [
         workload
         for workload, consumer in arrival.consumers.items()
@@ -142,10 +177,7 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
 def _find_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
-    """Return the failures that the run has found, after checking again that the revisions exist.
-
-    The result does not contain the failures of revision_failures().
-    """
+    """Check again that the revisions exist, and return all failures but revision_failures()."""
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
         # The garbage collector may have deleted the revisions together with their workload. After

@@ -1,8 +1,8 @@
-"""The progress of an apply: whether the workloads are ready, and whether the given revisions exist.
+"""The wait until the workloads are ready, and the given revisions exist.
 
 A run of attach belongs to one output of postrender, the applied stream. The request (AttachRequest)
-lists workloads of the applied stream. The given revisions are the revisions that these workloads
-reference. The new pod template of a workload is the template in the applied stream.
+lists workloads of the applied stream. The given revisions are those that these workloads reference.
+The new pod template of a workload is the template in the applied stream.
 
 A workload is ready if two conditions are true, regardless of the state of its Pods:
 
@@ -10,14 +10,10 @@ A workload is ready if two conditions are true, regardless of the state of its P
 - The workload controls a ReplicaSet or ControllerRevision with the new pod template. This condition
   applies only to the kinds in HISTORY_KINDS, and not to a paused Deployment.
 
-The module recognises the new template by the render ID, or by the references if the request has no
-render ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because
-these fields still describe the earlier template right after an apply. The age of a ReplicaSet is
-not reliable either, because a controller can reuse an old ReplicaSet.
-
-The wait until the workloads are ready and the revisions exist (see the module `arrival`).
-
-The live objects of some kinds. attach lists each kind once, and updates the list by a watch.
+The new template is recognised by the render ID, or by the references if the request has no render
+ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because they
+still describe the earlier template right after an apply. The age of a ReplicaSet is not reliable
+either, because a controller can reuse an old ReplicaSet.
 """
 
 from __future__ import annotations
@@ -30,7 +26,6 @@ from functools import partial
 from postrender.attach.client import Client
 from postrender.attach.live import Consumer, Revision, read_consumer, text_at
 from postrender.attach.observe import read_revisions
-from postrender.attach.reconcile import Patch
 from postrender.attach.request import (
     DEPLOYMENTS,
     HISTORY_KINDS,
@@ -40,8 +35,17 @@ from postrender.attach.request import (
     WantedWorkload,
     title,
 )
-from postrender.attach.writes import send
 from postrender.records import NamedTuple
+
+# The first and the longest interval between two lists of all objects. The interval doubles each
+# time. New ConfigMaps and Secrets appear only in the lists, because attach does not watch these
+# kinds. The lists also contain changes that a broken watch did not report.
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
+# If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits for
+# PAUSE_SECONDS before the next lists.
+SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
+
+_log = logging.getLogger(__name__)
 
 
 class Pending(NamedTuple):
@@ -60,7 +64,7 @@ class Arrival(NamedTuple):
     """The progress of an apply.
 
     consumers: the live object of each workload that exists and is not being deleted.
-    pending: the Pending of each workload that is not ready.
+    pending: of each workload that is not ready.
     missing: the given revisions that do not exist or are being deleted.
     revisions: the live revisions of the attach group, and the live given revisions.
     """
@@ -72,7 +76,6 @@ class Arrival(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every workload is ready and every given revision exists."""
         return not self.pending and not self.missing
 
     @property
@@ -101,10 +104,7 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """Return the finalizers, separated by commas, of each revision that is being deleted.
-
-    The result does not contain revisions without finalizers.
-    """
+    """Return the finalizers that delay the deletion of each revision, separated by commas."""
     return {
         revision.key: ", ".join(revision.finalizers)
         for revision in revisions
@@ -112,20 +112,68 @@ def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
     }
 
 
-def check_arrival(
+def wait(
+    client: Client,
+    request: AttachRequest,
+    deadline: float,
+    add_owners: Callable[[Arrival], object],
+) -> Arrival:
+    """Wait until every workload is ready and every revision exists, or until the deadline.
+
+    deadline: on the clock of time.monotonic.
+    add_owners: called after each look at the cluster, to protect the revisions that exist already.
+    """
+    seconds = FIRST_SECONDS
+    while True:
+        watched = Watched(client)
+        arrival = _check_arrival(request, watched, read_revisions(client, request).revisions)
+        remaining = deadline - time.monotonic()
+        if arrival.is_complete:
+            return arrival
+        add_owners(arrival)
+        if remaining <= 0:
+            return arrival
+        if seconds == FIRST_SECONDS:
+            for reason in arrival.reasons:
+                _log.info(f"waiting for at most {remaining:.0f} s: {reason}")
+        _watch(watched, arrival, min(seconds, remaining))
+        seconds = min(2 * seconds, LONGEST_SECONDS)
+
+
+def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
+    """Watch each workload in turn, until it is ready or the watch ends.
+
+    seconds: the maximum duration, and the exact one if a revision is missing.
+    """
+    started = time.monotonic()
+    ends = started + seconds
+    for workload in arrival.pending:
+        while (pending := _find_pending(workload, watched)) and time.monotonic() < ends:
+            is_enough = partial(_is_enough, workload, pending.awaited, watched)
+            if not watched.follow(pending.awaited, ends - time.monotonic(), is_enough):
+                break  # the watch has ended or is broken, so the caller lists all objects again
+    if arrival.missing:
+        time.sleep(max(0.0, ends - time.monotonic()))
+    elif time.monotonic() - started < SHORTEST_SECONDS:
+        time.sleep(min(PAUSE_SECONDS, max(0.0, ends - time.monotonic())))
+
+
+def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) -> bool:
+    """Return whether a workload does not wait for an object of the kind `awaited` any more."""
+    pending = _find_pending(workload, watched)
+    return pending is None or pending.awaited != awaited
+
+
+def _check_arrival(
     request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
 ) -> Arrival:
-    """Return the progress of an apply. Raises ApiError.
-
-    revisions: the value of the field Arrival.revisions.
-    """
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
     for workload in request.workloads:
         consumer = watched.find(workload.resource, workload.name)
         if consumer and not consumer.is_deleting:
             consumers[workload] = consumer
-        pending = find_pending(workload, watched)
+        pending = _find_pending(workload, watched)
         if pending:
             all_pending[workload] = pending
     return Arrival(
@@ -136,8 +184,7 @@ def check_arrival(
     )
 
 
-def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
-    """Return the Pending of a workload, None if the workload is ready. Raises ApiError."""
+def _find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
@@ -179,11 +226,6 @@ def is_paused(consumer: Consumer) -> bool:
 
 
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
-    """Return whether an object has the new pod template.
-
-    The new template has the render ID in the request. Without a render ID in the request, the
-    new template has all references that the request lists for the workload.
-    """
     if workload.render_id:
         return workload.render_id in consumer.render_ids
     return consumer.references.issuperset(workload.references)
@@ -194,9 +236,8 @@ def _has_history_object(
 ) -> bool:
     """Return whether a workload controls a ReplicaSet or ControllerRevision with the new template.
 
-    The function ignores the ReplicaSets of other workloads. For example, the Deployment in the
-    workloadRef of a Rollout also creates ReplicaSets with the new template.
-    consumer: the live object of the workload.
+    The ReplicaSets of other workloads do not count. For example, the Deployment in the workloadRef
+    of a Rollout also creates ReplicaSets with the new template.
     """
     return any(
         item.controller == consumer.uid
@@ -220,74 +261,8 @@ def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> s
     return f"{reason} ({consumer.status_problems})" if consumer.status_problems else reason
 
 
-# The first and the longest interval between two lists of all objects. The interval doubles each
-# time. attach finds new ConfigMaps and Secrets only in the lists, because attach does not watch
-# these kinds. The lists also contain changes that a broken watch did not report.
-FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits for
-# PAUSE_SECONDS before the next lists.
-SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
-
-_log = logging.getLogger(__name__)
-
-
-def wait(
-    client: Client,
-    request: AttachRequest,
-    deadline: float,
-    pins: Callable[[Arrival], Iterable[Patch]],
-) -> Arrival:
-    """Wait until every workload is ready and every revision exists, or until the deadline.
-
-    Until then, attach adds owners to the existing revisions (see reconcile.pin).
-    deadline: the end of the wait on the clock of time.monotonic.
-    pins: the function that returns the patches to add these owners.
-    Raises ApiError.
-    """
-    seconds = FIRST_SECONDS
-    while True:
-        watched = Watched(client)
-        arrival = check_arrival(request, watched, read_revisions(client, request).revisions)
-        remaining = deadline - time.monotonic()
-        if arrival.is_complete:
-            return arrival
-        # A later step of the run sends a refused patch again, and reports the refusal.
-        send(client, pins(arrival))
-        if remaining <= 0:
-            return arrival
-        if seconds == FIRST_SECONDS:
-            for reason in arrival.reasons:
-                _log.info(f"waiting for at most {remaining:.0f} s: {reason}")
-        _watch(watched, arrival, min(seconds, remaining))
-        seconds = min(2 * seconds, LONGEST_SECONDS)
-
-
-def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
-    """Watch each workload in turn, until the workload is ready or the watch ends.
-
-    seconds: the maximum duration. If a revision is missing, the function always takes this time.
-    """
-    started = time.monotonic()
-    ends = started + seconds
-    for workload in arrival.pending:
-        while (pending := find_pending(workload, watched)) and time.monotonic() < ends:
-            is_enough = partial(_is_enough, workload, pending.awaited, watched)
-            if not watched.follow(pending.awaited, ends - time.monotonic(), is_enough):
-                break  # the watch has ended or is broken, so the caller lists all objects again
-    if arrival.missing:
-        time.sleep(max(0.0, ends - time.monotonic()))
-    elif time.monotonic() - started < SHORTEST_SECONDS:
-        time.sleep(min(PAUSE_SECONDS, max(0.0, ends - time.monotonic())))
-
-
-def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) -> bool:
-    """Return whether a workload does not wait for an object of the kind `awaited` any more."""
-    pending = find_pending(workload, watched)
-    return pending is None or pending.awaited != awaited
-
-
 class Watched:
-    """The objects of one namespace, by kind. Each method can raise ApiError."""
+    """The live objects of a namespace. Each kind is listed once, and updated by a watch."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -303,11 +278,10 @@ class Watched:
         return self._objects[resource].values()
 
     def find(self, resource: Resource, name: str) -> Consumer | None:
-        """Return the object of a kind with a name, None if the object does not exist."""
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Return whether `is_enough` returns True before the watch of a kind ends.
+        """Watch a kind until `is_enough` returns True, and return whether it did.
 
         seconds: the maximum duration, rounded to whole seconds, at least 1.
         """

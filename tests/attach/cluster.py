@@ -21,7 +21,7 @@ from unittest import mock
 import httpx2
 
 from postrender.attach.client import Client
-from postrender.attach.reconcile import Account
+from postrender.attach.connect import Account
 from postrender.attach.request import (
     BY_KIND,
     CONFIG_MAPS,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from postrender.attach.command import configure_log
+from postrender.attach.connect import account_of
 from postrender.attach.live import read_consumer, read_revision
-from postrender.attach.reconcile import account_of
 from postrender.attach.request import (
     BY_KIND,
     CONFIG_MAPS,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from postrender.attach.reconcile import Account
+from postrender.attach.connect import Account
 from tests.attach.cluster import (
     GROUP,
     Cluster,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from postrender.attach.reconcile import account_of
+from postrender.attach.connect import account_of
 from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import MERGE, STRATEGIC, Api, ApiError, Json
 from tests.e2e.cluster import Cluster, ControlPlane
