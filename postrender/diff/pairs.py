@@ -87,7 +87,7 @@ class Side(NamedTuple):
     objects: all objects, including originals and retained revisions.
     by_item: the object of each item; if an item has a revision and an original, the revision.
     originals: the originals that stay next to their revisions, by item.
-    context: the context of the plan, None as in PlanBasis.
+    context: the context of the plan, None as in build_context.
     is_rendered: True for an output of postrender, False for an input.
     base_names: the base names, by revision name.
     secret_names: the base names, by the revision names to redact.

@@ -31,7 +31,7 @@ from postrender.kubernetes.kinds import (
     group_kind_of,
     roots_of,
 )
-from postrender.plan.build import PlanBasis, build_basis
+from postrender.plan.build import build_context
 from postrender.plan.edits import source_edits
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
@@ -70,8 +70,7 @@ def read_side(
         inventory = _without_user_annotations(inventory, (SECRET,))._replace(
             fixed_kinds=frozenset({SECRET})
         )
-    basis = build_basis(inventory, side_settings, history)
-    context = basis.context
+    context = build_context(inventory, side_settings, history)
     inventory = context.inventory if context else inventory
     edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
     was_rendered = is_rendered(stream)
@@ -103,8 +102,8 @@ def read_side(
         secret_names=secret_names,
         written=written,
         attachers=expected_attachers(rendered_context, render_ids, settings),
-        non_objects=tuple(_non_objects(stream, data, basis, inventory)),
-        findings=basis.findings,
+        non_objects=tuple(_non_objects(stream, data, context, inventory)),
+        findings=context.findings if context else (),
     )
 
 
@@ -268,10 +267,11 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
 
 
 def _non_objects(
-    stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
+    stream: Stream, data: Mapping[int, Json], context: PlanContext | None, inventory: Inventory
 ) -> Iterator[tuple[Json, Location]]:
     """Return each value in the documents that is not a Kubernetes object, with the location."""
-    known = {item.key for item in inventory.items} | basis.repeated
+    repeated = context.repeated if context else frozenset()
+    known = {item.key for item in inventory.items} | repeated
     for index, root in data.items():
         for path, value in roots_of(root):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:

@@ -163,9 +163,10 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
             base_name = side.base_names.get(reference.name, reference.name)
             if item is None or not (compared.identity in identities or base_name in names):
                 continue
-            if resolver.find(item, reference, reference.name):
+            candidates = resolver.candidates.get((reference.rule.target, reference.name), ())
+            if resolver.find(item, reference, candidates):
                 continue
-            if resolver.is_ambiguous(item, reference, reference.name):
+            if resolver.is_ambiguous(item, reference, candidates):
                 location = side.inventory.location_of_reference(item, reference)
                 yield Undecided(
                     location=str(location),

@@ -274,19 +274,18 @@ def find_replaced(context: PlanContext) -> frozenset[ItemKey]:
 
     Raises UserError if an object that is not a revision already has the name of a new revision.
     """
-    resolver = context.resolver
     unrenamed = [
         decision.item for key, decision in context.decisions.items() if key not in context.names
     ]
     revisions = {
-        resolver.certain_key_of(item.identity) for item in unrenamed if context.revision_of(item)
+        context.certain_key_of(item.identity) for item in unrenamed if context.revision_of(item)
     }
-    taken = {resolver.certain_key_of(item.identity): item for item in unrenamed}
+    taken = {context.certain_key_of(item.identity): item for item in unrenamed}
     replaced = set()
     for item_key, name in context.names.items():
         item = context.decisions[item_key].item
         identity = item.identity
-        key = resolver.certain_key_of(identity, name)
+        key = context.certain_key_of(identity, name)
         if key in revisions:
             replaced.add(item_key)
         elif key in taken:

@@ -24,7 +24,7 @@ leftover.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
@@ -35,7 +35,6 @@ from postrender.inventory.prefilter import root_kind
 from postrender.krm.resource_list import is_resource_list
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
-    HELM_HOOK_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
 )
 from postrender.kubernetes.hashing import RENDER_ID_LENGTH
@@ -43,15 +42,15 @@ from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_o
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.groups import SUFFIX
 from postrender.plan.history import Previous, PreviousOwners
-from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
-from postrender.plan.strategy import StrategyDecision, apply_signs
+from postrender.plan.strategy import StrategyDecision, is_helm_hook
 from postrender.records import NamedTuple
 from postrender.text import HOST, PATH, forms_of, shown, words_of
 from postrender.yaml.stream import Source, read_streams
 
 TYPE_CHECKING = False
-
+if TYPE_CHECKING:
+    from postrender.plan.by_name.signs import Sign
 
 _WORKLOAD = re.compile(
     rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
@@ -229,71 +228,21 @@ def _has_name(text: str, name: str) -> bool:
     return any(words_of(line.partition("name:")[2])[:1] == [name] for line in lines)
 
 
-if TYPE_CHECKING:
-    from postrender.plan.by_name.signs import Sign
-
-    # A function that returns the decisions and findings for an inventory. The second argument
-    # contains the resolved references, by the referenced object.
-    Decide = Callable[
-        [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
-    ]
-
-
 def find_helm_3_hooks(
-    inventory: Inventory,
-    links: Mapping[ItemKey, Sequence[Link]],
-    decisions: Sequence[StrategyDecision],
-    signs: Mapping[ItemKey, Sign],
-    decide: Decide,
-) -> list[Finding]:
+    inventory: Inventory, decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
+) -> Iterator[Finding]:
     """Return a finding for each original that postrender would not keep under Helm 3.
 
-    The result is [] if the stream is from Helm 4, or is a ResourceList (from kustomize or kpt).
-    links: the resolved references, by the referenced object.
     decisions: the decisions after apply_signs.
-    signs: as in apply_signs.
-    decide: the function that makes the decisions again, for the stream without hooks.
     """
-    hook_by_original = {
-        decision.item.key: hook
-        for decision in decisions
-        if decision.strategy == RENAME and decision.keep_reason
-        for hook in _hooks_in(links.get(decision.item.key, ()))[:1]
-    }
-    if not hook_by_original or _is_not_from_helm_3(inventory):
-        return []
-    # Only these originals need a new decision, because a decision does not depend on others.
-    visible = inventory._replace(
-        items=tuple(
-            item
-            for item in inventory.items
-            if item.key in hook_by_original and not _is_helm_hook(item)
-        )
-    )
-    visible_links = {
-        key: [link for link in links.get(key, ()) if not _is_helm_hook(link.source)]
-        for key in hook_by_original
-    }
-    visible_signs = {key: sign for key, sign in signs.items() if not _is_helm_hook(sign.source)}
-    new_decisions, _ = apply_signs(decide(visible, visible_links)[0], visible_signs)
-    return [
-        _lost_original(inventory, decision.item, hook_by_original[decision.item.key])
-        for decision in new_decisions
-        if decision.strategy == RENAME and not decision.keep_reason
-    ]
-
-
-def _is_not_from_helm_3(inventory: Inventory) -> bool:
-    """Return whether the stream is from Helm 4, or is a ResourceList (from kustomize or kpt)."""
-    return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
-
-
-def _hooks_in(links: Sequence[Link]) -> list[Item]:
-    return [link.source for link in links if link.keeps_base_name and _is_helm_hook(link.source)]
-
-
-def _is_helm_hook(item: Item) -> bool:
-    return HELM_HOOK_ANNOTATION in item.annotations
+    if inventory.is_from_helm_4 or is_resource_list(inventory.stream):  # kustomize and kpt
+        return
+    for decision in decisions:
+        item, hook = decision.item, decision.helm_hook
+        if decision.strategy == RENAME and hook:
+            sign = None if decision.is_keep_decided else signs.get(item.key)
+            if sign is None or is_helm_hook(sign.source):
+                yield _lost_original(inventory, item, hook)
 
 
 def _lost_original(inventory: Inventory, item: Item, hook: Item) -> Finding:
@@ -372,7 +321,7 @@ def find_leftovers(context: PlanContext) -> Iterator[Finding]:
             target
             for target in mention.targets
             if context.revision_of(target)
-            and context.resolver.certain_key_of(target.identity, target.base_name) not in kept
+            and context.certain_key_of(target.identity, target.base_name) not in kept
         ]
         if targets and not _has_other_meaning(mention, fixed_names):
             yield _leftover(context, mention, targets[0])

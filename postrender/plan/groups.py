@@ -135,7 +135,7 @@ def _group_without_workloads(
 
 
 def _namespace(context: PlanContext, identity: Identity) -> str | None:
-    return context.resolver.certain_namespace(identity.namespace)
+    return context.certain_namespace(identity.namespace)
 
 
 def _default_names(
@@ -258,7 +258,7 @@ def _revisions(
     for group_key, item in pairs:
         if context.revision_of(item):
             yield group_key, _ref(context, item)
-            if context.resolver.certain_key_of(item.identity, item.base_name) in kept:
+            if context.certain_key_of(item.identity, item.base_name) in kept:
                 yield group_key, (item.identity.kind.lower(), item.base_name)
 
 

@@ -19,7 +19,7 @@ from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.kinds import GroupKind, is_namespaced_workload
-from postrender.plan.namespaces import Resolver
+from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.text import replace_words, words_of
@@ -65,16 +65,30 @@ class Link(NamedTuple):
         return not self.is_rewritten and self.reference.rule.family != RBAC
 
     @property
-    def is_pinned(self) -> bool:
-        """Return whether the reference has a revision name that a person wrote.
+    def is_pin(self) -> bool:
+        """Return whether a person wrote the name of a revision into a pod template.
 
-        If postrender wrote the name, the pod template has a render ID. postrender leaves pinned
-        references unchanged.
+        If postrender wrote the name, the pod template has a render ID. postrender leaves a pin
+        unchanged, and a pin is not a reason to rename an object.
         """
         number, templates = self.reference.template, self.source.templates
         if number is None or not self.target.is_revision:
             return False
         return not (templates and templates[number].has_render_id)
+
+    @property
+    def is_proof(self) -> bool:
+        """Return whether an absent namespace certainly means the only explicit namespace.
+
+        An RBAC reference is not proof, because postrender keeps the base name in the Role. After
+        the rename, the base name can mean an object in another namespace. A reference with a
+        keep_reason is not proof, because the referencing object can be cluster-scoped.
+        """
+        rule, source = self.reference.rule, self.source.identity
+        if rule.family == RBAC or rule.keep_reason or source.kind in CLUSTER_SCOPED:
+            return False
+        written = self.reference.namespace or source.namespace
+        return (written is None) != (self.target.identity.namespace is None)
 
     @property
     def is_outside_attach(self) -> bool:
@@ -84,8 +98,10 @@ class Link(NamedTuple):
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
 
 
-def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return the links of references, and a finding for each ambiguous reference.
+def find_links(
+    inventory: Inventory, resolver: Resolver, candidates: Candidates
+) -> tuple[list[Link], list[Finding]]:
+    """Return the links of references to candidates, and a finding for each ambiguous reference.
 
     A reference has a link for each object that the reference means. The function ignores the
     objects of attachers.
@@ -98,14 +114,15 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
         for reference in item.references:
             names = words_of(reference.name) if reference.rule.is_word else [reference.name]
             for name in names:
-                targets = resolver.find(item, reference, name)
+                same_name = candidates.get((reference.rule.target, name), ())
+                targets = resolver.find(item, reference, same_name)
                 if len(targets) > 1:
                     targets = sorted(targets, key=item_order)
                 links += [
                     Link(source=item, reference=reference, target=target, name=name)
                     for target in targets
                 ]
-                if not targets and resolver.is_ambiguous(item, reference, name):
+                if not targets and resolver.is_ambiguous(item, reference, same_name):
                     findings.append(_ambiguous_finding(inventory, item, reference, name))
     return links, findings
 

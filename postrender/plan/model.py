@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING, Settings
+from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.kinds import ObjectKey
+from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link, find_rollouts
@@ -46,23 +47,28 @@ class RetentionDecision(NamedTuple):
         return self.decision in (RETAIN, LAST_TIME)
 
 
+# By workload, the objects that its pod templates use. A key consists of the index of the pod
+# template and the ItemKey of the object. The index None means all pod templates, because of an
+# auto-mount.
+WorkloadTargets = Mapping[ItemKey, Mapping[tuple[int | None, ItemKey], Item]]
+
+
 class PlanContext(NamedTuple):
     """The decisions, revision names and references of a stream.
 
     decisions: the decisions, by ConfigMap or Secret.
     names: the revision name of each object to rename.
-    links: the resolved references except pins (see the module `pins`), by the object that has the
-        reference.
+    links: the resolved references except pins, by the object that has the reference.
     mounts: the auto-mounts, by workload.
-    workload_targets: by workload, the objects that the pod templates use. A key consists of the
-        index of the pod template and the ItemKey of the object. The index None means all pod
-        templates, because of an auto-mount.
+    is_proven: whether a reference proves that an absent namespace means the only explicit
+        namespace of the stream (see Link.is_proof).
     mentions: the strings that contain a base name and that reference rules do not rewrite.
     read_by_name: the objects that programs read by base name (see the package `readers`).
     orders: the numbers of the new revisions, by original. Empty if postrender has not read earlier
         outputs.
-    retained: the result of find_retained in the module `retained`. Empty if postrender has not read
-        earlier outputs.
+    retained: the decisions about the objects of earlier outputs.
+    repeated: the objects of the input that repeat an earlier object of the input.
+    findings: the findings about the input, without those about the output.
     """
 
     inventory: Inventory
@@ -72,11 +78,14 @@ class PlanContext(NamedTuple):
     names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
-    workload_targets: Mapping[ItemKey, Mapping[tuple[int | None, ItemKey], Item]]
+    workload_targets: WorkloadTargets
+    is_proven: bool
     mentions: Sequence[Mention]
     read_by_name: AbstractSet[ItemKey]
     orders: Mapping[ItemKey, int] = NOTHING
     retained: Sequence[RetentionDecision] = ()
+    repeated: frozenset[ItemKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def retained_names(self) -> dict[ItemKey, list[str]]:
@@ -105,8 +114,22 @@ class PlanContext(NamedTuple):
 
     @property
     def kept_keys(self) -> set[ObjectKey]:
-        """The keys of kept_items, from Resolver.certain_key_of."""
-        return {self.resolver.certain_key_of(item.identity) for item in self.kept_items}
+        """The keys of kept_items, from certain_key_of."""
+        return {self.certain_key_of(item.identity) for item in self.kept_items}
+
+    def certain_namespace(self, written: str | None) -> str | None:
+        """Return the namespace that a written or absent namespace certainly means, else None."""
+        if self.is_proven:
+            return self.resolver.effective_namespace(written)
+        return self.resolver.namespace_of(written)
+
+    def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
+        """Return the key of an object in its certain namespace.
+
+        name: the name to use instead of the object's own name.
+        """
+        namespace = self.certain_namespace(identity.namespace)
+        return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return the ConfigMaps and Secrets that an object's pod templates use.
@@ -122,22 +145,52 @@ class PlanContext(NamedTuple):
 
     def revision_of(self, item: Item) -> str:
         """Return the name of an object's revision in the output, "" if the object has none."""
-        if item.key in self.names:
-            return self.names[item.key]
-        return item.identity.name if item.is_revision and not item.is_hook else ""
+        return revision_of(item, self.names)
+
+
+def revision_of(item: Item, names: Mapping[ItemKey, str]) -> str:
+    """Return the name of an object's revision in the output, "" if the object has none.
+
+    names: the revision name of each object to rename.
+    """
+    if item.key in names:
+        return names[item.key]
+    return item.identity.name if item.is_revision and not item.is_hook else ""
 
 
 def targets_by_workload(
-    links: Mapping[ItemKey, Sequence[Link]], mounts: Mapping[ItemKey, Sequence[Mount]]
-) -> dict[ItemKey, dict[tuple[int | None, ItemKey], Item]]:
-    """Return the value of PlanContext.workload_targets."""
+    links: Iterable[Link], mounts: Mapping[ItemKey, Sequence[Mount]]
+) -> WorkloadTargets:
+    """Return the objects that pod templates use through references and auto-mounts."""
     targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = defaultdict(dict)
-    for key, source_links in links.items():
-        for link in source_links:
-            template = link.reference.template
-            if template is not None:
-                targets[key][template, link.target.key] = link.target
+    for link in links:
+        template = link.reference.template
+        if template is not None:
+            targets[link.source.key][template, link.target.key] = link.target
     for key, workload_mounts in mounts.items():
         for mount in workload_mounts:
             targets[key][None, mount.item.key] = mount.item
     return targets
+
+
+def attached_pins(
+    pins: Iterable[Link], targets: WorkloadTargets, names: Mapping[ItemKey, str]
+) -> list[Link]:
+    """Return the pins in pod templates that have a render ID in the output.
+
+    A pod template with a pin can get a render ID because of another reference. If postrender reads
+    its own output, the pin looks like a rewritten reference, and the attacher gets the revision.
+    postrender must not change its own output, so the attacher of the first run also gets it.
+    """
+    return [pin for pin in pins if _gets_render_id(pin, targets, names)]
+
+
+def _gets_render_id(pin: Link, targets: WorkloadTargets, names: Mapping[ItemKey, str]) -> bool:
+    number, templates = pin.reference.template, pin.source.templates
+    if number is None or not templates:
+        return False
+    return templates[number].has_render_id or any(
+        revision_of(target, names)
+        for (index, _), target in targets.get(pin.source.key, NOTHING).items()
+        if index in (None, number)
+    )

@@ -9,14 +9,6 @@ The computation of revision names.
 
 A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
 the rewritten data. Therefore, postrender first computes the names of the referenced revisions.
-
-Pins: references with a revision name that a person wrote into a pod template.
-
-postrender leaves a pin unchanged, and a pin is not a reason to rename an object.
-
-A pod template with a pin can get a render ID because of another reference. If postrender reads its
-own output, postrender treats the pin as a rewritten reference, and passes the revision to the
-attacher. postrender must not change its own output, so the first run also passes the revision.
 """
 
 from __future__ import annotations
@@ -29,10 +21,9 @@ from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.hashing import hashed_content, revision_name
-from postrender.kubernetes.kinds import GroupKind, ObjectKey
+from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.history import EarlierRevision, History
-from postrender.plan.links import Link, find_links, reference_edits
-from postrender.plan.model import PlanContext
+from postrender.plan.links import Link, reference_edits
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import apply_edits, copied
@@ -204,32 +195,3 @@ def name_revisions(
     by_item = {decision.item.key: decision for decision in decisions}
     namer = _Namer(inventory, by_item, links, numbers)
     return {key: namer.name(key) for key in by_item}
-
-
-def find_attached_pins(context: PlanContext, links: Sequence[Link]) -> list[Link]:
-    """Return each pin whose pod template has a render ID in the output.
-
-    links: all references to objects of the stream.
-    """
-    pins = [link for link in links if link.is_pinned]
-    pins += _pins_to_new_revisions(context)
-    return [pin for pin in pins if _has_render_id_in_output(context, pin)]
-
-
-def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
-    """Return the references in the input to the names of revisions that the plan creates."""
-    candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
-    for key, name in context.names.items():
-        item = context.decisions[key].item
-        candidates[item.identity.group_kind, name].append(item)
-    links, _ = find_links(context.inventory, context.resolver.with_candidates(candidates))
-    return links
-
-
-def _has_render_id_in_output(context: PlanContext, pin: Link) -> bool:
-    number, templates = pin.reference.template, pin.source.templates
-    if number is None or not templates:
-        return False
-    return templates[number].has_render_id or any(
-        context.revision_of(target) for target in context.targets(pin.source, number)
-    )

@@ -21,7 +21,7 @@ Two kinds of references can resolve to several objects:
   resolves to each object with the referenced name that is possibly in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
-`Resolver.key_of`, or by `Resolver.certain_key_of` where postrender must not guess.
+`Resolver.key_of`, or by `PlanContext.certain_key_of` where postrender must not guess.
 
 ConfigMaps and Secrets that a stream defines twice.
 
@@ -40,7 +40,6 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity, ObjectKey
-from postrender.references.rule import RBAC
 from postrender.yaml.paths import Json, mapping_at
 
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
@@ -56,42 +55,22 @@ class Resolver:
         namespaces is not 1. Also "" if the stream has an object twice, with and without this
         namespace. An absent namespace then certainly means another namespace.
     candidates: the ConfigMaps and Secrets by kind and name.
-    is_proven: whether a reference proves that an absent namespace means only_namespace.
     """
 
-    __slots__ = ("candidates", "is_proven", "only_namespace", "release_namespace")
+    __slots__ = ("candidates", "only_namespace", "release_namespace")
 
     def __init__(
-        self,
-        release_namespace: str,
-        only_namespace: str = "",
-        candidates: Candidates = NOTHING,
-        *,
-        is_proven: bool = False,
+        self, release_namespace: str, only_namespace: str = "", candidates: Candidates = NOTHING
     ) -> None:
         self.release_namespace = release_namespace
         self.only_namespace = only_namespace
         self.candidates = candidates
-        self.is_proven = is_proven
 
-    def with_candidates(self, candidates: Candidates) -> Resolver:
-        """Return the same interpretation for references to other objects."""
-        return Resolver(
-            self.release_namespace, self.only_namespace, candidates, is_proven=self.is_proven
-        )
-
-    def with_proof(self, *, is_proven: bool) -> Resolver:
-        """Return the same interpretation with another value of is_proven."""
-        return Resolver(
-            self.release_namespace, self.only_namespace, self.candidates, is_proven=is_proven
-        )
-
-    def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
+    def find(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> Sequence[Item]:
         """Return the objects that a reference means, () if the reference does not resolve.
 
-        name: reference.name, or a word of reference.name if the rule has is_word.
+        candidates: the objects with the kind and the name in the reference.
         """
-        candidates = self.candidates.get((reference.rule.target, name), [])
         if not candidates:
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
@@ -128,13 +107,12 @@ class Resolver:
                 return candidates
         return ()
 
-    def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
-        """Return whether an unresolved reference possibly means an object of the stream."""
+    def is_ambiguous(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> bool:
+        """Return whether an unresolved reference possibly means one of the candidates."""
         rule = reference.rule
         if self.release_namespace or rule.keep_reason or item.identity.kind in CLUSTER_SCOPED:
             return False
         namespace = reference.namespace or item.identity.namespace
-        candidates = self.candidates.get((rule.target, name), [])
         return any(
             (namespace is None) != (candidate.identity.namespace is None)
             for candidate in candidates
@@ -156,26 +134,12 @@ class Resolver:
         """Return the result of namespace_of, else the only explicit namespace, else None."""
         return self.namespace_of(written) or self.only_namespace or None
 
-    def certain_namespace(self, written: str | None) -> str | None:
-        """Return the result of effective_namespace if is_proven, else of namespace_of."""
-        if self.is_proven:
-            return self.effective_namespace(written)
-        return self.namespace_of(written)
-
     def key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
         """Return the key of an object in its effective namespace.
 
         name: the name to use instead of the object's own name.
         """
         namespace = self.effective_namespace(identity.namespace)
-        return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
-
-    def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
-        """Return the key of an object in its certain namespace.
-
-        name: the name to use instead of the object's own name.
-        """
-        namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
 
@@ -216,20 +180,6 @@ def _references_any(item: Item, candidates: Mapping[tuple[GroupKind, str], Seque
     )
 
 
-def is_proof(source: Item, reference: Reference, target: Item) -> bool:
-    """Return whether a reference proves that an absent namespace is the only explicit namespace.
-
-    An RBAC reference is not proof, because postrender keeps the base name in the Role. After the
-    rename, the base name can mean an object in another namespace. A reference with a keep_reason is
-    not proof, because the referencing object can be cluster-scoped.
-    """
-    rule = reference.rule
-    if rule.family == RBAC or rule.keep_reason or source.identity.kind in CLUSTER_SCOPED:
-        return False
-    written = reference.namespace or source.identity.namespace
-    return (written is None) != (target.identity.namespace is None)
-
-
 def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
     """Return the namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
     for item in items:
@@ -239,11 +189,12 @@ def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
 
 
 def find_duplicates(
-    inventory: Inventory, resolver: Resolver
+    inventory: Inventory, release_namespace: str
 ) -> tuple[frozenset[ItemKey], Inventory]:
     """Return the objects that repeat an earlier object, and the inventory without these objects.
 
-    The function ignores hooks, attachers' objects and objects with generateName.
+    The function ignores hooks, attachers' objects and objects with generateName. An absent
+    namespace means only the release namespace here, because the only explicit one is a guess.
     Raises UserError if two objects have the same key and different content.
     """
     earlier_items: dict[ObjectKey, Item] = {}
@@ -251,7 +202,7 @@ def find_duplicates(
     for item in inventory.items:
         if item.content is None or item.is_hook or item.is_attacher or item.has_generated_name:
             continue
-        key = resolver.key_of(item.identity)
+        key = item.identity.key_in(item.identity.namespace or release_namespace or None)
         earlier = earlier_items.setdefault(key, item)
         if earlier is item:
             continue

@@ -42,6 +42,8 @@ def find_retained(
     The result lacks revisions that are in the input, or that the plan creates. The result also
     lacks originals whose base name does not have a revision.
     """
+    if not numbers.by_base:
+        return ()
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
     workloads_by_target = _workloads_by_target(context)

@@ -16,6 +16,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
     ENV_FROM_ANNOTATION,
     HASH_ANNOTATION,
+    HELM_HOOK_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
     KEYED_HASH,
     REWRITE_ANNOTATION,
@@ -63,6 +64,7 @@ class StrategyDecision(NamedTuple):
     is_immutable: whether the revision is immutable.
     is_requested: whether a rule or an annotation sets the strategy.
     is_keep_decided: whether a rule or an annotation decides if the original stays.
+    helm_hook: the only reason why the original stays, if that is a hook of Helm, else None.
     """
 
     item: Item
@@ -73,6 +75,7 @@ class StrategyDecision(NamedTuple):
     is_immutable: bool = True
     is_requested: bool = False
     is_keep_decided: bool = False
+    helm_hook: Item | None = None
 
 
 def decide_strategies(
@@ -107,10 +110,10 @@ def decide_strategies(
             findings.append(_invalid_finding(inventory, item, item.error))
         # A hook of the previous release reads the base name, so the original stays even with the
         # annotation `keep-original: "false"`.
-        if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
+        if decision.strategy == RENAME and item.key in hooks_by_target:
             hook, kind = hooks_by_target[item.key], item.identity.kind
             reason = f"{hook}, a hook of the previous release, references the {kind}"
-            decision = decision._replace(keep_reason=reason)
+            decision = decision._replace(keep_reason=decision.keep_reason or reason, helm_hook=None)
         decisions.append(decision)
         if decision.is_revision:
             findings += _stale_revision_findings(inventory, decision, item_links, settings.hash_key)
@@ -239,11 +242,15 @@ def _decide(
         users = [link.source for link in links if link.permits_rename]
     writer = next((link.source for link in links if link.reference.rule.is_written), None)
     exemption = "" if is_requested else _exemption(item, writer, is_used=bool(users))
-    keep_reason = ""
+    keep_reason, helm_hook = "", None
     if exemption:
         strategy, reason = IGNORE, exemption
     elif strategy == RENAME and users:
-        reason, keep_reason = _used_by(users), _keep_reason(item, unrewritable, rule, settings)
+        reason, keep_reason = _used_by(users), _keep_reason(item, rule, settings)
+        if unrewritable:
+            if not keep_reason and all(is_helm_hook(link.source) for link in unrewritable):
+                helm_hook = unrewritable[0].source
+            keep_reason = _kept_reference(unrewritable[0])
     elif is_requested and strategy != RENAME:
         reason = (
             f"the annotation {STRATEGY_ANNOTATION} sets the strategy"
@@ -266,7 +273,13 @@ def _decide(
         is_requested=is_requested,
         is_keep_decided=KEEP_ORIGINAL_ANNOTATION in item.annotations
         or (rule is not None and rule.keep_original is not None),
+        helm_hook=helm_hook,
     )
+
+
+def is_helm_hook(item: Item) -> bool:
+    """Return whether Helm runs the object as a hook. Other hooks are of Argo CD."""
+    return HELM_HOOK_ANNOTATION in item.annotations
 
 
 def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
@@ -341,11 +354,8 @@ def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> 
     return settings.is_immutable
 
 
-def _keep_reason(
-    item: Item, unrewritable: Sequence[Link], rule: StrategyRule | None, settings: Settings
-) -> str:
-    if unrewritable:
-        return _kept_reference(unrewritable[0])
+def _keep_reason(item: Item, rule: StrategyRule | None, settings: Settings) -> str:
+    """Return why the original stays although postrender rewrites all references, as a clause."""
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
         return f'the annotation {KEEP_ORIGINAL_ANNOTATION} is "true"' if is_kept else ""

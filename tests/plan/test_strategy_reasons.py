@@ -6,7 +6,7 @@ import pytest
 
 from postrender.config.settings import Settings
 from postrender.inventory.build import take_inventory
-from postrender.plan.build import build_basis
+from postrender.plan.build import build_context
 from postrender.yaml.stream import read_stream
 
 CONFIG_MAP = """\
@@ -73,7 +73,7 @@ spec:
 )
 def test_the_reason_is_true(objects: list[str], reason: str) -> None:
     stream = read_stream("---\n".join([CONFIG_MAP, *objects]).encode(), "<stdin>")
-    context = build_basis(take_inventory(stream, Settings()), Settings()).context
+    context = build_context(take_inventory(stream, Settings()), Settings())
     assert context is not None
     assert [decision.reason for decision in context.decisions.values()] == [reason]
 
@@ -137,8 +137,8 @@ def test_an_object_that_another_program_fills(metadata: str, kind: str, reason: 
         f"spec:\n  template:\n    spec: {pod_spec}\n"
     )
     settings = Settings(with_secrets=True)
-    context = build_basis(
+    context = build_context(
         take_inventory(read_stream(text.encode(), "<stdin>"), settings), settings
-    ).context
+    )
     assert context is not None
     assert [decision.reason for decision in context.decisions.values()] == [reason]
