@@ -339,6 +339,7 @@ def test_the_service_account_of_the_pod_or_a_kubeconfig(
             "Context .x. not found",
         ),
         (None, "not found"),
+        (KUBECONFIG.replace("{server", "{certificate-authority: x, server"), "No such file"),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used(text: str | None, reason: str, kubeconfig: Path) -> None:
@@ -381,7 +382,8 @@ def test_adopt_protects_the_originals_in_the_cluster(
     terminal: Terminal, cluster: Cluster, tmp_path: Path
 ) -> None:
     file = tmp_path / "out.yaml"
-    file.write_text(output("a", "b", "gone"))
+    attacher = obj("Job", "x", metadata={"labels": {"postrender/attach-group": GROUP}})
+    file.write_text(f"{output('a', 'b', 'gone')}---\n{json.dumps(attacher)}\n")
     pods = [obj("Pod", f"p{n}", spec=template("", "b")["spec"]) for n in range(7)]
     one = obj("Pod", "one", spec=template("", "a")["spec"])
     cluster.add(obj("ConfigMap", "a"), obj("ConfigMap", "b"), one, *pods)
