@@ -11,7 +11,6 @@ compressed with gzip and encoded as base64 (pkg/storage/driver).
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -239,6 +238,8 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     data = "".join(output).encode()
     if len(data) < _ALWAYS_FITS:
         return None
+    import gzip  # a large module, which only large outputs need
+
     size = len(gzip.compress(data, 9)) * 4 // 3
     if size < _LIMIT * _WARN_AT:
         return None

@@ -85,14 +85,15 @@ class WordSet:
             return 0
         return self._count_words(text)
 
-    def has_more_than(self, count: int, text: str) -> bool:
-        """Return whether more than `count` words of a text are in the set."""
-        # Each name that is a word is also a substring. If the text has at most `count` of these
-        # substrings, the count of words cannot be higher. Counting substrings is faster than
-        # counting words.
-        if self._few is not None and sum(map(text.count, self._few)) <= count:
-            return False
-        return self._count_words(text) > count
+    def __bool__(self) -> bool:
+        return bool(self._encoded)
+
+    def found_in(self, text: str) -> set[str]:
+        """Return the names that are words of a text."""
+        if self._few is not None and not any(name in text for name in self._few):
+            return set()
+        found = self._encoded.intersection(_spaced(text).split())
+        return {name.decode("utf-8", "surrogatepass") for name in found}
 
     def _count_words(self, text: str) -> int:
         return sum(map(self._encoded.__contains__, _spaced(text).split()))

@@ -145,13 +145,14 @@ def read_items(
 class _Reader:
     """The documents of a stream that have been read so far."""
 
-    __slots__ = ("_items", "parsed", "settings", "stream")
+    __slots__ = ("_findings", "_items", "parsed", "settings", "stream")
 
     def __init__(self, stream: Stream, settings: Settings) -> None:
         self.stream = stream
         self.settings = settings
         self.parsed: dict[int, ParsedDocument] = {}
         self._items: dict[int, tuple[Item, ...]] = {}
+        self._findings: dict[int, tuple[Finding, ...]] = {}
 
     def read(self, index: int, names: set[str] | None) -> None:
         """Parse and examine a document. names: as for `examine`."""
@@ -166,6 +167,8 @@ class _Reader:
                 "again",
                 location,
             )
+        self._findings[index] = duplicate_key_findings(parsed)
+        parsed.release()
 
     def items(self) -> tuple[Item, ...]:
         return tuple(item for index in sorted(self._items) for item in self._items[index])
@@ -176,9 +179,7 @@ class _Reader:
             parsed=self.parsed,
             items=self.items(),
             findings=tuple(
-                finding
-                for index in sorted(self._items)
-                for finding in duplicate_key_findings(self.parsed[index])
+                finding for index in sorted(self._findings) for finding in self._findings[index]
             ),
         )
 

@@ -56,6 +56,12 @@ class ParsedDocument:
             self._nodes = compose(self.text, self.location)
         return self._nodes
 
+    def release(self) -> None:
+        """Free the memory of lines and nodes. The next access reads the text again."""
+        self._nodes = None
+        if self.plain:
+            self.plain.release()
+
     def duplicate_keys(self) -> list[DuplicateKey]:
         """Return the duplicate keys of the document. The caller must read `data` first."""
         return [] if self.plain else self.nodes.duplicate_keys()

@@ -131,18 +131,29 @@ _line_cache: dict[str, Fields] = {}
 class PlainDocument:
     """The data of a document, and the line numbers of the entries in block collections.
 
-    lines: the texts of the lines. A line number is an index in this list.
     entry_lines: the line numbers of the entries of each block collection. The key is the id() of
         the collection.
     """
 
-    __slots__ = ("_starts", "data", "entry_lines", "lines")
+    __slots__ = ("_lines", "_starts", "data", "entry_lines", "text")
 
-    def __init__(self, data: dict[str, Json], lines: list[str], entry_lines: dict[int, list[int]]):
+    def __init__(self, text: str, data: dict[str, Json], entry_lines: dict[int, list[int]]):
+        self.text = text
         self.data = data
-        self.lines = lines
         self.entry_lines = entry_lines
+        self.release()
+
+    def release(self) -> None:
+        """Free the memory of the lines. The next access splits the text again."""
+        self._lines: list[str] = []
         self._starts: list[int] = []
+
+    @property
+    def lines(self) -> list[str]:
+        """The texts of the lines. A line number is an index in this list."""
+        if not self._lines:
+            self._lines = self.text.split("\n")
+        return self._lines
 
     def start_of(self, number: int) -> int:
         """Return the index in the text at which a line begins."""
@@ -184,15 +195,18 @@ class PlainDocument:
     def line_of(self, path: Path) -> int | None:
         """Return the line number at which the value at a path begins.
 
-        A block collection begins with its first entry.
-        Returns None for a missing path, and for a path in a flow collection.
+        A block collection begins with its first entry. A flow collection is on one line.
+        Returns None for a missing path.
         """
         try:
             value = self.existing_value(path)
         except (KeyError, IndexError, TypeError):
             return None
         numbers = self.entry_lines.get(id(value))
-        return numbers[0] if numbers else self.entry_line(path)
+        if numbers:
+            return numbers[0]
+        line = self.entry_line(path)
+        return self.entry_line(path[:-1]) if line is None else line
 
     def is_literal(self, path: Path) -> bool | None:
         """Return whether the value at a path is a literal, None if entry_line() returns None."""
@@ -214,7 +228,6 @@ def read_plain(text: str) -> PlainDocument | None:
 
     Returns None if the grammar does not cover the text, or if the text has no content.
     """
-    lines = text.split("\n")
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
@@ -228,7 +241,8 @@ def read_plain(text: str) -> PlainDocument | None:
     # The key of the entry above, if the value of the entry can be on the lines below the key.
     open_key: str | None = None
     entry_lines = {id(root): numbers}
-    document = PlainDocument(root, lines, entry_lines)
+    document = PlainDocument(text, root, entry_lines)
+    lines = document.lines
 
     get = _line_cache.get
     number, end = -1, len(lines)

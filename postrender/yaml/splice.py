@@ -81,6 +81,7 @@ def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -
                 break
             spliced = [Splice(*rewrite_object(document.nodes, path, object_edits, newline))]
         splices += spliced
+    document.release()
     return _apply_splices(document.text, splices)
 
 

@@ -108,7 +108,7 @@ def find_mentions(
         by_name[target.base_name].append(target)
     if not by_name:
         return []
-    names = WordSet(by_name)
+    all_names = WordSet(by_name)
     items_by_document: dict[int, list[Item]] = defaultdict(list)
     for item in inventory.items:
         items_by_document[item.document].append(item)
@@ -117,15 +117,18 @@ def find_mentions(
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
         # A text search misses escaped and encoded names.
-        may_have_mentions = may_escape_names(text) or (
-            search.may_mention(items, text) and names.count_in(text) > 0
-        )
-        if may_have_mentions or is_encoded_in(text, names):
+        if may_escape_names(text) or is_encoded_in(text, all_names):
+            names = all_names
+        elif search.may_mention(items, text):
+            names = WordSet(all_names.found_in(text))
+        else:
+            continue
+        if names:
             document = inventory.document(index)
             for item in items:
                 mentions += [
                     mention
-                    for mention in search.run(item, document)
+                    for mention in search.run(item, document, names)
                     if not any(_is_ignored(rule, mention) for rule in ignored)
                 ]
     return mentions
@@ -164,7 +167,8 @@ class _Search:
             for reference in item.references
         )
 
-    def run(self, item: Item, document: ParsedDocument) -> Iterator[Mention]:
+    def run(self, item: Item, document: ParsedDocument, names: WordSet) -> Iterator[Mention]:
+        """Yield the mentions of the names in one object."""
         if item.is_attacher or item.identity.kind == CRD:
             return
         length = len(item.path)
@@ -174,13 +178,13 @@ class _Search:
             if reference.rule.family != RBAC
         }
         data = value_at(document.data, item.path)
-        for path, scalar in _strings(data, ()):
+        for path, scalar in _strings(data, (), None if item.identity.kind == "Secret" else names):
             if (item.key, (*item.path, *path)) in self.linked:
                 continue
             if not (path in target_kinds or _may_reference(item, path)):
                 continue
-            text = _decoded(scalar) if _is_encoded(item, path) else scalar
-            for name in dict.fromkeys(words_of(text)):
+            text = decoded(scalar) if _is_encoded(item, path) else scalar
+            for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name):
                 targets = self.targets_of(item, name, path, target_kinds.get(path))
                 if targets:
                     yield Mention(
@@ -209,10 +213,6 @@ class _Search:
             and kind in (None, target.identity.group_kind)
             and not (target.key == item.key and path[0] == "metadata")
         )
-
-
-def _decoded(value: str) -> str:
-    return decoded(value)
 
 
 def _is_encoded(item: Item, path: Path) -> bool:
@@ -319,19 +319,25 @@ def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
     return line + next(lines, 0)
 
 
-def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    """Return the strings with their paths, and the keys below a key such as `configMaps`."""
-    if isinstance(data, str):
-        yield path, data
-    elif isinstance(data, dict):
-        has_names = bool(path) and _has_names(path[-1])
-        for key, value in data.items():
-            if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
-                yield (*path, key), key
-            yield from _strings(value, (*path, key))
+def _strings(data: Json, path: Path, names: WordSet | None) -> Iterator[tuple[Path, str]]:
+    """Yield the strings with their paths, and the keys below a key such as `configMaps`.
+
+    names: only strings that contain one of these names, None for all strings.
+    """
+    entries: Iterable[tuple[int | str, Json]] = ()
+    has_names = False
+    if isinstance(data, dict):
+        entries, has_names = data.items(), bool(path) and _has_names(path[-1])
     elif isinstance(data, list):
-        for number, value in enumerate(data):
-            yield from _strings(value, (*path, number))
+        entries = enumerate(data)
+    for key, value in entries:
+        if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
+            yield (*path, key), key
+        if isinstance(value, str):
+            if names is None or names.count_in(value):
+                yield (*path, key), value
+        elif isinstance(value, (dict, list)):
+            yield from _strings(value, (*path, key), names)
 
 
 def _has_names(key: str | int) -> bool:
