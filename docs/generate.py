@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from docs.messages import Message, error_messages
-from postrender.cli.options import FLAG, SWITCH, Command, Option
-from postrender.cli.registry import COMMANDS, load
+from postrender.cli.click_app import COMMANDS, load
+from postrender.cli.options import FLAG, SWITCH, Option
 from postrender.config.load import schema_text
 from postrender.config.settings import AttacherSettings
 from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
@@ -50,23 +50,17 @@ def prose(text: str) -> str:
     return re.sub(r"[*<]", r"\\\g<0>", text)
 
 
-def declared(name: str) -> Command:
-    """Return the declaration of a command."""
-    command: Command = load(COMMANDS[name]).COMMAND
-    return command
-
-
 def commands() -> str:
     """Return a table of the commands, with links to their sections."""
     rows = [
-        (_usage(name), f"[{prose(declared(name).summary)}](#{_anchor(name)})")
+        (_usage(name), f"[{prose(load(name).summary)}](#{_anchor(name)})")
         for name in sorted(COMMANDS)
     ]
     return table(("command", "purpose"), rows)
 
 
 def _usage(name: str) -> str:
-    arguments = (argument.metavar for argument in declared(name).arguments)
+    arguments = (argument.metavar for argument in load(name).arguments)
     return f"`{' '.join(('postrender', name, *arguments))}`"
 
 
@@ -76,7 +70,7 @@ def _anchor(name: str) -> str:
 
 def options() -> str:
     """Return a table of the options of render and explain."""
-    shared = declared("render").all_options
+    shared = load("render").all_options
     rows = [
         (
             _spellings(option),
@@ -84,7 +78,7 @@ def options() -> str:
             f"`{'.'.join(option.key)}`" if option.key else "",
             _help(option) if option in shared else f"(Only `explain`.) {_help(option)}",
         )
-        for option in declared("explain").all_options
+        for option in load("explain").all_options
     ]
     return table(("option", "variable", "key in postrender.yaml", "purpose"), rows)
 
@@ -96,7 +90,7 @@ def other_options() -> str:
 
 
 def _section(name: str) -> str:
-    command = declared(name)
+    command = load(name)
     text = (
         f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
     )

@@ -16,11 +16,10 @@ from pathlib import Path
 import jsonschema  # noqa: F401
 
 from postrender.__main__ import main
-from postrender.cli import click_app  # noqa: F401
-from postrender.cli.registry import COMMANDS, load
+from postrender.cli.click_app import COMMANDS, load
 
 # Import what the program would import late, so that no fork has to.
-for _name in COMMANDS.values():
+for _name in COMMANDS:
     load(_name)
 
 BROKEN = 99

@@ -46,7 +46,9 @@ def test_tables_of_the_docs() -> None:
 def commands(command: click.Command) -> Iterator[click.Command]:
     yield command
     if isinstance(command, click.Group):
-        for inner in command.commands.values():
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner
             yield from commands(inner)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Command, Option
+from postrender.attach.adopt import run_adopt
+from postrender.attach.connect import is_in_cluster
+from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
 from postrender.cli.report import DONE, is_quiet, write
+from postrender.config.settings import Settings
+from postrender.inventory.build import take_inventory
+from postrender.sources.inputs import read_input
 
-COMMAND = Command(
+
+@command(
     "adopt",
     "Protect ConfigMaps before the first release.",
     details=(
@@ -22,34 +28,17 @@ COMMAND = Command(
         Option("dry-run", "Show the changes. Do not change the cluster.", SWITCH),
     ),
 )
-
-
-def run(
-    input: str,  # noqa: A002
+def adopt(
+    input_: str,
     namespace: str | None,
     kube_context: str | None,
     kubeconfig: str | None,
     dry_run: bool,
 ) -> int:
-    """Return DONE after adopting the originals that the input replaces.
-
-    Raises UserError as read_input, take_inventory and run_adopt do. Raises UsageError if the
-    variable IS_IN_CLUSTER is invalid.
-    """
-    from postrender.attach.adopt import run_adopt
-    from postrender.attach.connect import is_in_cluster
-    from postrender.config.settings import Settings
-    from postrender.inventory.build import take_inventory
-    from postrender.sources.inputs import read_input
-
-    # After a UsageError, click runs the command again. A second read of stdin would return nothing.
-    # Therefore, call is_in_cluster, which can raise UsageError, before read_input.
     in_cluster = is_in_cluster()
-    settings = Settings(with_secrets=True)
-    stream = read_input(input, "render | postrender adopt")
-    inventory = take_inventory(stream, settings)
+    stream = read_input(input_, "render | postrender adopt")
     lines = run_adopt(
-        inventory,
+        take_inventory(stream, Settings(with_secrets=True)),
         namespace,
         kube_context,
         kubeconfig,

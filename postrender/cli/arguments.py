@@ -1,151 +1,161 @@
-"""A fast parser for the arguments and options of a command.
+"""From the words of a command line to the call of a command.
 
-The import of the package click takes longer than a whole `postrender render` of a small input.
-Therefore, this module reads most command lines, and click reads only the other command lines. A
-command line for click contains, for example, joined short options (`-qv`), `--`, a help option or
-an invalid argument. A test compares the results of this module with the results of click for random
-command lines.
+Importing click takes longer than a whole `render` of a small input, and `render` or `fn` stands in
+front of every release. The quick reader therefore reads their usual command lines: file names, `-`
+and options that are spelled out, as in `--namespace prod`, `--namespace=prod` and `-q`. All other
+lines are for click, such as those with joined short options (`-qv`), `--help` or a mistake. A test
+compares both readers.
 """
 
 from __future__ import annotations
 
-from postrender.cli.options import CHOICE, CHOICES, FLAG, NUMBER, REPEATED, SWITCH, VALUE
+import sys
+
+from postrender.cli.options import FLAG, INPUT, SWITCH
+from postrender.cli.report import set_presentation
+from postrender.errors import UsageError, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
-    from postrender.cli.options import Command, Option
-
-    Values = dict[str, object]
+    from postrender.cli.options import Argument, Command, Option
 
 # The texts that click accepts in the environment variable of a FLAG, and their values.
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-# The maximum length of a number that this module reads. click reads longer numbers.
-_MAX_DIGITS = 7
 
 
-class _NotPlainError(Exception):
-    """The signal that click must read the command line.
-
-    Every private function of this module can raise this error.
-    """
+class _ForClickError(Exception):
+    """The quick reader does not understand the command line."""
 
 
-def read_arguments(
-    command: Command, arguments: Sequence[str], environment: Mapping[str, str]
-) -> Values | None:
-    """Return the values of a command's arguments and options, by parameter.
+def read_quickly(
+    command: Command, words: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Return the values of the arguments and options of `render` or `fn`, by parameter.
 
-    Return None if click must read the command line.
-    arguments: the words of the command line after the name of the command.
-    environment: the environment variables, by name.
+    The result is None if the line is for click.
+    words: the command line after the name of the command.
     """
     try:
-        positional, given = _split(command, arguments)
-        return {
-            **_argument_values(command, positional),
-            **{
-                option.parameter: _option_value(option, given.get(option.name, []), environment)
-                for option in command.all_options
-            },
-        }
-    except _NotPlainError:
+        values = {option.parameter: _default(option, environment) for option in command.all_options}
+        files, given = _split(command, words)
+    except _ForClickError:
         return None
+    for argument in command.arguments:
+        values[argument.parameter] = files.pop(0) if files else argument.default
+    return None if files else values | given
 
 
-def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
-    """Return the positional arguments, and a list of values for the name of each given option.
-
-    The values of an option are in the order of the command line. The value of a FLAG or SWITCH is a
-    boolean.
-    """
-    options = {name: option for option in command.all_options for name in option.long_names}
-    shorts = {f"-{option.short}": option for option in command.all_options if option.short}
-    positional: list[str] = []
-    given: dict[str, list[object]] = {}
-    rest = iter(arguments)
-    for argument in rest:
-        if argument == "-" or not argument.startswith("-"):
-            positional.append(argument)
-            continue
-        name, separator, text = argument.removeprefix("--").partition("=")
-        is_negated = name.startswith("no-") and name not in options
-        option = options.get(name.removeprefix("no-") if is_negated else name)
-        if not argument.startswith("--"):
-            option, separator, is_negated = shorts.get(argument), "", False
-        if option is None or (is_negated and option.form != FLAG):
-            raise _NotPlainError
-        value = _occurrence(option, separator, text, rest)
-        given.setdefault(option.name, []).append(not is_negated if value is None else value)
-    return positional, given
-
-
-def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
-    """Return the value that follows an option: an integer for a NUMBER, otherwise a string.
-
-    Return None for a FLAG or SWITCH.
-    separator: "=" if the word with the option contains `=`, otherwise "".
-    text: the part of the word after `=`, otherwise "".
-    rest: the later words. If `separator` is "", the function takes the value from `rest`.
-    """
-    if option.form in (FLAG, SWITCH):
-        if separator:
-            raise _NotPlainError
-        return None
-    if not separator:
-        text = next(rest, "-")
-        if text.startswith("-"):
-            raise _NotPlainError
-    if option.form in (CHOICE, CHOICES) and text not in option.choices:
-        raise _NotPlainError
-    if option.form == NUMBER:
-        is_short = len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal()
-        if not is_short or int(text) > option.limit:
-            raise _NotPlainError
-        return int(text)
-    return text
-
-
-def _option_value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
-    """Return the value of an option for `run`.
-
-    CHOICES and REPEATED have a tuple of the values in `given`. Any other option has the last value
-    in `given`. If `given` is empty, the option has the value of the environment variable, or else
-    the default.
-    given: the values of the option in the command line.
-    """
-    if option.form in (CHOICES, REPEATED):
-        return tuple(given)
-    if given:
-        return given[-1]
-    text = environment.get(option.variable, "")
+def _default(option: Option, environment: Mapping[str, str]) -> object:
+    text = environment.get(option.variable)
     if not text:
         return False if option.form == SWITCH else option.default
-    if option.form == VALUE:
+    if option.form != FLAG:
         return text
     word = text.strip().lower()
-    if option.form != FLAG or word not in _BOOLEANS:
-        raise _NotPlainError
+    if word not in _BOOLEANS:
+        raise _ForClickError
     return _BOOLEANS[word]
 
 
-def _argument_values(command: Command, given: list[str]) -> Values:
-    """Return the values of the positional arguments, by parameter."""
-    values: Values = {}
-    rest = list(given)
+def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
+    """Return the file names, and the values of the given options by parameter."""
+    forms: dict[str, tuple[Option, bool]] = {}
+    for option in command.all_options:
+        forms |= {f"--{name}": (option, True) for name in option.long_names}
+        if option.short:
+            forms[f"-{option.short}"] = option, True
+        if option.form == FLAG:
+            forms[f"--no-{option.name}"] = option, False
+    files: list[str] = []
+    given: dict[str, object] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "-" or (word and word[0] != "-"):
+            files.append(word)
+            continue
+        name, equals, text = word.partition("=")
+        if name not in forms or (equals and name[:2] != "--"):
+            raise _ForClickError
+        option, is_on = forms[name]
+        if option.form in (FLAG, SWITCH):
+            if equals:
+                raise _ForClickError
+            given[option.parameter] = is_on
+            continue
+        if not equals:
+            text = next(rest, "-")
+            if text.startswith("-"):
+                raise _ForClickError
+        if option.choices and text not in option.choices:
+            raise _ForClickError
+        given[option.parameter] = text
+    return files, given
+
+
+def call(command: Command, values: Mapping[str, Any]) -> int:
+    """Run a command, and return its exit code.
+
+    values: the values of the arguments and of all options, by parameter.
+    """
+    _check_encoding(command, values)
+    rest = _with_filename(values)
+    set_presentation(
+        is_quiet=rest.pop("quiet"), is_verbose=rest.pop("verbose"), color=rest.pop("color")
+    )
+    return command.run(**rest)
+
+
+def _check_encoding(command: Command, values: Mapping[str, Any]) -> None:
+    for option in command.all_options:
+        value = values[option.parameter]
+        texts = value if isinstance(value, tuple) else (value,)
+        if not option.is_path and not all(map(is_valid_text, texts)):
+            name = f"--{option.name}" + (f" or {option.variable}" if option.variable else "")
+            raise UserError(f"the value of {name} is not UTF-8", "Write the value in UTF-8")
+
+
+def is_valid_text(value: object) -> bool:
+    """Return whether a value can be written as UTF-8.
+
+    On Linux, Python decodes a byte of the command line that is not UTF-8 to a surrogate.
+    """
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the file of --filename in place of INPUT. `check` reads it in addition to each FILE."""
+    rest = dict(values)
+    filename = rest.pop("filename", None)
+    if filename and "files" in rest:
+        rest["files"] += filename
+    elif filename:
+        if rest[INPUT.parameter] != INPUT.default:
+            raise UsageError(
+                "INPUT and -f FILE are both set, expected one input", "Remove INPUT or -f FILE"
+            )
+        rest[INPUT.parameter] = filename
+    return rest
+
+
+def terminal_argument(command: Command, values: Mapping[str, Any]) -> Argument | None:
+    """Return the argument whose input would come from a terminal, None for none.
+
+    The command would wait for the user to type manifests.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
     for argument in command.arguments:
-        if argument.is_many:
-            values[argument.parameter], rest = tuple(rest), []
-        elif rest and (not argument.choices or rest[0] in argument.choices):
-            values[argument.parameter] = rest.pop(0)
-        elif not rest and argument.default is not None:
-            values[argument.parameter] = argument.default
-        else:
-            raise _NotPlainError
-    if rest or "" in given:
-        raise _NotPlainError
-    return values
+        given = values.get("filename") or values[argument.parameter] or argument.default
+        if "-" in (given if isinstance(given, tuple) else (given,)):
+            return argument
+    return None

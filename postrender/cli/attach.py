@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Command, Option
+from postrender.attach.command import run_attach
+from postrender.attach.request import read_request
+from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Option, command
 from postrender.cli.report import is_quiet
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
-COMMAND = Command(
+@command(
     "attach",
     "Keep used revisions, delete unused revisions.",
     details=(
@@ -104,9 +104,7 @@ COMMAND = Command(
     ),
     has_one_dash=True,
 )
-
-
-def run(
+def attach(
     namespace: str | None,
     kube_context: str | None,
     kubeconfig: str | None,
@@ -114,14 +112,6 @@ def run(
     no_prune: bool,
     **given: Any,
 ) -> int:
-    """Return the exit code 0, 1 or INTERRUPTED after running attach against the cluster.
-
-    given: the values of all other options, by parameter.
-    Raises UsageError for an invalid option or environment variable.
-    """
-    from postrender.attach.command import run_attach
-    from postrender.attach.request import read_request
-
     return run_attach(
         read_request(**given, prunes=not no_prune),
         namespace,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settings_options
+from postrender.cli.options import FILENAME, REPEATED, Argument, command, settings_options
 from postrender.cli.render import plan_before_delivery, report_findings
 from postrender.cli.report import DONE, FAULT, report_error
 from postrender.cli.settings import render_settings, report_configuration
+from postrender.config.settings import Settings
 from postrender.errors import UserError
 from postrender.sources.inputs import read_input
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.config.settings import Settings
 
-COMMAND = Command(
+@command(
     "check",
     "Fail on findings that put pods at risk.",
     details=(
@@ -41,14 +39,7 @@ COMMAND = Command(
         ),
     ),
 )
-
-
-def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
-    """Return FAULT if a file has an error or a strict finding, otherwise DONE.
-
-    files: the paths. An empty tuple means stdin.
-    Raises UserError for invalid settings.
-    """
+def check(files: tuple[str, ...], config: str | None, **given: object) -> int:
     settings = render_settings(config, given)
     # Findings about the attacher would be wrong, because check does not append the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
@@ -57,7 +48,7 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Return FAULT or DONE as `run` does, after printing the findings and any error of an input."""
+    """Return FAULT for an error or a strict finding, otherwise DONE."""
     # Empty stdin usually means that a command has failed. An empty file is not an error.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:

@@ -1,19 +1,21 @@
 """The commands as a click application.
 
-click is a package for command lines. click prints help, completions and usage errors, and reads
-each command line that the module `arguments` cannot read.
+click prints help, completions and usage errors, and reads every command line except those that
+the quick reader of `arguments` reads.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
 from postrender import __version__
+from postrender.cli.arguments import call, terminal_argument
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
@@ -25,38 +27,68 @@ from postrender.cli.options import (
     Argument,
     Command,
     Option,
-    with_two_dashes,
 )
-from postrender.cli.registry import COMMANDS, GROUPS, invoke, load
-from postrender.cli.report import DONE, INTERRUPTED, reads_terminal, unwritable_error, write
+from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
 from postrender.errors import UsageError
 from postrender.text import shown
 
+# The module and the name of each command. The first word of `config show` is a group.
+COMMANDS = {
+    "adopt": "adopt:adopt",
+    "attach": "attach:attach",
+    "check": "check:check",
+    "completion": "about:completion",
+    "config admission-policy": "config:admission_policy",
+    "config init": "config:init",
+    "config rbac": "config:rbac",
+    "config schema": "config:schema",
+    "config show": "config:show",
+    "config validate": "config:validate",
+    "diff": "diff:diff",
+    "explain": "explain:explain",
+    "fn": "fn:fn",
+    "render": "render:render",
+    "schema": "about:schema",
+    "try": "try_chart:try_chart",
+    "version": "about:version",
+}
 _FILENAMES = ("-f", "--filename")
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
-    """Return the exit code after running a command line and printing any usage error.
-
-    After an interrupt, the exit code is INTERRUPTED. Raises UserError as the command does.
-    """
+    """Run a command line, print any usage error, and return the exit code."""
     try:
         result = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
         return result if isinstance(result, int) else DONE
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        with contextlib.suppress(OSError, AttributeError):  # stderr can be closed or full
-            _with_hint(error).show()
-        return error.exit_code
+        return _show(_with_hint(error))
+
+
+def show_usage_error(error: UsageError, command: Command) -> int:
+    """Print the usage error of a command that ran without click, and return the exit code."""
+    group = click.Context(app(), info_name="postrender", **_CONTEXT)
+    context = click.Context(_click_command(command), group, info_name=command.name, **_CONTEXT)
+    return _show(click.UsageError(str(error), context))
+
+
+def _show(error: click.ClickException) -> int:
+    with contextlib.suppress(OSError, AttributeError):  # stderr can be closed or full
+        error.show()
+    return error.exit_code
+
+
+def load(name: str) -> Command:
+    """Import a command by its name, such as `config show`."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    command: Command = getattr(import_module(f"postrender.cli.{module}"), attribute)
+    return command
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return a usage error, with a hint if -f or --filename is an unknown option.
-
-    The error has the hint only if a file can be a positional argument of the command.
-    """
+    """Add a hint to the error of an unknown -f, if a file can be an argument of the command."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
@@ -67,7 +99,7 @@ def _with_hint(error: click.ClickException) -> click.ClickException:
 
 def _reads_files(command: click.Command) -> bool:
     return isinstance(command, _Command) and any(
-        not argument.choices for argument in command.declaration.arguments
+        not argument.choices for argument in command.own.arguments
     )
 
 
@@ -85,7 +117,23 @@ class _WritesHelp(click.Command):
 
 
 class _Group(_WritesHelp, click.Group):
-    """A group of commands."""
+    """A group that imports a command when click asks for it.
+
+    start: the start of the command names, such as `config `.
+    """
+
+    def __init__(self, name: str, start: str, **settings: Any) -> None:
+        self.start = start
+        names = [name.removeprefix(start) for name in COMMANDS if name.startswith(start)]
+        # click suggests similar names from this dictionary.
+        commands = {name: click.Command(name) for name in names if " " not in name}
+        super().__init__(name, commands=commands, **settings)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = self.start + cmd_name
+        return (
+            _click_command(load(name)) if name in COMMANDS else super().get_command(ctx, cmd_name)
+        )
 
 
 class _Commands(_Group):
@@ -111,25 +159,38 @@ class _Commands(_Group):
 class _Command(_WritesHelp):
     """A command with an example in its help.
 
-    If `declaration.has_one_dash` is True, users can write `-name` instead of `--name`.
+    own: the declaration of the command.
     """
 
-    declaration: Command
+    def __init__(self, own: Command, **settings: Any) -> None:
+        self.own = own
+        super().__init__(own.name.split()[-1], **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_two_dashes(self.declaration, args))
+        return super().parse_args(
+            ctx, _with_two_dashes(args, self.own) if self.own.has_one_dash else args
+        )
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        if self.declaration.example:
-            with formatter.section("Example"):
-                for line in self.declaration.example.splitlines():
-                    formatter.write(f"  {line}\n")
+        with formatter.section("Example"):
+            for line in self.own.example.splitlines():
+                formatter.write(f"  {line}\n")
+
+
+def _with_two_dashes(words: Sequence[str], command: Command) -> list[str]:
+    """Write `--name` instead of `-name`, except for the options of every command."""
+    names = {name for option in command.options for name in option.long_names}
+    return [
+        f"-{word}" if word[:1] == "-" and word[1:].partition("=")[0] in names else word
+        for word in words
+    ]
 
 
 def app() -> click.Group:
-    """Return the click group that contains all commands and groups."""
+    """Return all commands."""
     group = _Commands(
         "postrender",
+        start="",
         help="""Add a content hash to the names of ConfigMaps.
 
         postrender also rewrites the references of workloads. Without a command, or with an option
@@ -141,48 +202,42 @@ def app() -> click.Group:
         context_settings=_CONTEXT,
     )
     click.version_option(__version__, prog_name="postrender")(group)
-    for name, help_ in GROUPS.items():
-        group.add_command(_Group(name, help=help_))
-    for name, module_name in COMMANDS.items():
-        words = name.split()
-        parent = group.commands[words[0]] if words[1:] else group
-        if isinstance(parent, click.Group):
-            parent.add_command(_click_command(words[-1], module_name))
+    help_ = "Create, check and show the configuration.\n\nExample: postrender config show"
+    group.add_command(_Group("config", start="config ", help=help_))
     return group
 
 
-def _click_command(name: str, module_name: str) -> click.Command:
-    module = load(module_name)
-    declaration: Command = module.COMMAND
+def _click_command(command: Command) -> click.Command:
+    return _Command(
+        command,
+        callback=_callback(command),
+        help=f"{command.summary}\n\n{command.details}".strip(),
+        short_help=command.summary,
+        context_settings=_CONTEXT,
+        params=[
+            *map(_click_argument, command.arguments),
+            *map(_click_option, command.all_options),
+        ],
+    )
 
-    def call(**values: Any) -> int:
+
+def _callback(command: Command) -> Callable[..., int]:
+    """Return the function that runs a command. For input from a terminal, it prints the help."""
+
+    def run(**values: Any) -> int:
         context = click.get_current_context()
-        for argument in declaration.arguments:
-            if reads_terminal(argument, values):
-                if argument.default is None:
-                    raise click.UsageError(
-                        "'-' means stdin, but stdin is a terminal. Pass a path instead."
-                    )
-                write([context.get_help(), "\n"], for_reader=True)
-                return DONE
+        argument = terminal_argument(command, values)
+        if argument and argument.default is None:
+            raise click.UsageError("'-' means stdin, but stdin is a terminal. Pass a path instead.")
+        if argument:
+            write([context.get_help(), "\n"], for_reader=True)
+            return DONE
         try:
-            return invoke(module, values)
+            return call(command, values)
         except UsageError as error:
             raise click.UsageError(str(error), context) from None
 
-    command = _Command(
-        name,
-        callback=call,
-        help=f"{declaration.summary}\n\n{declaration.details}".strip(),
-        short_help=declaration.summary,
-        context_settings=_CONTEXT,
-        params=[
-            *map(_click_argument, declaration.arguments),
-            *map(_click_option, declaration.all_options),
-        ],
-    )
-    command.declaration = declaration
-    return command
+    return run
 
 
 def _click_argument(argument: Argument) -> click.Argument:
@@ -214,10 +269,7 @@ def _click_option(option: Option) -> click.Option:
 
 
 def _extra_help(option: Option) -> str:
-    """Return the end of an option's help, with the default and the environment variable.
-
-    The result is "" if the option has neither.
-    """
+    """Return the default and the environment variable, such as `  [default: none]`."""
     parts = {"default": option.shown_default, "variable": option.variable}
     text = "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
     return f"  [{text}]" if text else ""
@@ -241,7 +293,6 @@ class _Number(click.IntRange):
         return ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. The message of BadParameter contains the limits."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:

@@ -7,27 +7,26 @@ from postrender.cli.options import (
     NUMBER,
     SWITCH,
     Argument,
-    Command,
     Option,
+    command,
     output_option,
     settings_options,
 )
 from postrender.cli.render import check_content
 from postrender.cli.report import CHANGES, DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import report_ignored, settings_of, with_hash_key
+from postrender.config.settings import Settings
 from postrender.diff import SECTIONS
+from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
+from postrender.diff.model import only_sections
 from postrender.errors import UsageError, UserError
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import printable
-from postrender.yaml.stream import read_streams
+from postrender.yaml.stream import Stream, read_streams
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.config.settings import Settings
-    from postrender.yaml.stream import Stream
 
-COMMAND = Command(
+@command(
     "diff",
     "Show which workloads a change rolls.",
     details=(
@@ -85,9 +84,7 @@ COMMAND = Command(
         ),
     ),
 )
-
-
-def run(
+def diff(
     old: str,
     new: str,
     form: str,
@@ -98,15 +95,6 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Return the exit code after printing the preview.
-
-    The exit code is CHANGES if `exit_code` is True and the preview has changes, otherwise DONE.
-    given: the values of all other options, by parameter.
-    Raises UsageError if OLD and NEW are both stdin. Raises UserError for invalid settings or input.
-    """
-    from postrender.diff.build import compare
-    from postrender.diff.model import only_sections
-
     if old == new == "-":
         raise UsageError(
             "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
@@ -127,11 +115,6 @@ def run(
 
 
 def _side(name: str, settings: Settings) -> Stream:
-    """Return the manifests of OLD or NEW.
-
-    name: the argument, which is a path, `-` or `git:REF:PATH`.
-    Raises UserError as read_inputs, read_streams and check_content do.
-    """
     sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else printable(name))
     check_content(stream, settings)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
+from postrender.cli.options import FILENAME, INPUT, SETTINGS, command, output_option
 from postrender.cli.render import plan_of, report_findings
 from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
-from postrender.explain import REPORTERS
+from postrender.explain import REPORTERS, build
+from postrender.inventory.notes import find_other_owners
 from postrender.sources.inputs import read_input
 
-COMMAND = Command(
+
+@command(
     "explain",
     "Show what render would do, and why.",
     details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
@@ -17,26 +19,15 @@ COMMAND = Command(
     arguments=(INPUT,),
     options=(FILENAME, output_option(tuple(REPORTERS)), *SETTINGS),
 )
-
-
-def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Return DONE after printing the report and the findings.
-
-    given: the values of all other options, by parameter.
-    Raises UserError for invalid settings or input. With --strict, also raises UserError for strict
-    findings.
-    """
-    from postrender.explain.build import explain
-    from postrender.inventory.notes import find_other_owners
-
+def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     settings = render_settings(config, given)
-    stream = read_input(input, "explain")
+    stream = read_input(input_, "explain")
     check_not_a_function(stream)
     plan = plan_of(stream, settings)
     notes = find_other_owners(plan.inventory, settings)
     plan = plan._replace(findings=(*plan.findings, *notes))
     reporter = REPORTERS[form]
-    write_for_reader(reporter.render(explain(plan), stdout_terminal()), reporter.escapes)
+    write_for_reader(reporter.render(build.explain(plan), stdout_terminal()), reporter.escapes)
     report_configuration(settings)
     report_findings(plan, settings)
     return DONE

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import SETTINGS, Command
-from postrender.cli.render import run_render
+from postrender.cli.options import SETTINGS, command
+from postrender.cli.render import output_of, plan_of, report_findings
+from postrender.cli.report import DONE, write
+from postrender.cli.settings import render_settings
+from postrender.errors import Finding, Location, UserError
+from postrender.krm.function import function_values, with_error, with_findings
+from postrender.krm.resource_list import parsed_list
+from postrender.sources.inputs import read_input
+from postrender.yaml.paths import value_at
+from postrender.yaml.stream import Stream
 
-COMMAND = Command(
+
+@command(
     "fn",
     "Run as a function of kustomize or kpt.",
     details=(
@@ -16,11 +25,38 @@ COMMAND = Command(
     example='kpt fn eval app --exec "postrender fn" -o unwrap -- namespace=prod',
     options=SETTINGS,
 )
+def fn(config: str | None, **given: object) -> int:
+    settings = render_settings(config, given)
+    stream = read_input("-")
+    _check_list(stream)
+    findings: tuple[Finding, ...] = ()
+    try:
+        settings = render_settings(config, given, function_values(stream))
+        plan = plan_of(stream, settings)
+        findings = plan.findings
+        report_findings(plan, settings)
+        parts = output_of(plan, settings)
+    except UserError as error:  # kustomize and kpt show the results, and main prints the error
+        write(with_error(stream, findings, error, is_strict=settings.is_strict))
+        raise
+    write(with_findings(parts, stream, findings) if findings else parts)
+    return DONE
 
 
-def run(config: str | None, **given: object) -> int:
-    """Return DONE after writing the changed ResourceList.
-
-    Raises UserError as run_render does.
-    """
-    return run_render("-", config, given, is_function=True)
+def _check_list(stream: Stream) -> None:
+    """Raise UserError if the input is not a ResourceList with a list of items, or without items."""
+    parsed = parsed_list(stream)
+    if parsed is None:
+        raise UserError(
+            "the input is not a ResourceList",
+            "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt",
+            Location(stream.source),
+        )
+    items = value_at(parsed.data, ("items",))
+    if items is not None and not isinstance(items, list):
+        actual = "a mapping" if isinstance(items, dict) else "a single value"
+        raise UserError(
+            f"the value is {actual}, expected a list of objects",
+            "Write the objects as a list",
+            parsed.location_of(("items",)),
+        )

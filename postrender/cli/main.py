@@ -1,4 +1,4 @@
-"""The entry point of the program: the start of a command, and the report of errors."""
+"""The entry point of the program: it runs a command line, and reports the errors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import gc
 import os
 import sys
 
-from postrender.cli.registry import COMMANDS, invoke, load
+from postrender.cli.arguments import call, read_quickly, terminal_argument
+from postrender.cli.options import COMPLETION_VARIABLE
 from postrender.cli.report import (
     BUG,
     FAULT,
     INTERRUPTED,
     end_process,
-    reads_terminal,
     report_bug,
     report_error,
     unwritable_error,
@@ -23,8 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from postrender.cli.options import Command
+
 _GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
-_COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
 
 
 def main() -> None:
@@ -33,27 +34,28 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Return the exit code after running a command line and reporting any error.
+    """Run a command line, report any error, and return the exit code.
 
-    If `arguments` is empty, the command is `render`. The command is also `render` if the first
-    argument is an option other than -h, --help and --version.
-    arguments: the words of the command line after `postrender`.
+    Without a command, or with an option other than -h, --help and --version first, the command is
+    `render`.
+    arguments: the words after `postrender`.
     """
     # Garbage collection would take a tenth of the time of most commands. These commands end soon,
     # and do not create reference cycles. `attach` can wait for minutes, so `attach` enables garbage
     # collection.
     gc.disable()
-    is_completion = _COMPLETION_VARIABLE in os.environ
+    words = list(arguments)
+    is_completion = COMPLETION_VARIABLE in os.environ
     if not is_completion and (
-        not arguments or (arguments[0].startswith("-") and arguments[0] not in _GROUP_OPTIONS)
+        not words or (words[0].startswith("-") and words[0] not in _GROUP_OPTIONS)
     ):
-        arguments = ["render", *arguments]
+        words.insert(0, "render")
     try:
-        code = None if is_completion else _run_plain_call(arguments)
+        code = None if is_completion else _run_without_click(words)
         if code is None:
             from postrender.cli.click_app import run_with_click
 
-            code = run_with_click(arguments)
+            code = run_with_click(words)
         return code
     except UserError as error:
         report_error(error)
@@ -68,28 +70,31 @@ def run(arguments: Sequence[str]) -> int:
         return BUG
 
 
-def _run_plain_call(arguments: Sequence[str]) -> int | None:
-    """Return the exit code after running a command line without click.
+def _run_without_click(words: Sequence[str]) -> int | None:
+    """Run a usual command line of `render` or `fn`, and return the exit code.
 
-    Return None if click must run the command line. Reasons are a group or unknown command,
-    arguments that read_arguments cannot read, a usage error, and a terminal as input. For a
-    terminal, click prints the help or a usage error.
-    Raises UserError as the command does.
+    The result is None if click must read the line. Nothing has then been read or run.
     """
-    module = COMMANDS.get(arguments[0])
-    if module is None:
-        return None
-    from postrender.cli.arguments import read_arguments
-    from postrender.cli.options import with_two_dashes
-
-    code = load(module)
-    command = code.COMMAND
-    values = read_arguments(command, with_two_dashes(command, [*arguments[1:]]), os.environ)
-    if values is None:
-        return None
-    if any(reads_terminal(argument, values) for argument in command.arguments):
+    command = _quick_command(words[0])
+    values = read_quickly(command, words[1:], os.environ) if command else None
+    # For input from a terminal, click prints the help.
+    if command is None or values is None or terminal_argument(command, values):
         return None
     try:
-        return invoke(code, values)
-    except UsageError:
-        return None  # click runs the command again, and reports the error
+        return call(command, values)
+    except UsageError as error:
+        from postrender.cli.click_app import show_usage_error
+
+        return show_usage_error(error, command)
+
+
+def _quick_command(name: str) -> Command | None:
+    if name == "render":
+        from postrender.cli.render import render
+
+        return render
+    if name == "fn":
+        from postrender.cli.fn import fn
+
+        return fn
+    return None

@@ -1,17 +1,14 @@
-"""The declarations of arguments and options, and the options that several commands have.
+"""The declaration of a command, and the options that several commands share.
 
-The modules `arguments` and `click_app` use these declarations to read command lines.
+click reads most command lines, and `arguments` reads the usual ones of `render` and `fn` without
+click. Both use these declarations, so this module does not import click.
 """
 
 from __future__ import annotations
 
-from postrender.errors import UsageError, UserError
-from postrender.records import NamedTuple
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from postrender.records import NamedTuple
 
 # The forms of an option. VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
 # number. REPEATED is a VALUE that users can repeat, and CHOICES is a CHOICE that users can repeat.
@@ -23,11 +20,10 @@ FLAG, SWITCH, REPEATED = "flag", "switch", "repeated"
 class Argument(NamedTuple):
     """A positional argument.
 
-    parameter: the parameter of `run` that gets the value.
-    metavar: the name of the argument in the help, such as `[FILE]...`.
-    default: the value if the argument is absent, None if the argument is required.
-    is_many: whether users can repeat the argument. The value is then a tuple. `run` replaces an
-        empty tuple with the default.
+    parameter: the parameter of the command that gets the value.
+    metavar: the name in the help, such as `[FILE]...`.
+    default: None if the argument is required.
+    is_many: whether users can repeat the argument. The value is then a tuple, () if absent.
     choices: the allowed values, () for an input, a file or a chart.
     """
 
@@ -44,17 +40,15 @@ class Option(NamedTuple):
     name: the long name, without dashes.
     help: the help, without the default and the environment variable.
     form: one of the forms above.
-    metavar: the name of the value in the help, None for the default of click.
-    default: the value of an absent option. SWITCH, CHOICES and REPEATED do not set the field,
-        because their default is always False or ().
+    metavar: the name of the value in the help, None for the one that click chooses.
+    default: the value of an absent option. A SWITCH is then False, CHOICES and REPEATED are ().
     variable: the environment variable that also sets the option, "" for none.
     key: the path of the configuration key that the option overrides, () for none.
-    choices: the allowed values of CHOICE and CHOICES.
     limit: the maximum of a NUMBER.
     short: the letter of the short name, "" for none.
-    aliases: more long names, without dashes.
-    default_text: the default in the help, "" to show the field `default`.
-    own_parameter: the parameter of `run`, "" for the name with underscores instead of dashes.
+    aliases: more long names.
+    default_text: the default in the help, "" to show `default`.
+    own_parameter: the parameter of the command, "" for the name with underscores.
     """
 
     name: str
@@ -73,77 +67,69 @@ class Option(NamedTuple):
 
     @property
     def parameter(self) -> str:
-        """The parameter of `run` that gets the value."""
         return self.own_parameter or self.name.replace("-", "_")
 
     @property
     def shown_default(self) -> str:
-        """The text of the default in the help, such as `none`. The text is "" for a SWITCH."""
+        """The default in the help, such as `none`; "" for a SWITCH."""
         return "" if self.form == SWITCH else self.default_text or str(self.default or "none")
 
     @property
     def long_names(self) -> tuple[str, ...]:
-        """Every long name, without dashes."""
         return self.name, *self.aliases
 
     @property
     def is_path(self) -> bool:
-        """Return whether the value can be a path. Only paths can have bytes that are not UTF-8."""
+        """Whether the value can be a path. Only paths can have bytes that are not UTF-8."""
         return "FILE" in (self.metavar or "")
 
 
 class Command(NamedTuple):
     """A command.
 
-    name: the name. The name of a command in a group also contains the group, as in `config show`.
+    name: with the group, as in `config show`.
     summary: the first sentence of the help, at most 45 characters.
     details: the other sentences of the help.
     example: a command line for the help.
+    run: the function that gets the values of all arguments and options by parameter, writes the
+        result to stdout, and returns the exit code. It can raise UserError and UsageError.
     has_one_dash: whether users can write `-name` instead of `--name`.
     """
 
     name: str
     summary: str
-    details: str = ""
-    example: str = ""
-    arguments: tuple[Argument, ...] = ()
-    options: tuple[Option, ...] = ()
-    has_one_dash: bool = False
+    details: str
+    example: str
+    run: Callable[..., int]
+    arguments: tuple[Argument, ...]
+    options: tuple[Option, ...]
+    has_one_dash: bool
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The options of the command, and the options in COMMON."""
         return self.options + COMMON
 
 
-def check_encoding(command: Command, values: Mapping[str, object]) -> None:
-    """Raise UserError if the value of an option is not UTF-8. The function does not check paths.
-
-    On Linux, Python decodes a byte that is not UTF-8 to a surrogate. postrender cannot write a text
-    with surrogates as UTF-8.
-    values: the values of the options, by parameter.
-    """
-    for option in command.all_options:
-        value = values.get(option.parameter)
-        texts = value if isinstance(value, tuple) else (value,)
-        if not option.is_path and not all(map(is_valid_text, texts)):
-            name = f"--{option.name}" + (f" or {option.variable}" if option.variable else "")
-            raise UserError(f"the value of {name} is not UTF-8", "Write the value in UTF-8")
-
-
-def is_valid_text(value: object) -> bool:
-    """Return whether postrender can write a value as UTF-8. Surrogates are not valid in UTF-8."""
-    try:
-        str(value).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def command(
+    name: str,
+    summary: str,
+    *,
+    details: str = "",
+    example: str,
+    arguments: tuple[Argument, ...] = (),
+    options: tuple[Option, ...] = (),
+    has_one_dash: bool = False,
+) -> Callable[[Callable[..., int]], Command]:
+    """Return a decorator that makes a function a command."""
+    return lambda run: Command(
+        name, summary, details, example, run, arguments, options, has_one_dash
+    )
 
 
-INPUT = Argument("input", "[INPUT]", default="-")
+INPUT = Argument("input_", "[INPUT]", default="-")
 FILENAME = Option("filename", "Read this file instead of INPUT.", metavar="FILE", short="f")
 
-# The options of every command. The function `invoke` in cli/registry.py applies these options.
+# The options of every command, which the module `arguments` applies.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, short="q"),
     Option(
@@ -164,7 +150,7 @@ COMMON = (
 
 
 def _with_variables(*options: Option) -> tuple[Option, ...]:
-    """Return options with environment variables, such as POSTRENDER_LOG_FILE for `log-file`."""
+    """Add environment variables to options, such as POSTRENDER_LOG_FILE to `log-file`."""
     return tuple(
         option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
         for option in options
@@ -284,6 +270,8 @@ SETTINGS = _with_variables(
 )
 # The environment variables with the prefix POSTRENDER_ that do not set an option.
 OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
+# With this variable, which completion scripts set, click prints completions.
+COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
 
 # The options of the commands that connect to a cluster without helm.
 CLUSTER = _with_variables(
@@ -310,12 +298,12 @@ CLUSTER = _with_variables(
 
 
 def settings_options(*names: str) -> tuple[Option, ...]:
-    """Return the options of SETTINGS with these names, in the order of SETTINGS."""
+    """Return options of SETTINGS by name, in the order of SETTINGS."""
     return tuple(option for option in SETTINGS if option.name in names)
 
 
 def output_option(formats: tuple[str, ...]) -> Option:
-    """Return the option --output, which chooses one of `formats`."""
+    """Return --output with these choices."""
     return Option(
         "output",
         "Choose the output format.",
@@ -326,40 +314,3 @@ def output_option(formats: tuple[str, ...]) -> Option:
         aliases=("format",),
         own_parameter="form",
     )
-
-
-def with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `values`, in which the file of --filename replaces INPUT.
-
-    For `check`, the function appends the files of --filename to the files that are arguments.
-    values: the values of the arguments and of all options, by parameter.
-    Raises UsageError if the user passes both INPUT and --filename.
-    """
-    copy = dict(values)
-    filename = copy.pop("filename", None)
-    if filename and "files" in copy:
-        copy["files"] += filename
-    elif filename:
-        if copy["input"] != INPUT.default:
-            raise UsageError(
-                "INPUT and -f FILE are both set, expected one input", "Remove INPUT or -f FILE"
-            )
-        copy["input"] = filename
-    return copy
-
-
-def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
-    """Return the words of a command line, with `--name` in place of `-name`.
-
-    If `command.has_one_dash` is False, the function returns the words unchanged. The options in
-    COMMON always need two dashes.
-    """
-    if not command.has_one_dash:
-        return arguments
-    names = {name for option in command.options for name in option.long_names}
-    return [
-        f"-{argument}"
-        if argument[:1] == "-" and argument[1:].partition("=")[0] in names
-        else argument
-        for argument in arguments
-    ]

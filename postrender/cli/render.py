@@ -1,38 +1,59 @@
-"""Functions that make the plan for a stream, and report the findings of the plan.
+"""`postrender render`: manifests with revisions and updated references.
 
-`postrender render`: manifests with revisions and updated references.
+Other commands also make a plan, and report its findings, with the functions of this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command
+from postrender import output
+from postrender.cli.options import FILENAME, INPUT, SETTINGS, command
 from postrender.cli.report import DONE, report_detail, report_finding, write
-from postrender.cli.settings import check_function_call, check_not_a_function, render_settings
+from postrender.cli.settings import check_not_a_function, render_settings
 from postrender.config.settings import Settings
 from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
+from postrender.inventory.notes import find_unknown_annotations
 from postrender.kubernetes.annotations import is_unknown
-from postrender.output import render
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import Stream, has_content
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-    from postrender.config.settings import Settings
-    from postrender.errors import Finding
-    from postrender.plan.build import Plan
+@command(
+    "render",
+    "Write manifests with their revisions.",
+    details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
+    example="helm template shop ./chart | postrender render --namespace=prod | kubectl apply -f -",
+    arguments=(INPUT,),
+    options=(FILENAME, *SETTINGS),
+)
+def render(input_: str, config: str | None, **given: object) -> int:
+    settings = render_settings(config, given)
+    stream = read_input(input_)
+    check_not_a_function(stream)
+    plan = plan_of(stream, settings)
+    report_findings(plan, settings)
+    write(output_of(plan, settings))
+    return DONE
+
+
+def output_of(plan: Plan, settings: Settings) -> list[str]:
+    """Return the output of a plan in parts. Report an output near the limit of a Helm release."""
+    parts = output.render(plan)
+    finding = None
+    if settings.history.previous.startswith("helm:"):
+        finding = output.find_size(plan, parts)
+    if finding:
+        report_finding(finding)
+    return parts
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
-    """Raise UserError for empty input, unless the setting `allowEmpty` is true.
+    """Raise UserError for input without objects, unless the setting `allowEmpty` is true.
 
-    Input that contains only comments is also empty. Empty input usually means that the command that
-    produced the input has failed.
+    It usually means that the command before postrender has failed.
     """
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
@@ -45,12 +66,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream.
-
-    The findings of the plan include the findings about configuration files, the input and
-    --previous. With --verbose, the function prints the number of renamed objects.
-    Raises UserError for empty or invalid input, and as with_release_namespace and read_previous do.
-    """
+    """Return the plan for a stream, with the findings about the configuration and the input too."""
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
     findings = [*settings.findings, *_input_findings(stream, inventory)]
@@ -69,11 +85,9 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 
 
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, without the finding UNPROTECTED.
+    """Return the plan for a command that delivers nothing, and so turns the attacher off itself.
 
-    UNPROTECTED reports that the attacher is off and --previous is not set. The callers of this
-    function turn the attacher off, even if the user's settings turn the attacher on.
-    Raises UserError as plan_of does.
+    The plan lacks the finding UNPROTECTED, which says that the attacher is off.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
@@ -81,17 +95,14 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
-    """Return the findings about input without objects, duplicate keys and unknown annotations."""
     if not inventory.items:
-        from postrender.inventory.mistakes import find_no_objects
+        from postrender.inventory.mistakes import find_no_objects  # imports ruamel.yaml
 
         finding = find_no_objects(stream)
         if finding:
             yield finding
     yield from inventory.findings
     if any(is_unknown(key) for item in inventory.items for key in item.annotations):
-        from postrender.inventory.notes import find_unknown_annotations
-
         yield from find_unknown_annotations(inventory)
 
 
@@ -102,11 +113,9 @@ def report_findings(
     cause: str = ", because strict is true",
     fix: str = "Apply the fix of each error above, or pass --no-strict",
 ) -> None:
-    """Print the findings of a plan, and append the findings to the log file.
+    """Print the findings of a plan. With --strict, raise UserError if a finding is strict.
 
-    cause: the end of the problem in the error, such as the reason, "" for none.
-    fix: the fix in the error.
-    Raises UserError if `settings.is_strict` is True and a finding is strict.
+    cause, fix: the end of the problem, and the fix, in the error.
     """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
@@ -121,79 +130,3 @@ def report_findings(
         else:
             problem = f"1 finding{where} is an error{cause}"
         raise UserError(problem, fix, Location(failing[0].location.source))
-
-
-COMMAND = Command(
-    "render",
-    "Write manifests with their revisions.",
-    details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
-    example="helm template shop ./chart | postrender render --namespace=prod | kubectl apply -f -",
-    arguments=(INPUT,),
-    options=(FILENAME, *SETTINGS),
-)
-
-
-def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Return DONE after writing the manifests with revisions.
-
-    Raises UserError as run_render does.
-    """
-    return run_render(input, config, given)
-
-
-def run_render(
-    input_: str, config: str | None, given: Mapping[str, object], *, is_function: bool = False
-) -> int:
-    """Return DONE after writing the manifests of an input with revisions to stdout.
-
-    input_: a path, `-` for stdin, or `git:REF:PATH`.
-    config: the file in --config, None for the nearest postrender.yaml.
-    given: the values of all other options, by parameter.
-    is_function: whether the command is `fn`, which reads and writes a ResourceList of kustomize or
-        kpt. `fn` also writes an error to the ResourceList.
-    Raises UserError for invalid settings or input. With --strict, also raises UserError for strict
-    findings.
-    """
-    settings = render_settings(config, given)
-    findings: tuple[Finding, ...] = ()
-    is_list = False
-    try:
-        stream = read_input(input_)
-        if is_function:
-            from postrender.krm.function import function_values
-
-            check_function_call(stream)
-            is_list = True
-            settings = render_settings(config, given, function_values(stream))
-        else:
-            check_not_a_function(stream)
-        plan = plan_of(stream, settings)
-        findings = plan.findings
-        report_findings(plan, settings)
-        output = render(plan)
-        _report_size(plan, output, settings)
-    except UserError as error:
-        if is_list:
-            from postrender.krm.function import with_error
-
-            write(with_error(stream, findings, error, is_strict=settings.is_strict))
-        raise
-    if is_function and findings:
-        from postrender.krm.function import with_findings
-
-        output = with_findings(output, stream, findings)
-    write(output)
-    return DONE
-
-
-def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """Print the finding about an output near the size limit of Helm releases.
-
-    Without a Helm release in --previous, the function does nothing.
-    """
-    if settings.history.previous.startswith("helm:"):
-        from postrender.output import find_size
-
-        finding = find_size(plan, output)
-        if finding:
-            report_finding(finding)

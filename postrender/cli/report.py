@@ -21,10 +21,9 @@ from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import TextIO
 
-    from postrender.cli.options import Argument
     from postrender.diff.values import Terminal
 
 
@@ -240,17 +239,6 @@ def report_bug(error: BaseException) -> None:
             f"Open an issue with the error {type(error).__name__} at these code locations: {trail}"
         )
     _print_message(ERROR, sentences("postrender has a bug, so this run failed", fix))
-
-
-def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
-    """Return whether the command would read the input of an argument from a terminal.
-
-    values: the values of the arguments and of all options, by parameter.
-    """
-    # The file in --filename replaces the argument.
-    given = values.get("filename") or values[argument.parameter] or argument.default
-    names = given if isinstance(given, tuple) else (given,)
-    return "-" in names and sys.stdin is not None and sys.stdin.isatty()
 
 
 def stdout_terminal() -> Terminal:

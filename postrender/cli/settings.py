@@ -1,4 +1,4 @@
-"""Functions that return the settings in effect, and check the input of a KRM function.
+"""The settings in effect, from options, environment variables and the configuration file.
 
 An option overrides its environment variable. An environment variable overrides a functionConfig,
 and a functionConfig overrides the configuration file.
@@ -7,8 +7,10 @@ and a functionConfig overrides the configuration file.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
-from postrender.cli.options import OTHER_VARIABLES, SETTINGS, is_valid_text
+from postrender.cli.arguments import is_valid_text
+from postrender.cli.options import OTHER_VARIABLES, SETTINGS
 from postrender.cli.report import (
     log_note,
     report_detail,
@@ -17,22 +19,16 @@ from postrender.cli.report import (
     report_warning,
     set_log_file,
 )
-from postrender.config.find import find_config
+from postrender.config.find import Source, explicit_file, find_config
+from postrender.config.load import load_config, merge_values, read_hash_key, settings_from
 from postrender.config.settings import SEQUENCE, Settings
-from postrender.errors import Location, UserError
-from postrender.records import NamedTuple
+from postrender.errors import Finding, UserError
 from postrender.text import similar_words
+from postrender.yaml.stream import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
-
-    from postrender.config.find import Source
-    from postrender.errors import Finding
-    from postrender.yaml.document import ParsedDocument
-    from postrender.yaml.stream import Stream
-
 
 _PREFIX = "POSTRENDER_"
 # The variable with the name of the Argo CD Application. Argo CD sets the variable for config
@@ -43,108 +39,64 @@ _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
 _CUTOFF = 0.85
 
 
-class EffectiveValues(NamedTuple):
-    """The configuration values in effect, without defaults.
-
-    values: nested mappings with the keys of postrender.yaml.
-    source: the configuration file, None if postrender does not use a file.
-    findings: the findings of the search for the configuration file.
-    """
-
-    values: dict[str, Any]
-    source: Source | None = None
-    findings: tuple[Finding, ...] = ()
-
-
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
-) -> EffectiveValues:
-    """Return the configuration values in effect.
+) -> tuple[dict[str, Any], Source | None, tuple[Finding, ...]]:
+    """Return the values that are set, the configuration file, and findings about it.
 
+    The values are nested mappings with the keys of postrender.yaml, without defaults.
     config: the file in --config, None for the nearest postrender.yaml.
     given: the values of the options, by parameter. The value is None if the option is not set.
-    function: the values of the functionConfig, {} if the input has no functionConfig. None if
-        postrender has not read a functionConfig.
-    Raises UserError as find_config and load_config do.
+    function: the values of the functionConfig, None if the input has not been read yet.
     """
-    options = {
-        option.key: given[option.parameter]
-        for option in SETTINGS
-        if option.key and given.get(option.parameter) is not None
-    }
     source, findings = config_source(config, is_untrusted=bool(given.get("untrusted")))
-    if source is None and not function and not options:
-        return EffectiveValues({}, None, findings)
-    from postrender.config.load import load_config, merge_values
-
     values = merge_values(load_config(source) if source else {}, dict(function or {}))
-    for path, value in options.items():
-        nested: Any = value
-        for key in reversed(path):
-            nested = {key: nested}
-        values = merge_values(values, nested)
-    return EffectiveValues(values, source, findings)
+    for option in SETTINGS:
+        value: Any = given.get(option.parameter)
+        if option.key and value is not None:
+            for key in reversed(option.key):
+                value = {key: value}
+            values = merge_values(values, value)
+    return values, source, findings
 
 
 def config_source(
     config: str | None, *, is_untrusted: bool = False
 ) -> tuple[Source | None, tuple[Finding, ...]]:
-    """Return the configuration file, and the findings of the search for the file.
+    """Return the configuration file, None if there is none, and the findings of the search.
 
-    The file is None if the search does not find a file.
     config: the file in --config, None or "" for the nearest postrender.yaml.
-    is_untrusted: whether --untrusted is set.
-    Raises UserError as find_config does.
     """
-    if not config:
-        found = find_config(_working_directory())
-        if not found.path:
-            return None, found.findings
-    from postrender.config.find import discovered_file, explicit_file
-
     if config:
         return explicit_file(config), ()
-    source = discovered_file(found.path, found.repository, is_untrusted=is_untrusted)
-    return source, found.findings
-
-
-def _working_directory() -> str:
     try:
-        return os.getcwd()
+        folder = os.getcwd()
     except OSError:  # the working directory was deleted
-        return ""
+        return None, ()
+    return find_config(folder, is_untrusted=is_untrusted)
 
 
 def settings_of(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect.
+    """Return the settings in effect, and start to write the log file.
 
-    If `function` is None, settings_of also warns of misspelt environment variables, and reports
-    the path of the configuration file.
-    The parameters are the parameters of effective_values.
-    Raises UserError for an invalid configuration, and for an ARGOCD_APP_NAME that is not UTF-8.
-    Also raises UserError as set_log_file does.
+    Also report the path of the configuration file, and misspelt environment variables. `fn` calls
+    this function again with the values of the functionConfig, which must not repeat the reports.
+    The parameters are those of effective_values.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
-    # `postrender fn` calls this function twice. The second call, with the functionConfig, must not
-    # print the messages again.
     if function is None:
         _check_variables()
         report_detail(_configuration_note(path))
-    settings = Settings()
-    if values:
-        from postrender.config.load import settings_from
-
-        settings = settings_from(values)
+    settings = settings_from(values) if values else Settings()
     application = os.environ.get(_ARGO_CD_APPLICATION, "")
     if not is_valid_text(application):
         problem = f"the variable {_ARGO_CD_APPLICATION} is not UTF-8"
         raise UserError(problem, "Write the value in UTF-8")
     if application:
-        attacher = settings.attacher._replace(release=application)
-        settings = settings._replace(attacher=attacher)
+        settings = settings._replace(attacher=settings.attacher._replace(release=application))
     set_log_file(settings.log_file)
     if function is None:
         log_note(_configuration_note(path))
@@ -152,33 +104,21 @@ def settings_of(
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Return settings with the hash key. If `secrets` is false, return unchanged settings.
-
-    given: the values of the options, by parameter.
-    Raises UserError as read_hash_key does.
-    """
+    """Read the hash key, if postrender creates revisions of Secrets."""
     if not settings.with_secrets:
         return settings
-    from postrender.config.load import read_hash_key
-
     option = given.get("secrets_hash_key_file")
     return settings._replace(hash_key=read_hash_key(str(option or ""), settings.hash_key_file))
 
 
 def report_ignored(findings: Sequence[Finding]) -> None:
-    """Print the findings about ignored configuration files.
-
-    Do not call this function after plan_of, because the plan already contains these findings.
-    """
+    """Print findings about ignored configuration files, for a command without a plan."""
     for finding in findings:
         report_finding(finding)
 
 
 def report_configuration(settings: Settings) -> None:
-    """Print the path of the configuration file, unless --quiet or --verbose is set.
-
-    With --verbose, settings_of has already printed the path.
-    """
+    """Print the path of the configuration file. With --verbose, settings_of has printed it."""
     report_unless_verbose(_configuration_note(settings.file))
 
 
@@ -203,11 +143,9 @@ def _check_variables() -> None:
 def render_settings(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect for a command that makes a plan.
+    """Return the settings in effect, with the hash key, for a command that makes a plan.
 
-    The parameters are the parameters of effective_values.
-    Raises UserError as settings_of and with_hash_key do. Also raises UserError if `naming` is
-    SEQUENCE and --previous is not set.
+    The parameters are those of effective_values.
     """
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
@@ -218,45 +156,11 @@ def render_settings(
     return settings
 
 
-def check_function_call(stream: Stream) -> None:
-    """Raise UserError if the input of `fn` is not a ResourceList, or if `items` is not a list.
-
-    A ResourceList without `items` is valid.
-    """
-    parsed = _parsed_list(stream)
-    if parsed is None:
-        raise UserError(
-            "the input is not a ResourceList",
-            "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt",
-            Location(stream.source),
-        )
-    from postrender.yaml.paths import value_at
-
-    items = value_at(parsed.data, ("items",))
-    if items is not None and not isinstance(items, list):
-        actual = "a mapping" if isinstance(items, dict) else "a single value"
-        raise UserError(
-            f"the value is {actual}, expected a list of objects",
-            "Write the objects as a list",
-            parsed.location_of(("items",)),
-        )
-
-
-def _parsed_list(stream: Stream) -> ParsedDocument | None:
-    """Return the parsed ResourceList in a stream, None if the stream is not a ResourceList."""
-    if not any("ResourceList" in document.text for document in stream.documents):
-        return None
-    from postrender.krm.resource_list import parsed_list
-
-    return parsed_list(stream)
-
-
 def check_not_a_function(stream: Stream) -> None:
-    """Raise UserError for a functionConfig with settings.
-
-    Only `postrender fn` reads a functionConfig.
-    """
-    if _parsed_list(stream) is not None:
+    """Raise UserError for a ResourceList with settings, which only `postrender fn` reads."""
+    if any("ResourceList" in document.text for document in stream.documents):
         from postrender.krm.function import check_no_function_config
+        from postrender.krm.resource_list import parsed_list
 
-        check_no_function_config(stream)
+        if parsed_list(stream) is not None:
+            check_no_function_config(stream)

@@ -1,11 +1,21 @@
-"""`postrender try`: a report about the effects of postrender on a chart, for new users."""
+"""`postrender try`: a report about the effects of postrender on a chart, for new users.
+
+helm renders the chart. Users can also preview a change: NEW_CHART replaces the chart, and
+--new-values adds values. Without NEW_CHART, --set and --set-string belong to the change too.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
-from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
+from postrender.cli.options import REPEATED, SWITCH, Argument, Option, command, settings_options
+from postrender.cli.render import plan_before_delivery
 from postrender.cli.report import (
     DONE,
     report_finding,
@@ -14,20 +24,58 @@ from postrender.cli.report import (
     write_for_reader,
 )
 from postrender.cli.settings import report_configuration, settings_of, with_hash_key
+from postrender.config.settings import HASH, HistorySettings, Settings
+from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
-from postrender.errors import Location, UserError
+from postrender.diff.model import Preview, Undecided, only_sections
+from postrender.diff.undecided import as_undecided
+from postrender.diff.values import Terminal
+from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
+from postrender.explain import first_look
+from postrender.explain.build import explain
+from postrender.plan.build import Plan
+from postrender.records import NamedTuple
+from postrender.sources.charts import (
+    ChartOptions,
+    check_chart,
+    check_values,
+    passes_hooks,
+    release_name,
+    render_chart,
+)
+from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+# try prints at most this many findings. If there are more findings, a last line shows the total.
+_MOST_FINDINGS = 5
 
-    from postrender.cli.trial import Trial
-    from postrender.config.settings import Settings
-    from postrender.diff.model import Preview
-    from postrender.errors import Finding
-    from postrender.sources.charts import ChartOptions
 
-COMMAND = Command(
+class _Trial(NamedTuple):
+    """A chart, and what try shows of it.
+
+    With Helm 3, which does not pass hooks to a post-renderer, the manifests lack the hooks if a
+    finding is about one.
+    old: the manifests before the change, or all manifests if `new` is None.
+    new: the manifests after the change, None without a preview of a change.
+    remark: what try prints instead of a preview that does not exist or has no changes, "" for none.
+    settings: for the previews: not strict, without an attacher and without --previous.
+    plan: the plan for `old`.
+    findings: about `new`, or else `old`.
+    left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
+    undecided: what the previews show as undecided: with Helm 3, effects on hooks.
+    """
+
+    title: str
+    old: Stream
+    new: Stream | None
+    remark: str
+    settings: Settings
+    plan: Plan
+    findings: tuple[Finding, ...]
+    left_out: frozenset[str] = frozenset()
+    undecided: tuple[Undecided, ...] = ()
+
+
+@command(
     "try",
     "Show what postrender does to a chart.",
     details=(
@@ -98,12 +146,7 @@ COMMAND = Command(
         ),
     ),
 )
-
-# try prints at most this many findings. If there are more findings, a last line shows the total.
-_MOST_FINDINGS = 5
-
-
-def run(
+def try_chart(
     chart: str,
     new_chart: str,
     values: tuple[str, ...],
@@ -116,18 +159,6 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Return DONE after printing the report and writing the page.
-
-    new_chart: the chart after the change, "" if absent.
-    release: the name of the release, None for the result of release_name.
-    page: the file for the page, None for a temporary file.
-    given: the values of all other options, by parameter.
-    Raises UserError for invalid arguments or settings, if helm fails, or if the page cannot be
-    written.
-    """
-    from postrender.cli.trial import make_trial, preview_change, preview_first_release
-    from postrender.sources.charts import ChartOptions, check_chart, check_values, release_name
-
     settings = with_hash_key(settings_of(config, given), given)
     for path in filter(None, (chart, new_chart)):
         check_chart(path)
@@ -141,15 +172,21 @@ def run(
         sets=sets,
         set_strings=set_strings,
     )
-    trial = make_trial(chart, new_chart, options, settings)
-    first_release, change = preview_first_release(trial), preview_change(trial)
+    trial = _make_trial(chart, new_chart, options, settings)
+    first_release, change = _preview_first_release(trial), _preview_change(trial)
     file = _write_page(change or first_release, page)
-    start = _first_release_report(trial, first_release, settings, options)
-    # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
-    # the values of the change, the printed helm command needs all options.
-    is_needed = bool(new_chart or trial.sides.note)
-    release_options = options if is_needed else options.before_change
-    end = [*_next_steps(current, release_options, trial), "", f"Page: {file}", ""]
+    explanation = explain(trial.plan)
+    start = [
+        *first_look.name_lines(
+            explanation,
+            trial.title,
+            options.release,
+            is_short=trial.new is not None,
+            with_secrets=settings.with_secrets,
+        ),
+        *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
+    ]
+    end = [*_next_steps(chart, new_chart, options, trial), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), REPORTERS["text"].escapes)
     if settings.file:
@@ -160,70 +197,131 @@ def run(
     return DONE
 
 
-def _first_release_report(
-    trial: Trial, preview: Preview, settings: Settings, options: ChartOptions
-) -> list[str]:
-    """Return the lines about the new names, and about the first release.
+def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> _Trial:
+    """Render the chart, and make the plan.
 
-    preview: the preview of the first release.
-    settings: the user's settings, not the adapted settings in `trial.settings`.
+    settings: the user's settings.
     """
-    from postrender.explain.build import explain
-    from postrender.explain.first_look import first_release_lines, name_lines
-
-    explanation = explain(trial.plan)
-    lines = name_lines(
-        explanation,
-        trial.title,
-        options.release,
-        is_short=trial.sides.new is not None,
-        with_secrets=settings.with_secrets,
+    settings = settings._replace(
+        is_strict=False,
+        attacher=settings.attacher._replace(is_enabled=False),
+        history=HistorySettings(),
+        naming=HASH,  # the naming `sequence` needs --previous
     )
-    return [*lines, *first_release_lines(explanation, preview, settings, trial.undecided)]
+    old, new, remark = _sides(chart, new_chart, options)
+    plans = [plan_before_delivery(side, settings) for side in (old, new) if side]
+    trial = _Trial(chart, old, new, remark, settings, plans[0], plans[-1].findings)
+    hook_findings = {item for plan in plans for item in plan.findings if _is_about_hooks(item)}
+    if not hook_findings:
+        return trial
+    if passes_hooks():
+        return trial._replace(
+            findings=tuple(item for item in trial.findings if not _is_about_hooks(item)),
+            left_out=frozenset(finding.problem for finding in hook_findings),
+        )
+    old, new, remark = _sides(chart, new_chart, options._replace(with_hooks=False))
+    return trial._replace(
+        old=old,
+        new=new,
+        remark=remark,
+        plan=plan_before_delivery(old, settings),
+        undecided=tuple(map(as_undecided, filter(_is_about_hooks, trial.findings))),
+    )
 
 
-def _change_report(trial: Trial, other_lines: int) -> list[str]:
-    """Return the lines about the change, [] if the user did not request a change.
+def _is_about_hooks(finding: Finding) -> bool:
+    return finding.code == HOOK_ON_HELM_3
+
+
+def _sides(chart: str, new_chart: str, options: ChartOptions) -> tuple[Stream, Stream | None, str]:
+    """Return the manifests before and after the change, and the remark of the trial."""
+    if new_chart:
+        old = _manifests(chart, chart, options._replace(new_values=()))
+        return old, _manifests(new_chart, new_chart, options), ""
+    changes = options.changes
+    if not changes:
+        return _manifests(chart, chart, options), None, ""
+    new = _manifests(chart, f"{chart} with {changes}", options)
+    try:
+        old = _manifests(chart, f"{chart} without {changes}", options.before_change)
+    except UserError:
+        remark = (
+            f"Without {changes}, helm fails or does not print manifests, so try cannot preview a "
+            f"change. Pass the required values with -f, and only the change with {changes}."
+        )
+        return new, None, remark
+    remark = (
+        f"The manifests do not change with {changes}. "
+        f"To see the names of all values, run: helm show values {chart}"
+    )
+    return old, new, remark
+
+
+def _manifests(chart: str, title: str, options: ChartOptions) -> Stream:
+    """Render a chart with helm. title: the name of the result in messages."""
+    stream = read_streams([Source(title, render_chart(chart, options))], title)
+    if not any(has_content(document.text) for document in stream.documents):
+        raise UserError(
+            "helm template does not print manifests",
+            "Use -f or --set to pass the values that enable a part of the chart",
+            Location(title),
+        )
+    return stream
+
+
+def _preview_change(trial: _Trial, context: int = 3) -> Preview | None:
+    """context: the number of unchanged lines around each changed line of a text."""
+    if trial.new is None:
+        return None
+    return _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
+
+
+def _preview_first_release(trial: _Trial) -> Preview:
+    preview = compare(trial.old, trial.old, trial.settings, is_first_release=True)
+    title = trial.old.source
+    return _with_hooks(trial, preview)._replace(
+        old=f"{title} without postrender", new=f"{title} with postrender"
+    )
+
+
+def _with_hooks(trial: _Trial, preview: Preview) -> Preview:
+    parts = (part for part in preview.undecided if part.problem not in trial.left_out)
+    return preview._replace(undecided=(*parts, *trial.undecided))
+
+
+def _change_report(trial: _Trial, other_lines: int) -> list[str]:
+    """Return the lines about the change.
 
     other_lines: the number of lines in the rest of the report.
     """
-    from postrender.cli.trial import preview_change
-    from postrender.diff.model import only_sections
-    from postrender.explain.first_look import preview_lines
-
     # The report must fit on a screen, so the diffs contain only changed lines.
-    preview = preview_change(trial, context=0)
-    if preview is None:
-        return [trial.sides.note, ""] if trial.sides.note else []
-    if trial.sides.if_unchanged and not preview.has_changes:
-        return [trial.sides.if_unchanged, ""]
+    preview = _preview_change(trial, context=0)
+    if preview is None or (trial.remark and not preview.has_changes):
+        return [trial.remark, ""] if trial.remark else []
     # The lines about the first release already contain `trial.undecided`.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
     shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
     text = REPORTERS["text"].render(shown, stdout_terminal())
-    return ["The change", *preview_lines(text, other_lines + 3), ""]
+    return ["The change", *first_look.preview_lines(text, other_lines + 3), ""]
 
 
-def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
-    import shlex
-
-    from postrender.explain.first_look import next_steps
-
-    arguments = options.redacted_arguments
-    command = ["helm", "upgrade", "--install", options.release, chart, *arguments]
-    command += ["--post-renderer", "postrender"]
-    command += ["--post-renderer-args=--keep-original"] if trial.undecided else []
-    return next_steps(chart, shlex.join(command), has_change=trial.sides.new is not None)
+def _next_steps(chart: str, new_chart: str, options: ChartOptions, trial: _Trial) -> list[str]:
+    # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
+    # the values of the change, the printed helm command needs all options.
+    if trial.new is not None and not new_chart:
+        options = options.before_change
+    chart = new_chart or chart
+    words = ["helm", "upgrade", "--install", options.release, chart, *options.redacted_arguments]
+    words += ["--post-renderer", "postrender"]
+    words += ["--post-renderer-args=--keep-original"] if trial.undecided else []
+    return first_look.next_steps(chart, shlex.join(words), has_change=trial.new is not None)
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Return the path of an HTML page after writing a preview to the page.
+    """Write a preview as an HTML page, and return the path of the page.
 
     file: the path, None for a new temporary file.
-    Raises UserError if the page cannot be written, or if the file exists and is not a page.
     """
-    from postrender.diff.values import Terminal
-
     reporter = REPORTERS["html"]
     text = reporter.render(preview, Terminal())
     try:
@@ -232,8 +330,6 @@ def _write_page(preview: Preview, file: str | None) -> str:
             with open(file, "w", encoding="utf-8") as output:
                 output.write(text)
             return os.path.abspath(file)
-        from tempfile import NamedTemporaryFile
-
         with NamedTemporaryFile(
             "w",
             prefix="postrender-",
@@ -252,10 +348,7 @@ def _write_page(preview: Preview, file: str | None) -> str:
 
 
 def _check_is_page(file: str) -> None:
-    """Raise UserError if a file has content, and the content is not an HTML page.
-
-    Without this check, try could overwrite a file of the user, such as a values file.
-    """
+    """Raise UserError rather than overwrite another file of the user, such as a values file."""
     if not os.path.isfile(file) or not os.path.getsize(file):
         return
     from postrender.diff.formats.html.page import DOCTYPE
@@ -283,18 +376,11 @@ def _report_findings(findings: Sequence[Finding]) -> None:
 
 
 def _open_page(file: str) -> None:
-    """Open the page in a browser.
-
-    Warn if stdout is not a terminal, or if postrender cannot start a browser.
-    """
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",
             f"Open {file} in a browser",
         )
         return
-    import webbrowser
-    from pathlib import Path
-
     if not webbrowser.open(Path(file).as_uri()):
         report_warning("postrender cannot start a browser", f"Open {file} in a browser")

@@ -44,26 +44,14 @@ FILE_NAME = "postrender.yaml"
 _ROOT = 0
 
 
-class FoundConfig(NamedTuple):
-    """The result of the search.
+def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple[Finding, ...]]:
+    """Return the nearest postrender.yaml in a folder or above, and a finding about an ignored file.
 
-    path: the path of the file, "" if the search did not find a file.
-    repository: the first folder with .git, or else the folder of the file. "" if `path` is "".
-    findings: the finding about an ignored postrender.yaml above the repository, () for none.
-    """
-
-    path: str = ""
-    repository: str = ""
-    findings: tuple[Finding, ...] = ()
-
-
-def find_config(start: str) -> FoundConfig:
-    """Return the nearest postrender.yaml in a folder or in the folders above.
-
-    start: the absolute path of the folder, "" if unknown. With "", the search does not find a file.
-    Raises UserError if the file belongs to another user. Also raises UserError for a link that does
-    not lead to a file, or that leads to a file outside the repository. A warning is not enough,
-    because the file can change the output. Helm also hides the warnings of a post-renderer.
+    A file that another user owns, and a link that leads out of the repository, is an error. A
+    warning would not be enough, because the file can change the output, and Helm hides the warnings
+    of a post-renderer.
+    start: the absolute path of the folder.
+    is_untrusted: whether --untrusted is set.
     """
     folders = folders_upward(start)
     number = next((n for n, folder in enumerate(folders) if has_git(folder)), None)
@@ -75,8 +63,8 @@ def find_config(start: str) -> FoundConfig:
             continue
         repository = folder if number is None else inside[-1]
         _check_source(path, repository)
-        return FoundConfig(path, repository)
-    return FoundConfig(findings=_findings_above(folders[len(inside) :], inside))
+        return discovered_file(path, repository, is_untrusted=is_untrusted), ()
+    return None, _findings_above(folders[len(inside) :], inside)
 
 
 def folders_upward(start: str) -> list[str]:

@@ -1,30 +1,28 @@
-"""The quick reader of the command line against click: where it answers, the two answers are one."""
+"""The quick reader of the command line against click, and the number of runs of a command."""
 
 from __future__ import annotations
 
 import os
 import random
+import sys
 from unittest import mock
 
 import click
 import pytest
 
 from postrender.cli import main
-from postrender.cli.arguments import read_arguments
-from postrender.cli.click_app import app
+from postrender.cli.arguments import read_quickly
+from postrender.cli.click_app import COMMANDS, app, load
 from postrender.cli.options import FLAG, SWITCH, Command
-from postrender.cli.registry import COMMANDS, load
+from postrender.cli.report import USAGE
+from postrender.errors import UsageError
 from tests.effort import examples
 
+QUICK = ("render", "fn")
 LINES = examples(4_000)
 VALUES = ("a", "", "-", "--", "3", "007", "1000001", "x y", "é", "text", "json", "objects", "1e3")
 FLAG_WORDS = ("1", "true", "T", "yes", "on", "0", "False", "no", "off", " y ", "maybe", "2", "")
 ODD = ("-x", "--help", "--version", "--unknown", "--strict=1", "--no-namespace", "--", "-", "a", "")
-
-
-def command_of(name: str) -> Command:
-    command: Command = load(COMMANDS[name]).COMMAND
-    return command
 
 
 def random_line(command: Command, chance: random.Random) -> list[str]:
@@ -43,10 +41,9 @@ def random_line(command: Command, chance: random.Random) -> list[str]:
             line.append(f"{name}={value}")
         else:
             line += [name, value]
-    choices = [choice for argument in command.arguments for choice in argument.choices * 3]
     for _ in range(chance.choice((0, len(command.arguments), len(command.arguments), 3))):
         position = chance.randrange(len(line) + 1)
-        line.insert(position, chance.choice(("a.yaml", "-", "git:a:b", *choices)))
+        line.insert(position, chance.choice(("a.yaml", "-", "git:a:b")))
     if chance.random() < 0.2:
         line.insert(chance.randrange(len(line) + 1), chance.choice(ODD))
     return line
@@ -65,7 +62,9 @@ def random_environment(command: Command, chance: random.Random) -> dict[str, str
 
 def read_with_click(name: str, line: list[str]) -> dict[str, object] | None:
     """Return the values that click reads, None where it refuses the line or prints something."""
-    command = app().commands[name]
+    group = app()
+    command = group.get_command(click.Context(group), name)
+    assert command
     try:
         with command.make_context(name, list(line)) as context:
             return dict(context.params)
@@ -74,20 +73,40 @@ def read_with_click(name: str, line: list[str]) -> dict[str, object] | None:
 
 
 @pytest.mark.random_inputs
-@pytest.mark.parametrize("name", [name for name in COMMANDS if " " not in name])
+@pytest.mark.parametrize("name", QUICK)
 def test_the_quick_reader_agrees_with_click(name: str) -> None:
-    command, chance = command_of(name), random.Random(name)
+    command, chance = load(name), random.Random(name)
     count = 0
     for _ in range(LINES):
         line = random_line(command, chance)
         environment = random_environment(command, chance)
-        quick = read_arguments(command, line, environment)
+        quick = read_quickly(command, line, environment)
         if quick is None:
             continue
         count += 1
         with mock.patch.dict(os.environ, environment):
             assert quick == read_with_click(name, line), (line, environment)
     assert count > LINES / 20
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        ["--namespace", "prod", "--strict", "-q", "--color=never", "--no-attacher"],
+        ["-n", "prod", "-v", "--attacher-image=a:1", "--config", "postrender.yaml"],
+    ],
+)
+def test_the_quick_reader_reads_options_that_are_spelled_out(name: str, line: list[str]) -> None:
+    assert read_quickly(load(name), line, {}) is not None
+
+
+@pytest.mark.parametrize(
+    "line", [["-qv"], ["-nprod"], ["--help"], ["--strct"], ["--", "a"], ["a", "b"], ["--strict=1"]]
+)
+def test_the_quick_reader_leaves_other_lines_to_click(line: list[str]) -> None:
+    assert read_quickly(load("render"), line, {}) is None
 
 
 def test_help_is_that_of_click(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,10 +116,36 @@ def test_help_is_that_of_click(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_a_parameter_of_its_command(name: str) -> None:
-    code = load(COMMANDS[name])
-    command = code.COMMAND
-    declared = [item.parameter for item in (*command.arguments, *command.options)]
+    command = load(name)
+    declared = [argument.parameter for argument in command.arguments]
+    declared += [option.parameter for option in command.options]
     declared = [parameter for parameter in declared if parameter != "filename"]
-    taken = code.run.__code__.co_varnames[: code.run.__code__.co_argcount]
-    has_rest = bool(code.run.__code__.co_flags & 0x08)
+    code = command.run.__code__
+    taken = code.co_varnames[: code.co_argcount]
+    has_rest = bool(code.co_flags & 0x08)
     assert declared[: len(taken)] == list(taken) if not has_rest else set(taken) <= set(declared)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_usage_error_ends_the_only_run_of_a_command(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = load(name)
+    runs = []
+
+    def run(**values: object) -> int:
+        runs.append(values)
+        raise UsageError("two options exclude each other", "Remove one of the options")
+
+    module, _, attribute = COMMANDS[name].partition(":")
+    monkeypatch.setattr(
+        sys.modules[f"postrender.cli.{module}"], attribute, command._replace(run=run)
+    )
+    given = [(argument.choices or ("a.yaml",))[0] for argument in command.arguments]
+    assert main.run([*name.split(), *given]) == USAGE
+    assert len(runs) == 1
+    usage, hint, empty, message = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"Usage: postrender {name} [OPTIONS]")
+    assert hint == f"Try 'postrender {name} --help' for help."
+    assert empty == ""
+    assert message == "Error: two options exclude each other. Remove one of the options."

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from postrender.cli import main
-from postrender.cli.options import Command
-from postrender.cli.registry import COMMANDS, load
+from postrender.cli.click_app import COMMANDS, load
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = str(ROOT / "examples" / "rendered" / "v1.yaml")
@@ -33,17 +32,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
     return call
 
 
-def command_of(name: str) -> Command:
-    command: Command = load(COMMANDS[name]).COMMAND
-    return command
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_each_command_has_help_with_an_example(name: str, option: str, run: Run) -> None:
     code, out, _ = run(*name.split(), option)
     assert code == 0
-    assert command_of(name).summary in " ".join(out.split())
+    assert load(name).summary in " ".join(out.split())
     assert "Example:\n" in out
 
 
@@ -56,7 +50,7 @@ def test_the_list_of_commands_does_not_cut_summaries(run: Run) -> None:
 def test_each_option_shows_its_variable_and_default(name: str, run: Run) -> None:
     _, out, _ = run(*name.split(), "--help")
     shown = "".join(out.split())
-    for option in command_of(name).all_options:
+    for option in load(name).all_options:
         assert option.variable in shown
         assert option.shown_default.replace(" ", "") in shown
 
@@ -260,7 +254,7 @@ def test_a_misspelt_variable_is_reported(
 
 @pytest.mark.parametrize("command", ["render", "explain", "check", "diff", "attach", "adopt"])
 def test_every_command_accepts_the_options_of_the_cluster(command: str) -> None:
-    names = {option.name for option in command_of(command).options}
+    names = {option.name for option in load(command).options}
     assert {"namespace", "kube-context", "kubeconfig"} <= names
     assert "context" not in names
 

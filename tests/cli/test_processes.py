@@ -570,7 +570,7 @@ def test_a_bug_writes_a_report(folder: Path) -> None:
     assert "välue" not in text
 
 
-WITH_CLICK = "import postrender.cli.main as m; m._run_plain_call = lambda _: None"
+WITH_CLICK = "import postrender.cli.main as m; m._run_without_click = lambda _: None"
 
 
 @pytest.mark.parametrize("prepare", ["", WITH_CLICK])
@@ -668,7 +668,7 @@ def open_folder() -> Iterator[Path]:
 AS_NOBODY = """
 import os
 import importlib
-import postrender.cli.arguments, postrender.cli.main, postrender.cli.render, postrender.config.load
+import postrender.cli.main, postrender.cli.render
 os.setgid(65534)
 os.setuid(65534)
 """
