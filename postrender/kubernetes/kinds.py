@@ -1,10 +1,4 @@
-"""The kinds and the identity of objects, and the objects in a List.
-
-To support another kind with pod templates, add the kind to WORKLOAD_KINDS. CONTRIBUTING.md lists
-the other steps.
-
-The pod templates of a workload, and the workloadRef of a Rollout.
-"""
+"""The kinds and the identity of objects, the objects in a List, and pod templates."""
 
 from __future__ import annotations
 
@@ -84,6 +78,11 @@ class WorkloadKind(NamedTuple):
 _SPEC_TEMPLATE = parse_pattern("spec.template")
 _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 
+# A new kind here needs more, and tests compare the lists: the API resource in CONSUMER_KINDS and,
+# if the controller keeps old templates in another kind, HISTORY_KINDS (attach/request.py); the
+# resource in the Role (plan/attacher_job.py); the effect of a new template, if it does not replace
+# the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind that the
+# attacher need not follow is a custom kind in the catalogue instead.
 WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "Rollout"): WorkloadKind(_SPEC_TEMPLATE),
     ("apps", "Deployment"): WorkloadKind(_SPEC_TEMPLATE),
