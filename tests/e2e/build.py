@@ -7,6 +7,12 @@ folder has links to the programs. versions.yaml has the versions and the cells. 
 Go, and Go downloads the version of Go that versions.yaml asks for. The first build takes about 25
 minutes on two cores. Nothing is built again while the files that a program is built from are
 unchanged.
+
+To add a version of a tool, add it to versions.yaml. If the tool has a folder, copy the file
+VERSION.mod of another version there, change the versions, and run `go mod tidy
+-modfile=VERSION.mod`. Then run `make matrix CELL=TOOL-VERSION` and `make docs`, and commit
+results.yaml. If a test fails because the tool has changed, add the version to the row of the test
+in docs/appendix/behaviour.md (*since 3.22*), and use `version` from programs.py in the test.
 """
 
 from __future__ import annotations
