@@ -1,15 +1,4 @@
-"""The results of a KRM function: findings and errors in the field `results` of a ResourceList.
-
-The KRM Functions Specification v1 defines the field. A result has one of three severities:
-
-- `info`: a note;
-- `warning`: a warning;
-- `error`: an error that ends the function. With --strict, a finding whose field `strict` is True
-  also ends the function, and also has this severity.
-
-After an error, the items on stdout are the items of the input, and the exit code is 1.
-
-The settings of a KRM function: the field `functionConfig` in the ResourceList on stdin.
+"""A KRM function: the settings in its functionConfig, and findings and errors as its results.
 
 A functionConfig has one of two kinds:
 
@@ -17,9 +6,14 @@ A functionConfig has one of two kinds:
 - A ConfigMap has the same settings in `data`, with dotted keys such as `attacher.image`. For
   example, kpt creates a ConfigMap from the arguments of `kpt fn eval … -- strict=true`.
 
-The functionConfig overrides postrender.yaml. Somebody whom the user does not trust can write the
-functionConfig. Therefore, only `postrender fn` reads a functionConfig, and a setting that can do
-more than change the output is an error.
+The functionConfig overrides postrender.yaml. Somebody whom the user does not trust can write it.
+Therefore, only `postrender fn` reads a functionConfig, and a setting that can do more than change
+the output is an error.
+
+The KRM Functions Specification v1 defines the field `results` of the ResourceList. Its severities
+are `info` for a note, `warning`, and `error` for what ends the function: an error, or a finding
+with the field `strict` if --strict is set. After an error, the items on stdout are the items of the
+input, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -52,18 +46,139 @@ from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.splice import edited_text
 from postrender.yaml.stream import Stream, read_stream, stream_texts
 
+_FIELD = "functionConfig"
+
 Result = dict[str, Json]
 # The severity of a result, by the severity of a finding that is not an error.
 _SEVERITIES = {WARNING: "warning", NOTE: "info"}
 
 
+def function_values(stream: Stream) -> Values:
+    """Return the settings in the functionConfig of a ResourceList, as nested mappings."""
+    document = _document_with_config(stream)
+    if document is None:
+        return {}
+    config = value_at(document.data, (_FIELD,))
+    if config is None:
+        return {}
+    if is_config_object(config):
+        values = object_values(config, document, (_FIELD,))
+        check_trust(
+            values,
+            FUNCTION_CONFIG,
+            lambda path: document.location_of((_FIELD, "spec", *path)),
+        )
+        return values
+    api_version, kind = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
+    if (api_version, kind) == ("v1", "ConfigMap"):
+        return _from_config_map(value_at(config, ("data",)), document)
+    raise _error(
+        f"the apiVersion of the functionConfig {_state(api_version)} and the kind {_state(kind)}, "
+        f"expected {API_VERSION} {KIND} or v1 ConfigMap",
+        f"Write the apiVersion {API_VERSION} and the kind {KIND}, or use a ConfigMap",
+        document,
+        (_FIELD, "kind"),
+    )
+
+
+def _document_with_config(stream: Stream) -> ParsedDocument | None:
+    """Return the ResourceList if it can have a functionConfig."""
+    source = sole_document(stream)
+    if _FIELD not in source.text:
+        return None
+    return parse_document(source.text, stream.location_of(source))
+
+
+def _state(value: Json) -> str:
+    return "is missing" if value is None else f"is {shown(value)}"
+
+
+def check_no_function_config(stream: Stream) -> None:
+    """Raise UserError if the functionConfig of a ResourceList contains settings."""
+    document = _document_with_config(stream)
+    if document is None:
+        return
+    config = value_at(document.data, (_FIELD,))
+    keys = config if isinstance(config, dict) else {"": config}
+    if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
+        raise _error(
+            "the input has a functionConfig, but only `postrender fn` reads a functionConfig",
+            "In kustomize, add `args: [fn]` to the exec function. In kpt, use --exec 'postrender "
+            "fn'. Elsewhere, delete the functionConfig, and pass the settings as options",
+            document,
+            (_FIELD,),
+        )
+
+
+def _from_config_map(data: Json, document: ParsedDocument) -> Values:
+    schema = json.loads(schema_text())
+    values: Values = {}
+    for key, text in data.items() if isinstance(data, dict) else ():
+        if text is None or isinstance(text, (dict, list)):
+            raise _error(
+                f"the value is {shown(text)}, expected a string",
+                "Write the value as a string",
+                document,
+                (_FIELD, "data", key),
+            )
+        values = merge_values(values, _nested_value(schema, key, str(text), document))
+    return values
+
+
+def _nested_value(
+    schema: Mapping[str, Any], key: str, text: str, document: ParsedDocument
+) -> Values:
+    """Return an entry of `data` as nested mappings, such as {"attacher": {"image": text}}."""
+    path = (_FIELD, "data", key)
+    value: Any = _value(_key_schema(schema, key, document, path), text, document, path)
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    values: Values = value
+    validate(values, document, lambda _path: path)
+    check_trust(values, FUNCTION_CONFIG, lambda _path: document.location_of(path))
+    return values
+
+
+def _key_schema(
+    schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
+) -> Mapping[str, Any]:
+    """Return the part of a schema for a dotted key; path: of the entry in the document."""
+    parents: list[str] = []
+    for name in key.split("."):
+        properties = schema.get("properties", {})
+        if name not in properties:
+            similar = similar_words(name, properties, 0.3)
+            keys = [".".join([*parents, other]) for other in similar or properties]
+            fix = f"Write one of the keys {', '.join(keys)}" if keys else "Remove the key"
+            if similar:
+                fix = f"Use {shown(keys[0])} instead, or remove the key"
+            raise _error("the key is unknown", fix, document, path)
+        schema = properties[name]
+        parents.append(name)
+    return schema
+
+
+def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
+    """Return the text itself where the schema requires a string, or else its value in YAML."""
+    if schema.get("type") in ("object", "array"):
+        raise _error(
+            f"the key {shown(path[-1])} needs a list or a mapping, but a ConfigMap "
+            "has only strings",
+            f"Use a functionConfig of the kind {KIND} ({API_VERSION}), and set the key in spec",
+            document,
+            path,
+        )
+    return text if schema.get("type") == "string" else resolve_plain(text)
+
+
+def _error(problem: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
+    return UserError(problem, fix, document.location_of(path, fallback=path[:1]))
+
+
 def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
-    """Return the text of the input ResourceList, in parts, with findings and an error as results.
-
-    is_strict: whether --strict is set.
-    """
+    """Return the text of the input, in parts, with findings and an error as results."""
     texts = stream_texts(stream, [document.text for document in stream.documents])
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=is_strict) for finding in findings]
@@ -74,24 +189,15 @@ def with_error(
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
-    """Return the text of the output ResourceList, in parts, with findings as results.
-
-    No finding has severity `error`, because with --strict, a strict finding ends the function
-    before this call.
-    output: the text of the output ResourceList, in parts.
-    stream: the input.
-    """
+    """Return the text of the output, in parts, with findings as results; stream: the input."""
     objects = _Objects(stream)
+    # With --strict, a strict finding has ended the function before.
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
     return _with_results(output, results)
 
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Return the text of a ResourceList, in parts, with results added to the field `results`.
-
-    The function skips a result that is already in the field.
-    parts: the text of the ResourceList, in parts.
-    """
+    """Add results, unless they are there already, to the text of a ResourceList in parts."""
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
     parsed = parse_document(document.text, Location(""))
@@ -110,7 +216,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
 
 
 class _Objects:
-    """The objects of a ResourceList. The methods turn messages about the objects into results."""
+    """The objects of a ResourceList, which turn messages into results about an object."""
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
@@ -123,17 +229,15 @@ class _Objects:
                 self.located.append((location, data))
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
-        """Return a finding as a result."""
         is_error = finding.strict and is_strict
         severity = "error" if is_error else _SEVERITIES[finding.severity]
         text = f"{sentences(finding.problem, finding.fix)} [{finding.code}]"
         return self.result(severity, text, finding.location)
 
     def result(self, severity: str, message: str, location: Location) -> Result:
-        """Return a result with a message and the object at a location.
+        """Return a result about the object at a location.
 
         If the location is not in an object, the message begins with the path of the location.
-        severity: `error`, `warning` or `info`.
         """
         data = self.object_at(location)
         if data is None and location.path:
@@ -159,8 +263,8 @@ class _Objects:
     def object_at(self, location: Location) -> dict[str, Json] | None:
         """Return the object at a location, None for a location outside of objects.
 
-        If several objects have the same kind and name, the result is the last object that starts at
-        or above the location.
+        Of several objects with the same kind and name, it is the last one that starts at or above
+        the location.
         """
         for start, data in reversed(self.located):
             if start.subject == location.subject != "" and start.line <= location.line:
@@ -169,7 +273,7 @@ class _Objects:
 
 
 def _file_of(data: dict[str, Json]) -> Result:
-    """Return the field `file` of a result, {} if no annotation contains the path of the file."""
+    """Return the field `file` of a result, {} if no annotation has the path of the file."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:
@@ -177,148 +281,3 @@ def _file_of(data: dict[str, Json]) -> Result:
     numbers = [annotations[name] for name in INDEX_ANNOTATIONS if name in annotations]
     index: Result = {"index": int(numbers[0])} if numbers and numbers[0].isdigit() else {}
     return {"path": paths[0], **index}
-
-
-_FIELD = "functionConfig"
-
-
-def function_values(stream: Stream) -> Values:
-    """Return the settings in the functionConfig of a ResourceList, {} without a functionConfig.
-
-    The result has the nested keys of postrender.yaml.
-    stream: a stream for which is_resource_list() is True.
-    Raises UserError for an unknown kind of functionConfig, and for an invalid setting. Also raises
-    UserError for a setting that can do more than change the output.
-    """
-    source = sole_document(stream)
-    if _FIELD not in source.text:
-        return {}
-    document = parse_document(source.text, stream.location_of(source))
-    config = value_at(document.data, (_FIELD,))
-    if config is None:
-        return {}
-    if is_config_object(config):
-        values = object_values(config, document, (_FIELD,))
-        check_trust(
-            values,
-            FUNCTION_CONFIG,
-            lambda path: document.location_of((_FIELD, "spec", *path)),
-        )
-        return values
-    api_version, kind = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
-    if (api_version, kind) == ("v1", "ConfigMap"):
-        return _from_config_map(value_at(config, ("data",)), document)
-    raise _error(
-        f"the apiVersion of the functionConfig {_state(api_version)} and the kind {_state(kind)}, "
-        f"expected {API_VERSION} {KIND} or v1 ConfigMap",
-        f"Write the apiVersion {API_VERSION} and the kind {KIND}, or use a ConfigMap",
-        document,
-        (_FIELD, "kind"),
-    )
-
-
-def _state(value: Json) -> str:
-    return "is missing" if value is None else f"is {shown(value)}"
-
-
-def check_no_function_config(stream: Stream) -> None:
-    """Raise UserError if the functionConfig of a ResourceList contains settings.
-
-    A functionConfig without settings does not change the output, and is not an error.
-    stream: a stream for which is_resource_list() is True.
-    """
-    source = sole_document(stream)
-    if _FIELD not in source.text:
-        return
-    document = parse_document(source.text, stream.location_of(source))
-    config = value_at(document.data, (_FIELD,))
-    keys = config if isinstance(config, dict) else {"": config}
-    if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
-        raise _error(
-            "the input has a functionConfig, but only `postrender fn` reads a functionConfig",
-            "In kustomize, add `args: [fn]` to the exec function. In kpt, use --exec 'postrender "
-            "fn'. Elsewhere, delete the functionConfig, and pass the settings as options",
-            document,
-            (_FIELD,),
-        )
-
-
-def _from_config_map(data: Json, document: ParsedDocument) -> Values:
-    """Return the settings in the field `data` of a ConfigMap, {} if `data` is not a mapping.
-
-    Raises UserError as function_values does.
-    """
-    schema = json.loads(schema_text())
-    values: Values = {}
-    for key, text in data.items() if isinstance(data, dict) else ():
-        if text is None or isinstance(text, (dict, list)):
-            raise _error(
-                f"the value is {shown(text)}, expected a string",
-                "Write the value as a string",
-                document,
-                (_FIELD, "data", key),
-            )
-        values = merge_values(values, _nested_value(schema, key, str(text), document))
-    return values
-
-
-def _nested_value(
-    schema: Mapping[str, Any], key: str, text: str, document: ParsedDocument
-) -> Values:
-    """Return one entry of `data` as nested mappings. Raises UserError as function_values does.
-
-    For example, the key `attacher.image` becomes {"attacher": {"image": text}}.
-    schema: the schema of postrender.yaml.
-    """
-    path = (_FIELD, "data", key)
-    value: Any = _value(_key_schema(schema, key, document, path), text, document, path)
-    for name in reversed(key.split(".")):
-        value = {name: value}
-    values: Values = value
-    validate(values, document, lambda _path: path)
-    check_trust(values, FUNCTION_CONFIG, lambda _path: document.location_of(path))
-    return values
-
-
-def _key_schema(
-    schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
-) -> Mapping[str, Any]:
-    """Return the part of a schema for a dotted key. Raises UserError for an unknown key.
-
-    path: the path of the entry in the document, for the location of the error.
-    """
-    parents: list[str] = []
-    for name in key.split("."):
-        properties = schema.get("properties", {})
-        if name not in properties:
-            similar = similar_words(name, properties, 0.3)
-            keys = [".".join([*parents, other]) for other in similar or properties]
-            fix = f"Write one of the keys {', '.join(keys)}" if keys else "Remove the key"
-            if similar:
-                fix = f"Use {shown(keys[0])} instead, or remove the key"
-            raise _error("the key is unknown", fix, document, path)
-        schema = properties[name]
-        parents.append(name)
-    return schema
-
-
-def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return the value of a text with the type that the schema requires.
-
-    For a string, the result is the text. Otherwise the result is the value of the YAML scalar, such
-    as True for `true`.
-    Raises UserError if the schema requires a list or a mapping.
-    """
-    if schema.get("type") in ("object", "array"):
-        raise _error(
-            f"the key {shown(path[-1])} needs a list or a mapping, but a ConfigMap "
-            "has only strings",
-            f"Use a functionConfig of the kind {KIND} ({API_VERSION}), and set the key in spec",
-            document,
-            path,
-        )
-    return text if schema.get("type") == "string" else resolve_plain(text)
-
-
-def _error(problem: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
-    return UserError(problem, fix, document.location_of(path, fallback=path[:1]))

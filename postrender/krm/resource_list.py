@@ -1,6 +1,10 @@
 """The ResourceList: the YAML document that a KRM function reads on stdin and writes on stdout.
 
-The field `items` contains the objects of the manifests.
+Its fields are
+    kind: ResourceList
+    items: []             # the objects of the manifests
+    functionConfig: {}    # settings
+    results: []           # findings and errors
 """
 
 from __future__ import annotations
@@ -14,15 +18,12 @@ from postrender.yaml.stream import Document, Stream, has_content
 
 
 def is_resource_list(stream: Stream) -> bool:
-    """Return whether the only document with content in a stream is a ResourceList.
-
-    The result is False for invalid YAML.
-    """
+    """Return whether the only document with content in a stream is a (valid) ResourceList."""
     return parsed_list(stream) is not None
 
 
 def parsed_list(stream: Stream) -> ParsedDocument | None:
-    """Return the parsed ResourceList of a stream, None if is_resource_list() is False."""
+    """Return the ResourceList of a stream, None if is_resource_list() is False."""
     with_content = (document for document in stream.documents if has_content(document.text))
     documents = list(islice(with_content, 2))
     if len(documents) != 1:
@@ -35,8 +36,5 @@ def parsed_list(stream: Stream) -> ParsedDocument | None:
 
 
 def sole_document(stream: Stream) -> Document:
-    """Return the unparsed ResourceList of a stream.
-
-    stream: a stream for which is_resource_list() is True.
-    """
+    """Return the ResourceList of a stream for which is_resource_list() is True."""
     return next(document for document in stream.documents if has_content(document.text))

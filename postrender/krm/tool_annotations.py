@@ -50,7 +50,7 @@ _TOOL_ANNOTATIONS = frozenset(
 
 
 def is_tool_annotation(annotation: str) -> bool:
-    """Return whether kustomize or kpt adds an annotation to the input of a function."""
+    """Return whether kustomize or kpt adds the annotation to the input of a function."""
     return annotation.startswith(_INTERNAL) or annotation in _TOOL_ANNOTATIONS
 
 
@@ -64,13 +64,12 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
-    """Return the names of the annotations that a revision must not have.
+    """Yield the names of the annotations that the revision of an item must not have.
 
-    kustomize must not add a hash to the name of a revision. If the output also has the original,
-    the revision does not keep any annotation of kustomize or kpt. Otherwise the revision keeps
-    these annotations, except _GENERATOR_ANNOTATIONS. kustomize needs the former names to update the
-    references that postrender left unchanged.
-    item: the ConfigMap or Secret in the input.
+    kustomize must not add a hash to the name of a revision. A revision next to its original does
+    not keep any annotation of kustomize or kpt. Otherwise it keeps all but _GENERATOR_ANNOTATIONS:
+    kustomize needs the former names to update the references that postrender left unchanged.
+
     is_copy: whether the output also has the original.
     """
     for name in item.annotations:
@@ -79,19 +78,13 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Return the name of the annotation that an original next to its revision must not have.
-
-    With the annotation, kustomize would add a hash to the name of the original.
-    """
+    """Yield the annotation with which kustomize would rename an original next to its revision."""
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
 
 
 def with_current_names(inventory: Inventory) -> Inventory:
-    """Return an inventory in which references have the current names of objects.
-
-    The function does not change the paths of references.
-    """
+    """Return an inventory in which references have the current names of objects."""
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
         if item.content is not None and _FORMER_NAMES in item.annotations:
@@ -111,13 +104,12 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _renamed(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the current name of its target.
+    """Return a reference of an item with the current name of its target.
 
-    Like kustomize, the function searches for the target by kind, former name and namespace. For a
-    reference in a ClusterRole, the function ignores the namespace. If several objects match, the
-    function also compares the prefixes and suffixes. Unless exactly one object matches, the
-    reference stays unchanged.
-    item: the object with the reference.
+    As in kustomize, the target is the object with this kind, former name and namespace. The
+    namespace of a reference in a ClusterRole does not count. If several objects match, the prefixes
+    and suffixes decide. Unless exactly one object matches, the reference stays unchanged.
+
     former: the possible targets, by kind and former name.
     """
     targets = former.get((reference.rule.target, reference.name), ())
@@ -130,7 +122,6 @@ def _renamed(
 
 
 def _has_same_affixes(item: Item, target: Item) -> bool:
-    """Return whether _has_same_end is True for the prefixes and for the suffixes of two objects."""
     return all(
         _has_same_end(item.annotations.get(name, ""), target.annotations.get(name, ""))
         for name in _AFFIXES

@@ -1,4 +1,4 @@
-"""Functions that check and render the charts of `postrender try`."""
+"""The charts of `postrender try`: check their paths, and render them with helm."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ _URL = "://"
 class ChartOptions(NamedTuple):
     """The options of `postrender try` for helm template.
 
-    release: the name of the release.
-    namespace: the namespace of the release, "" for the default of helm.
-    values: the files in --values.
-    new_values: the files in --new-values.
+    namespace: "" for the default of helm.
+    values, new_values: the files in --values and --new-values.
     sets, set_strings: the values in --set and --set-string.
     with_hooks: whether helm also prints hooks.
     """
@@ -45,24 +43,17 @@ class ChartOptions(NamedTuple):
 
     @property
     def changes(self) -> str:
-        """The options of the change, such as `--new-values and --set`, "" for none.
-
-        The text `--set` also means --set-string.
-        """
+        """The options of the change, such as `--new-values and --set` (also for --set-string)."""
         options = {"--new-values": self.new_values, "--set": self.sets or self.set_strings}
         return " and ".join(name for name, values in options.items() if values)
 
     @property
     def before_change(self) -> ChartOptions:
-        """The options without new_values, sets and set_strings."""
         return self._replace(new_values=(), sets=(), set_strings=())
 
     @property
     def redacted_arguments(self) -> list[str]:
-        """The arguments with `…` in place of the values of --set and --set-string.
-
-        These values can be passwords.
-        """
+        """The arguments with `…` in place of values that can be passwords."""
         redacted = self._replace(
             sets=tuple(map(_redact, self.sets)), set_strings=tuple(map(_redact, self.set_strings))
         )
@@ -70,7 +61,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of helm template, without the name of the release and the chart."""
+        """The arguments of helm template, without the release and the chart."""
         return [
             *([f"--namespace={self.namespace}"] if self.namespace else []),
             *(f"--values={file}" for file in (*self.values, *self.new_values)),
@@ -81,16 +72,11 @@ class ChartOptions(NamedTuple):
 
 
 def _redact(assignment: str) -> str:
-    """Return a value of --set, such as `a=b`, with `…` in place of the text after `=`."""
     return f"{assignment.partition('=')[0]}=…"
 
 
 def release_name(chart: str) -> str:
-    """Return the name in Chart.yaml. If a valid name is missing, return `release`.
-
-    chart: the chart, which can also be a URL. Without a readable Chart.yaml, the result is
-        `release`.
-    """
+    """Return the name in Chart.yaml, or `release` without a valid name in a readable Chart.yaml."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
@@ -102,8 +88,7 @@ def release_name(chart: str) -> str:
 def check_chart(chart: str) -> None:
     """Raise UserError for a path that is not a chart.
 
-    The function accepts every URL, and every REPOSITORY/CHART that is not a path on disk. helm
-    downloads these charts.
+    helm downloads a URL, and every REPOSITORY/CHART that is not a path on disk.
     """
     location = Location(chart)
     if not chart:
@@ -159,11 +144,7 @@ def check_values(files: tuple[str, ...]) -> None:
 
 
 def render_chart(chart: str, options: ChartOptions) -> bytes:
-    """Return the output of helm template.
-
-    Raises UserError if helm is missing, cannot be started, or fails. If helm fails, the error
-    contains the message of helm.
-    """
+    """Return the output of helm template."""
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
     try:
@@ -176,11 +157,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 
 
 def passes_hooks() -> bool:
-    """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not.
-
-    The result is False if helm does not print a version. Raises UserError if helm is missing or
-    cannot be started.
-    """
+    """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not."""
     process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
     output, _ = process.communicate()
     version = _MAJOR_VERSION.match(output)
@@ -203,10 +180,9 @@ def _failure(chart: str, code: int, errors: str) -> UserError:
 
 
 def _message(errors: str) -> str:
-    """Return the first error message in the stderr of helm, without `Error: `.
+    """Return the first error message in the stderr of helm, or else the last line.
 
-    The message ends before an empty line, or before a line that contains `[debug]`. If no line
-    begins with `Error: `, the result is the last line. If stderr is empty, the result is "".
+    The message ends before an empty line, or before a line that contains `[debug]`.
     """
     lines = errors.strip().splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)

@@ -1,11 +1,10 @@
 """Manifests in a git commit (`git:REF:PATH`), which postrender reads without a checkout.
 
-postrender passes the user's input to git only on stdin (`git cat-file --batch`), so git cannot
-treat the input as an option. The repository can be hostile. A *promisor remote* is a remote from
-which git fetches missing objects, even in `git cat-file`. The URL of a promisor remote can be a
-command. A folder in a clone can also be a bare repository with a promisor remote. Therefore,
-`_SAFE_OPTIONS` and `_SAFE_VARIABLES` turn off fetches, embedded bare repositories, hooks, monitors,
-pagers, diff programs and prompts.
+The user's input reaches git only on stdin (`git cat-file --batch`), so git cannot treat it as an
+option. The repository can be hostile. git fetches missing objects from a *promisor remote*, even in
+`git cat-file`, and the URL of such a remote can be a command. A folder in a clone can also be a
+bare repository with a promisor remote. Therefore, `_SAFE_OPTIONS` and `_SAFE_VARIABLES` turn off
+fetches, embedded bare repositories, hooks, monitors, pagers, diff programs and prompts.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ _SAFE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# Variables that make git run a program. _git removes these variables from git's environment.
+# Variables that make git run a program, which git must not inherit.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
-# The problem and fix for each kind of path that is not a file. `submodule` is a kind of this
-# module. The other kinds are answers of `git cat-file --follow-symlinks`.
+# The problem and fix for each kind of path that is not a file. All kinds except `submodule` are
+# answers of `git cat-file --follow-symlinks`.
 _NO_FILE = {
     "symlink": (
         "the path is a link to a file outside the repository",
@@ -84,8 +83,6 @@ class _Object(NamedTuple):
 
     kind: blob, tree, commit, tag, or a key of _NO_FILE. `missing` also means that the commit does
         not have the path.
-    data: the content, empty for a key of _NO_FILE.
-    object_id: the object ID, empty for a key of _NO_FILE.
     """
 
     kind: str
@@ -93,20 +90,11 @@ class _Object(NamedTuple):
     object_id: str = ""
 
 
-class _Entry(NamedTuple):
-    """An entry of a tree; mode: the mode as an octal number, such as `100644`."""
-
-    mode: str
-    object_id: str
-
-
 def read_git_file(name: str, command: str) -> Source:
     """Return a file in git.
 
     name: `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
-    Raises UserError for an unknown commit, for a path that is missing or is not a file, and if git
-    fails. Also raises UserError as checked_source does.
     """
     file = _find(name)
     if file.kind == "tree":
@@ -120,12 +108,10 @@ def read_git_file(name: str, command: str) -> Source:
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     """Return a file in git, or the manifests in a folder in git, sorted by path.
 
+    The result is () for a folder without manifests.
+
     name: `git:REF:PATH`.
     allow_empty: whether to return () if the commit does not have the path.
-    The result is also () for a folder without manifests.
-    Raises UserError for an unknown commit, for a chart folder, and for a broken link. Also raises
-    UserError for a submodule, as checked_source does, and if git fails. Without allow_empty, a
-    missing path is also an error.
     """
     root = _find(name)
     if root.kind == "missing":
@@ -135,11 +121,11 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     if root.kind != "tree":
         return (_source(name, root),)
     entries = dict(_entries(root.object_id, name))
-    for path, entry in entries.items():
-        if entry.mode == _SUBMODULE and not is_dotfile(path):
+    for path, (mode, _) in entries.items():
+        if mode == _SUBMODULE and not is_dotfile(path):
             raise _no_file(path_below(name, path), "submodule")
     paths = manifests_of(entries, name)
-    objects = _cat_objects([_object_name(name, path, entries[path]) for path in paths], name)
+    objects = _cat_objects([_object_name(name, path, *entries[path]) for path in paths], name)
     # postrender skips links to folders, in git and on disk.
     return tuple(
         _source(path_below(name, printable(path)), item)
@@ -149,10 +135,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
-    """Return the object at `git:REF:PATH`. Its kind is `missing` if the commit lacks the path.
-
-    Raises UserError for an unknown commit, and for a path with content that git cannot read.
-    """
+    """Return the object at `git:REF:PATH`. Its kind is `missing` if the commit lacks the path."""
     ref, path = _parse(name)
     tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
     if tree.kind != "tree":
@@ -184,7 +167,7 @@ def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return REF and PATH of `git:REF:PATH`. Raises UserError for a name in another form."""
+    """Return REF and PATH of `git:REF:PATH`."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
@@ -197,49 +180,40 @@ def _parse(name: str) -> tuple[str, str]:
     return ref, f"{path}/" if ends_in_dots else path
 
 
-def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the object name of an entry.
-
-    For a link, the result is REF:PATH, because git follows a link only in this form.
-    name: `git:REF:PATH` of the folder.
-    path: the path of the entry in the folder.
-    """
-    if entry.mode != _LINK:
-        return entry.object_id
+def _object_name(name: str, path: str, mode: str, object_id: str) -> str:
+    """Return the name for `git cat-file` of an entry, at a path in a folder."""
+    if mode != _LINK:
+        return object_id
+    # git follows a link only in the form REF:PATH.
     return path_below("{}:{}".format(*_parse(name)), path)
 
 
-def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
-    """Return the path and the entry of each file, link and submodule below a tree.
+def _entries(tree: str, name: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the path of each file, link and submodule below a tree, with its mode and object ID.
 
-    tree: the ID of the tree. The paths are relative to the tree.
+    A mode is an octal number, such as `100644`.
     """
     command = ["ls-tree", "-r", "-z", "--full-tree", tree]
     for line in _git(command, b"", name).split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")
         mode, _, object_id = head.decode().split()
-        yield os.fsdecode(path), _Entry(mode, object_id)
+        yield os.fsdecode(path), (mode, object_id)
 
 
 def _source(name: str, item: _Object) -> Source:
-    """Return the file in an object. Raises UserError if the object is not a file."""
     if item.kind != "blob":
         raise _no_file(name, item.kind)
     return checked_source(name, item.data)
 
 
 def _no_file(name: str, kind: str) -> UserError:
-    """Return the error for a path that is not a file; kind: the kind of the object."""
     other = (f"the path is a git object of type {kind}, expected a file", "Check the path")
     problem, fix = _NO_FILE.get(kind, other)
     return UserError(problem, fix, Location(name))
 
 
 def _missing_path(name: str, hint: str) -> UserError:
-    """Return the error for a path that is absent in a commit.
-
-    hint: the end of the fix, "" for none.
-    """
+    """Return the error for a path that is absent in a commit; hint: the end of the fix."""
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
@@ -262,11 +236,7 @@ def _unknown_ref(name: str, ref: str) -> UserError:
 
 
 def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
-    """Return the objects with the given object names, in order.
-
-    name: the input, for messages.
-    Raises UserError for an object name with a line break, and as _git does.
-    """
+    """Return the objects with the given object names, in order; name: for messages."""
     if any("\n" in object_name for object_name in object_names):
         raise UserError("a file name contains a line break", "Rename the file", Location(name))
     if not object_names:
@@ -293,11 +263,7 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return the output of git. Raises UserError if git is missing or fails.
-
-    stdin: the input of git.
-    name: the input of postrender, for messages.
-    """
+    """Run git, and return its output; name: the input of postrender, for messages."""
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))

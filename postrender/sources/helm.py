@@ -1,10 +1,8 @@
-"""Functions that run helm to read the release revisions that Helm stores.
+"""The earlier outputs in --previous: files, or the release revisions that Helm stores.
 
 Helm does not pass the namespace and the name of the release to a post-renderer. Therefore, the user
-sets the namespace and the name in --previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2
-can read releases of Helm 3.
-
-Functions that read the earlier outputs in --previous, and check the namespace.
+sets both in `--previous=helm:NAMESPACE/RELEASE`. Helm 3.21 can read releases of Helm 4, and Helm
+4.2 can read releases of Helm 3.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from subprocess import Popen
     from typing import Any
 
-
 PREFIX = "helm:"
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
@@ -46,10 +43,7 @@ _MAX_PROCESSES = 4
 
 
 class Release(NamedTuple):
-    """A Helm release.
-
-    context, kubeconfig: --kube-context and --kubeconfig for helm, "" for the default of helm.
-    """
+    """A Helm release; context, kubeconfig: "" for the default of helm."""
 
     namespace: str
     name: str
@@ -61,179 +55,17 @@ class Release(NamedTuple):
 
 
 class HelmError(UserError):
-    """The error for a helm command that failed or printed unexpected output."""
+    """A helm command failed or printed unexpected output."""
 
 
 class NotFoundError(HelmError):
-    """The error for a release or a release revision that Helm does not store."""
-
-
-def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
-    """Return the release for `helm:NAMESPACE/RELEASE`, None for text without the prefix `helm:`.
-
-    Raises UserError for an invalid namespace or name.
-    """
-    if not text.startswith(PREFIX):
-        return None
-    namespace, slash, name = text[len(PREFIX) :].partition("/")
-    if not slash or not _NAME.match(namespace) or not _NAME.match(name):
-        raise UserError(
-            f"--previous={text} is not a Helm release, expected helm:NAMESPACE/RELEASE",
-            "Write the namespace and the name of the release, as in helm:prod/shop",
-        )
-    return Release(namespace=namespace, name=name, context=context, kubeconfig=kubeconfig)
-
-
-def read_release(release: Release) -> Previous:
-    """Return the manifests of all stored release revisions, oldest first.
-
-    The result also has the hooks of the deployed and of the newest release revision. For an unknown
-    release, the result is empty.
-    Raises HelmError if helm fails, and UserError if postrender cannot find or start helm.
-    """
-    history = _history(release)
-    numbers = [number for number, _ in history]
-    applied = {number for number, status in history if status in _APPLIED}
-    deployed = {number for number, status in history if status == "deployed"}
-    with_hooks = sorted({*deployed, *numbers[-1:]})
-    commands = [
-        *(_get_command(release, "manifest", number) for number in numbers),
-        *(_get_command(release, "hooks", number) for number in with_hooks),
-    ]
-    texts = _run_helm(release, commands)
-    return Previous(
-        tuple(
-            _manifest(f"{release} release revision {number}", data, is_applied=number in applied)
-            for number, data in zip(numbers, texts[: len(numbers)], strict=True)
-        ),
-        tuple(_manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
-        len(numbers),
-    )
-
-
-def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
-    return Manifest(name, (Source(name, data),), is_applied)
-
-
-def namespaces_of(release: Release) -> list[str]:
-    """Return the namespaces that have a release of this name, in any status.
-
-    Raises HelmError if helm fails, and UserError if postrender cannot find or start helm.
-    """
-    name = f"^{re.escape(release.name)}$"
-    command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
-    return sorted(str(entry.get("namespace")) for entry in _entries(release, command))
-
-
-def _history(release: Release) -> list[tuple[int, str]]:
-    """Return the number and status of each stored release revision, sorted by number.
-
-    For an unknown release, the result is [].
-    Raises UserError as _entries does.
-    """
-    command = ["history", release.name, "--output", "json", "--max", "1000000"]
-    command += ["--namespace", release.namespace]
-    try:
-        entries = _entries(release, command)
-        return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries)
-    except NotFoundError:
-        return []
-    except (KeyError, TypeError, ValueError):
-        raise _unexpected_output(release, command) from None
-
-
-def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the list of mappings that a helm command prints as JSON.
-
-    Raises HelmError for other output. Also raises UserError as _run_helm does.
-    """
-    [text] = _run_helm(release, [command])
-    try:
-        entries = json.loads(text)
-    except ValueError:
-        entries = None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _unexpected_output(release, command)
-    return entries
-
-
-def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
-    return HelmError(
-        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON "
-        "list of Helm",
-        f"Run helm {command[0]} --output json, and check that the output contains only JSON",
-    )
-
-
-def _get_command(release: Release, part: str, number: int) -> list[str]:
-    """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
-    revision = ["--revision", str(number), "--namespace", release.namespace]
-    return ["get", part, release.name, *revision]
-
-
-def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
-    """Return the outputs of helm commands that run in parallel, in the order of the commands.
-
-    After an error or an interrupt, the function kills the remaining helm processes.
-    Raises HelmError for a command that fails, and NotFoundError for an unknown release or release
-    revision. Raises UserError if postrender cannot find or start helm.
-    """
-    # Import the modules late, because only --previous=helm:NAMESPACE/RELEASE needs the modules.
-    from concurrent.futures import ThreadPoolExecutor
-    from threading import Event
-
-    program = helm_program(f"--previous={release}")
-    options = [
-        *(["--kube-context", release.context] if release.context else []),
-        *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
-    ]
-    processes: list[Popen[bytes]] = []
-    is_stopped = Event()
-
-    def run(command: Sequence[str]) -> bytes:
-        process = start([program, *command, *options])
-        processes.append(process)
-        if is_stopped.is_set():  # _run_helm has already killed the other processes
-            process.kill()
-        output, errors = process.communicate()
-        if process.returncode:
-            raise _failure(release, command, process.returncode, errors)
-        return output
-
-    with ThreadPoolExecutor(_MAX_PROCESSES) as executor:
-        try:
-            return list(executor.map(run, commands))
-        finally:
-            is_stopped.set()
-            executor.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.kill()  # without effect on a process that has ended
-
-
-def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:
-    """Return the error for a failed helm command, with the message of helm.
-
-    If HELM_DEBUG is set, Helm 3 writes a stack trace after the message (3.21, cmd/helm/helm.go).
-    """
-    lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
-    message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
-    reason = message.removeprefix("Error: ")
-    problem = f"helm {command[0]} failed for --previous={release}: {reason}"
-    if message == "Error: release: not found":
-        fix = "Try again, because another helm command may have deleted the release revision"
-        return NotFoundError(problem, fix)
-    return HelmError(
-        problem,
-        "If you pass --kube-context or --kubeconfig to helm, pass the same option to postrender. "
-        "Otherwise check the connection to the cluster",
-    )
+    """Helm does not store the release or the release revision."""
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace and the name of the Helm release in --previous.
+    """Return settings with the namespace and the name of the Helm release in --previous, if any.
 
-    Without a Helm release in --previous, the function returns unchanged settings.
-    Raises UserError if the settings have a different namespace, and as parse_release does.
+    Another namespace in the settings is an error.
     """
     release = _release(settings)
     if release is None:
@@ -249,43 +81,46 @@ def with_release_namespace(settings: Settings) -> Settings:
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
-    """Return the history of the earlier outputs, and the findings about the history.
+    """Return the history of the earlier outputs, and the findings about it.
 
-    Raises UserError if postrender cannot read the earlier outputs. Also raises UserError if the
-    Helm release in --previous is in another namespace than the input.
+    A Helm release in another namespace than the input is an error.
     """
     release = _release(settings)
     resolver = new_resolver(inventory, with_release_namespace(settings))
-    if release is None:
-        previous = _read_manifests(settings.history.previous)
-        try:
-            history = read_history(previous, settings, resolver.effective_namespace)
-        except UserError as error:
-            fix = "Fix the file in --previous, or pass another file"
-            raise UserError(error.problem, fix, error.location) from None
-        return history._replace(owners=read_previous_owners(previous)), []
-    previous, findings = _read_release(release, inventory, settings)
-    try:
-        history = read_history(previous, settings, resolver.effective_namespace)
-    except UserError as error:
+    findings: list[Finding] = []
+    if release:
+        previous, findings = _read_release(release, inventory, settings)
         fix = (
             "Fix the template. Then run one upgrade without --previous, because Helm still stores "
             "the old manifests"
         )
+    else:
+        previous = _read_manifests(settings.history.previous)
+        fix = "Fix the file in --previous, or pass another file"
+    try:
+        history = read_history(previous, settings, resolver.effective_namespace)
+    except UserError as error:
         raise UserError(error.problem, fix, error.location) from None
-    if not settings.namespace:
+    if release and not settings.namespace:
         _check_namespace(release, history, inventory)
-    history = history._replace(owners=read_previous_owners(previous))
     keep = settings.history.keep
-    if keep is not None and keep < history.stored:
+    if release and keep is not None and keep < history.stored:
         findings.append(_low_keep(keep, history.stored, inventory))
-    return history, findings
+    return history._replace(owners=read_previous_owners(previous)), findings
 
 
 def _release(settings: Settings) -> Release | None:
     """Return the Helm release in --previous, None if --previous is not a Helm release."""
     history = settings.history
-    return parse_release(history.previous, history.context, history.kubeconfig)
+    if not history.previous.startswith(PREFIX):
+        return None
+    namespace, slash, name = history.previous[len(PREFIX) :].partition("/")
+    if not slash or not _NAME.match(namespace) or not _NAME.match(name):
+        raise UserError(
+            f"--previous={history.previous} is not a Helm release, expected helm:NAMESPACE/RELEASE",
+            "Write the namespace and the name of the release, as in helm:prod/shop",
+        )
+    return Release(namespace, name, context=history.context, kubeconfig=history.kubeconfig)
 
 
 def _read_manifests(name: str) -> Previous:
@@ -311,10 +146,7 @@ def _read_manifests(name: str) -> Previous:
 
 
 def _check_output(name: str) -> None:
-    """Raise UserError if stdout is the file in --previous, because the shell has emptied the file.
-
-    name: the path of the file.
-    """
+    """Refuse to write to the file in --previous, because the shell has emptied it."""
     try:
         is_same = sys.stdout is not None and os.path.samestat(
             os.stat(name), os.fstat(sys.stdout.fileno())
@@ -335,18 +167,16 @@ def _read_release(
     """Return the stored manifests of a release, and the findings.
 
     If the namespace in --previous is wrong, Helm does not find the release, as before a first
-    install. The function then searches all namespaces for the name. A failed search leads to a
-    finding. The function does not search if --namespace or an object of the input confirms the
-    namespace.
-    Raises UserError if only other namespaces have a release with this name. Also raises UserError
-    as read_release does.
+    install. Unless --namespace or an object of the input confirms the namespace, the name is then
+    searched in all namespaces. A release in another namespace is an error, and a failed search is a
+    finding.
     """
-    previous = read_release(release)
+    previous = _stored_outputs(release)
     confirmed = {settings.namespace, *explicit_namespaces(inventory.items)}
     if previous.manifests or release.namespace in confirmed:
         return previous, []
     try:
-        namespaces = namespaces_of(release)
+        namespaces = _namespaces_of(release)
     except HelmError as error:
         return previous, [_unchecked_namespace(release, error, inventory)]
     if namespaces:
@@ -360,9 +190,8 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Raise UserError if the input has namespaces, but not the namespace of the release.
+    """Raise UserError if the input has namespaces, but neither the release's nor the history's.
 
-    A namespace of an object in the history is also sufficient.
     The error can be wrong, for instance if only an object for monitoring has a namespace. The user
     then confirms the namespace of the release with --namespace.
     """
@@ -396,4 +225,133 @@ def _low_keep(keep: int, stored: int, inventory: Inventory) -> Finding:
         "delete revisions of a ConfigMap that pods still use",
         fix="Raise history.keep, or lower the option --history-max of helm",
         location=Location(inventory.stream.source),
+    )
+
+
+def _stored_outputs(release: Release) -> Previous:
+    """Return the manifests of all stored release revisions, oldest first.
+
+    The result also has the hooks of the deployed and of the newest release revision. It is empty
+    for an unknown release.
+    """
+    history = _history(release)
+    numbers = [number for number, _ in history]
+    applied = {number for number, status in history if status in _APPLIED}
+    deployed = {number for number, status in history if status == "deployed"}
+    with_hooks = sorted({*deployed, *numbers[-1:]})
+    commands = [
+        *(_get_command(release, "manifest", number) for number in numbers),
+        *(_get_command(release, "hooks", number) for number in with_hooks),
+    ]
+    texts = _run_helm(release, commands)
+    return Previous(
+        tuple(
+            _manifest(f"{release} release revision {number}", data, is_applied=number in applied)
+            for number, data in zip(numbers, texts[: len(numbers)], strict=True)
+        ),
+        tuple(_manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
+        len(numbers),
+    )
+
+
+def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
+    return Manifest(name, (Source(name, data),), is_applied)
+
+
+def _namespaces_of(release: Release) -> list[str]:
+    """Return the namespaces that have a release of this name, in any status."""
+    name = f"^{re.escape(release.name)}$"
+    command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
+    return sorted(str(entry.get("namespace")) for entry in _entries(release, command))
+
+
+def _history(release: Release) -> list[tuple[int, str]]:
+    """Return the number and status of each stored release revision, sorted by number."""
+    command = ["history", release.name, "--output", "json", "--max", "1000000"]
+    command += ["--namespace", release.namespace]
+    try:
+        entries = _entries(release, command)
+        return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries)
+    except NotFoundError:
+        return []
+    except (KeyError, TypeError, ValueError):
+        raise _unexpected_output(release, command) from None
+
+
+def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the list of mappings that a helm command prints as JSON."""
+    [text] = _run_helm(release, [command])
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        entries = None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _unexpected_output(release, command)
+    return entries
+
+
+def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
+    return HelmError(
+        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON "
+        "list of Helm",
+        f"Run helm {command[0]} --output json, and check that the output contains only JSON",
+    )
+
+
+def _get_command(release: Release, part: str, number: int) -> list[str]:
+    """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
+    revision = ["--revision", str(number), "--namespace", release.namespace]
+    return ["get", part, release.name, *revision]
+
+
+def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
+    """Run helm commands in parallel, and return their outputs in the same order.
+
+    An error or an interrupt kills the remaining helm processes.
+    """
+    # These modules are slow to import, and --previous=FILE does not need them.
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
+
+    program = helm_program(f"--previous={release}")
+    options = [
+        *(["--kube-context", release.context] if release.context else []),
+        *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
+    ]
+    processes: list[Popen[bytes]] = []
+    is_stopped = Event()
+
+    def run(command: Sequence[str]) -> bytes:
+        process = start([program, *command, *options])
+        processes.append(process)
+        if is_stopped.is_set():  # _run_helm has already killed the other processes
+            process.kill()
+        output, errors = process.communicate()
+        if process.returncode:
+            raise _failure(release, command, process.returncode, errors)
+        return output
+
+    with ThreadPoolExecutor(_MAX_PROCESSES) as executor:
+        try:
+            return list(executor.map(run, commands))
+        finally:
+            is_stopped.set()
+            executor.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()  # without effect on a process that has ended
+
+
+def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:
+    # If HELM_DEBUG is set, Helm 3 writes a stack trace after the message (3.21, cmd/helm/helm.go).
+    lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
+    message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
+    reason = message.removeprefix("Error: ")
+    problem = f"helm {command[0]} failed for --previous={release}: {reason}"
+    if message == "Error: release: not found":
+        fix = "Try again, because another helm command may have deleted the release revision"
+        return NotFoundError(problem, fix)
+    return HelmError(
+        problem,
+        "If you pass --kube-context or --kubeconfig to helm, pass the same option to postrender. "
+        "Otherwise check the connection to the cluster",
     )

@@ -1,4 +1,4 @@
-"""The readers of inputs: stdin, files and folders on disk, and files and folders in git."""
+"""Read inputs: stdin, files and folders on disk, and files and folders in git."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def read_input(name: str, command: str = "render") -> Stream:
 
     name: a path, `-` for stdin, or `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
-    Raises UserError for a folder or an unreadable file, and as read_git_file and read_stream do.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git_file
@@ -45,15 +44,13 @@ def read_input(name: str, command: str = "render") -> Stream:
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     """Return the files of an input.
 
+    For a folder, the result has all YAML and JSON files below it, sorted by path, without dotfiles
+    and links to folders. A link to a file must lead to a file in the folder, or in the git
+    repository of the folder. A chart folder raises ChartError.
+
     name: a file, `-` for stdin, a folder of manifests, or `git:REF:PATH`.
     allow_empty: whether to return () for a folder without manifests. In git, an empty folder does
         not exist, so the result is also () for a missing path in git.
-
-    For a folder, the result has all YAML and JSON files below the folder, sorted by path. The
-    function skips dotfiles and links to folders. A link to a file must lead to a file in the
-    folder, or in the git repository of the folder.
-    Raises ChartError for a chart folder. Raises UserError for a file that cannot be read, and for a
-    link to a file outside. Without allow_empty, also raises UserError if the result would be empty.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git
@@ -75,10 +72,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Return the relative path of each file below a folder, with `/` between the parts.
-
-    The function skips folders that begin with a dot. Raises UserError for an unreadable folder.
-    """
+    """Yield the relative path, with `/` between the parts, of each file not in a dot folder."""
 
     def fail(error: OSError) -> None:
         raise _unreadable(error, str(error.filename))
@@ -96,10 +90,7 @@ def _root_of(folder: str) -> str:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Return whether a path is below a root, and not in the folder `.git` of the root.
-
-    Both parameters are real paths.
-    """
+    """Return whether a real path is below a root, and not in its folder `.git`."""
     try:
         relative = os.path.relpath(path, root)
     except ValueError:  # on Windows, a path on another drive
@@ -108,12 +99,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _read_listed(path: str, root: str) -> Source:
-    """Return a file in a folder.
-
-    root: the folder or repository. A link must not lead to a file outside the root.
-    Raises UserError for a link that leaves the root, for a path that is not a file, and as
-    _read_file does.
-    """
+    """Return a file in a folder; root: what a link must not leave."""
     is_link = os.path.islink(path) and os.path.exists(path)
     if is_link and not _is_below(os.path.realpath(path), root):
         raise UserError(
@@ -133,10 +119,6 @@ def _read_listed(path: str, root: str) -> Source:
 
 
 def _read_file(name: str) -> Source:
-    """Return the content of a file, or of stdin for `-`.
-
-    Raises UserError for input that cannot be read, and as checked_source does.
-    """
     source = STDIN if name == "-" else name
     if not name:
         raise UserError("the name of an input is empty", "Pass a file, or `-` for stdin")
@@ -162,10 +144,7 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file.
-
-    The user possibly meant a path in git or a Helm release.
-    """
+    """Return the fix for a missing file. Perhaps the user meant a path in git or a Helm release."""
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

@@ -1,4 +1,4 @@
-"""Functions for inputs on disk and in git: the manifests in a folder, and errors about paths."""
+"""What inputs on disk and in git share: the manifests in a folder, and errors about paths."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
     """Return the sorted paths of the manifests in a folder, without dotfiles.
 
-    paths: the paths of all files below the folder. A path is relative, with `/` between its parts.
-    folder: the folder, for messages.
-    Raises ChartError if the folder is a chart, or if a folder below is a chart with templates.
-    Chart templates are not manifests.
+    Chart templates are not manifests. A chart, or a chart with templates below, is a ChartError.
+
+    paths: of all files below the folder, relative, with `/` between the parts.
+    folder: for messages.
     """
     manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))
     for path in manifests:
@@ -36,14 +36,13 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
 
 
 class ChartError(UserError):
-    """The error for a chart folder where postrender expects rendered manifests."""
+    """A chart folder where postrender expects rendered manifests."""
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:
     """Return the error for a chart folder.
 
-    command: the postrender command in the fix, such as `render`. "" if the fix suggests a file
-        instead.
+    command: the postrender command in the fix, such as `render`, "" to suggest a file instead.
     """
     path, place = chart, ""
     if chart.startswith(GIT):
@@ -68,11 +67,7 @@ def folder_error(folder: str) -> UserError:
 
 
 def path_below(folder: str, path: str) -> str:
-    """Return the path of a file in a folder.
-
-    folder: a path or `git:REF:PATH`.
-    path: the path of the file in the folder.
-    """
+    """Return the path of a file in a folder, which is a path or `git:REF:PATH`."""
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
@@ -82,11 +77,7 @@ def printable(path: str) -> str:
 
 
 def checked_source(name: str, data: bytes) -> Source:
-    """Return a file as a Source. Raises UserError if the content is a Git LFS pointer.
-
-    name: the path of the file.
-    data: the content of the file.
-    """
+    """Return a file as a Source. A Git LFS pointer is an error."""
     if data.startswith(_LFS_POINTER):
         raise UserError(
             "the file is a Git LFS pointer, expected the content of the file",

@@ -18,10 +18,10 @@ _IS_WINDOWS = os.name == "nt"
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program on PATH, None if no folder of PATH has the program.
+    """Return the absolute path of a program on PATH.
 
-    The working directory can be a stranger's repository. Therefore, the function skips relative
-    folders of PATH. On Windows, the function also skips the working directory, unlike shutil.which.
+    The working directory can be a stranger's repository. Therefore, relative folders of PATH do not
+    count, nor, on Windows and unlike in shutil.which, the working directory.
     """
     endings = _WINDOWS_ENDINGS if _IS_WINDOWS else ()
     has_ending = not endings or name.lower().endswith(endings)
@@ -37,11 +37,9 @@ def find_program(name: str) -> str | None:
 
 
 def helm_program(needed_by: str) -> str:
-    """Return the path of helm, or of the program in HELM_BIN.
+    """Return the path of helm, or of the program in HELM_BIN, which may be a path.
 
     needed_by: the option or command that needs helm, for the message.
-    Raises UserError if the program is not on PATH. If HELM_BIN contains a folder, the function does
-    not check the path.
     """
     # When Helm starts postrender, Helm sets HELM_BIN to the word with which the user started helm.
     program = os.environ.get("HELM_BIN") or "helm"
@@ -57,11 +55,7 @@ def helm_program(needed_by: str) -> str:
 
 
 def start(command: Sequence[str]) -> Popen[bytes]:
-    """Start a program with an empty stdin, and with pipes for stdout and stderr.
-
-    command: the path of the program, then its arguments.
-    Raises UserError if the program cannot be started.
-    """
+    """Start a program with an empty stdin, and with pipes for stdout and stderr."""
     from subprocess import DEVNULL, PIPE, Popen
 
     try:
