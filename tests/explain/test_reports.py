@@ -44,6 +44,7 @@ REPORTS = {
         "generate-name",
         "history-configmap-is-removed-from-the-chart",
         "history-keep-by-revision-history-limit",
+        "history-of-a-secret",
         "history-one-object-with-and-without-namespace",
         "history-original-is-replaced",
         "history-original-of-the-last-output",
