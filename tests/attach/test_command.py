@@ -490,7 +490,8 @@ def test_the_namespace_of_an_original(
     file = tmp_path / "out.yaml"
     file.write_text(output("a", namespace=written))
     cluster.add(obj("ConfigMap", "a"))
-    code, _, out = terminal.run("adopt", str(file), *option)
+    code, _, out = terminal.run("adopt", str(file), *option, "--kube-context=c")
+    assert terminal.connections == [(None, "c", None)]
     assert (code, out) == (0, [f"namespace {actual}: adopt protects ConfigMap/a"])
 
 
