@@ -48,7 +48,8 @@ def contents(objects: list[Obj], namespace: str) -> Counter[tuple[str, str]]:
         for item in objects
         for home in [namespace_of(item) or namespace]
         for kind, name in references(item)
-        if (kind, name, home) in by_name
+        # The definition of a kind references nothing.
+        if (kind, name, home) in by_name and kind_of(item) != "CustomResourceDefinition"
     )
 
 

@@ -234,8 +234,8 @@ def rules_of(role: Obj) -> list[Obj]:
 def names_config(run: Run, role: Obj, rule: Obj, config: Config) -> bool:
     """Return whether a rule names a ConfigMap or Secret. A ClusterRole names it everywhere."""
     is_near = kind_of(role) == "ClusterRole" or run.home(role) == run.home(config.obj)
-    is_about = {RESOURCES[kind_of(config.obj)], "*"} & set(rule["resources"])
-    return is_near and bool(is_about) and config.base_name in rule.get("resourceNames", [])
+    is_about = RESOURCES[kind_of(config.obj)] in rule["resources"]
+    return is_near and is_about and config.base_name in rule.get("resourceNames", [])
 
 
 def add_resource_names(run: Run, role: Obj) -> None:

@@ -677,9 +677,7 @@ class Chart:
 
     def policy_rules(self) -> list[Obj]:
         names = self.random.sample([*self.config_names, *self.hashed_names, "tls"], self.pick(1, 2))
-        resources = self.pick(
-            ["configmaps"], ["configmaps"], ["pods", "configmaps"], ["secrets"], ["*"]
-        )
+        resources = self.pick(["configmaps"], ["configmaps"], ["pods", "configmaps"], ["secrets"])
         verbs = self.pick(["get"], ["get"], ["get", "patch"])
         rule = {"apiGroups": [""], "resources": resources, "resourceNames": names, "verbs": verbs}
         other = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]}
