@@ -275,10 +275,7 @@ def _is_foreign(revision: Revision, data: Object) -> bool:
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
-    """Return whether the content of a ConfigMap matches the hash in its name, as far as we know.
-
-    data: the whole object.
-    """
+    """Return whether the content of a whole ConfigMap can be what its name stands for."""
     if fits_content(revision.name, base_name, revision.resource.group_kind, data):
         return True
     # The API server removes line breaks from base64, but the hash includes the line breaks. Nobody

@@ -121,7 +121,7 @@ def wait(
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
     deadline: on the clock of time.monotonic.
-    add_owners: called after each look at the cluster, to protect the revisions that exist already.
+    add_owners: called in the meantime, to protect the revisions that exist already.
     """
     seconds = FIRST_SECONDS
     while True:
