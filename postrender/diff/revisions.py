@@ -16,8 +16,8 @@ from postrender.diff.side import is_rendered
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.build import Plan, make_plan
-from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners, read_owners
-from postrender.plan.history import NO_HISTORY, History, PreviousOwners
+from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners
+from postrender.plan.history import NO_HISTORY, History, PreviousOwners, read_owners
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.stream import Stream
 
@@ -139,10 +139,7 @@ def lost_owners(
             return {}
     else:
         lasting = lasting_titles(plan.context, plan.groups)
-    return {
-        (lost.kind, lost.name): lost.owners
-        for lost in find_lost_owners(plan.context, lasting, owners)
-    }
+    return find_lost_owners(plan.context, lasting, owners)
 
 
 def _owners(stream: Stream, settings: Settings) -> PreviousOwners:

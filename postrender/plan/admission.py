@@ -1,13 +1,12 @@
-"""The ValidatingAdmissionPolicy that limits the requests of attachers.
+"""The objects with which a cluster administrator limits or grants what attachers may do.
 
-The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits only
-the changes that an attacher needs. The messages in _VALIDATIONS describe the limits. The policy
-needs Kubernetes 1.30.
+The Role of an attacher permits changes to every ConfigMap of the namespace. The
+ValidatingAdmissionPolicy permits only the changes that an attacher needs; the messages in
+_VALIDATIONS describe the limits. The policy needs Kubernetes 1.30.
 
-The objects that give attachers their permissions, if `attacher.rbac.create` is false.
-
-A user with permission to create Roles applies these objects once to a namespace. The objects do
-not have a group label, so postrender does not treat the objects as a part of an earlier output.
+If `attacher.rbac.create` is false, a user with permission to create Roles applies rbac_objects
+once to a namespace. These objects have no group label, so postrender does not take them for a
+part of an earlier output.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ _RULES: list[Json] = [
 
 
 def policy_objects(settings: AttacherSettings, namespace: str) -> list[dict[str, Json]]:
-    """Return the policy and a binding.
+    """The policy and a binding.
 
     namespace: the namespace of the attachers, "" for the attachers of all namespaces.
     """
@@ -134,11 +133,11 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 
 
 def _condition(settings: AttacherSettings) -> str:
-    """Return the CEL condition that selects the requests of attachers, by ServiceAccount.
+    """The CEL condition that selects the requests of attachers, by ServiceAccount.
 
-    The condition selects every account with the suffix SUFFIX. If releases create the account in
-    attacher.serviceAccount.name, the condition also selects this account. If a user creates this
-    account, the account could have other tasks, so the condition does not select the account.
+    The condition selects every account with the suffix SUFFIX. It also selects the account in
+    attacher.serviceAccount.name if releases create it. An account that a user creates could have
+    other tasks.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]
@@ -152,12 +151,10 @@ def _condition(settings: AttacherSettings) -> str:
 def rbac_objects(
     settings: AttacherSettings, namespace: str, *, with_secrets: bool
 ) -> list[dict[str, Json]]:
-    """Return a ServiceAccount, a Role and a RoleBinding for all attachers of a namespace.
+    """A ServiceAccount, a Role and a RoleBinding for all attachers of a namespace.
 
-    The result lacks the ServiceAccount if `attacher.serviceAccount` sets a name, or turns off the
-    creation of ServiceAccounts.
-    namespace: the namespace in the objects, "" for objects without a namespace.
-    with_secrets: whether the Role also permits access to Secrets.
+    The ServiceAccount is missing if `attacher.serviceAccount` names or turns off the account.
+    namespace: "" for objects without a namespace.
     """
     account = settings.service_account or SHARED_ACCOUNT
     # An account with other tasks can already have a Role with the name of the account.

@@ -22,7 +22,7 @@ _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 def retained_objects(
     context: PlanContext, attach_groups: AttachGroups
 ) -> Iterator[dict[str, Json]]:
-    """Return the objects of PlanContext.retained that stay in the output."""
+    """The objects of PlanContext.retained that stay in the output."""
     is_from_helm_4 = context.inventory.is_from_helm_4
     pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
     for retained, group_name in pairs:
@@ -39,12 +39,10 @@ def retained_objects(
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects to append, and the keys of outdated objects.
+    """The attachers' objects to append, and the keys of outdated objects of the stream.
 
-    An attacher's object in the stream is outdated if the object differs from each new object of the
-    group. If the stream has an object twice, the second object is also outdated. Both results are
-    empty if the attacher is off.
-    mode: the form of the Jobs, HOOK or JOB in the module `attacher_job`.
+    An attacher's object in the stream is outdated if it differs from each new object of the group,
+    or repeats another object. Both results are empty if the attacher is off.
     """
     settings = context.settings
     if not settings.attacher.is_enabled:
@@ -68,7 +66,6 @@ def new_attachers(
 
 
 def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> list[Item]:
-    """Return the attachers' objects of these groups that are already in the stream."""
     names = {(group.namespace, group.name) for group in groups}
     return [
         item
@@ -78,13 +75,13 @@ def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> 
 
 
 def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
-    """Return the key of an attacher's object, with AttachGroup.namespace as the namespace."""
+    """The key of an attacher's object, with AttachGroup.namespace as the namespace."""
     group_kind = api_group(str(data["apiVersion"])), str(data["kind"])
     return ObjectKey(group_kind, group.namespace, str(value_at(data, ("metadata", "name"))))
 
 
 def without_tool_annotations(item: Item) -> dict[str, Json]:
-    """Return an attacher's object, without the annotations of Helm 4, kustomize and kpt."""
+    """An attacher's object, without the annotations of Helm 4, kustomize and kpt."""
     data = dict(item.content or {})
     annotations = own_annotations(item.annotations)
     if annotations != item.annotations:
@@ -95,9 +92,9 @@ def without_tool_annotations(item: Item) -> dict[str, Json]:
 
 
 def _with_template_name(data: Mapping[str, Json], template_name: str) -> dict[str, Json]:
-    """Return an object with the annotation from which Helm 4 prints the line `# Source: …`.
+    """An object with the annotation from which Helm 4 prints the line `# Source: …`.
 
-    Helm later removes the annotation. The hash in a Job's name does not cover the annotation.
+    Helm later removes the annotation. The hash in a Job's name does not cover it.
     """
     annotation = {"annotations": {HELM_FILENAME_ANNOTATION: template_name}}
     return {**data, "metadata": merge_patch(data["metadata"], annotation)}

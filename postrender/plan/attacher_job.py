@@ -45,6 +45,7 @@ _MIN_TTL_SECONDS = 300
 
 # The hooks of Helm and of Argo CD that Argo CD runs before or during the sync (argo-cd 3.2).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
+_BLOCKED = "so a Sync hook would block the sync of Argo CD"
 
 _HOOK_ANNOTATIONS = {
     HELM_HOOK_ANNOTATION: "post-install,post-upgrade,post-rollback",
@@ -59,13 +60,20 @@ _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
     "limits": {"cpu": "500m", "memory": "256Mi"},
 }
+_SECRETS: dict[str, Json] = {
+    "apiGroups": [""],
+    "resources": ["secrets"],
+    "verbs": ["delete", "list", "patch"],
+}
+_APPS = ["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]
+_ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
 
 class AttachedWorkload(NamedTuple):
     """A workload of an attach group, or a Rollout with a workloadRef to a workload of the group.
 
-    render_id, names: the render ID, and the revisions that the pod templates use, sorted by kind
-        and name. For a Rollout with a workloadRef, the values of the referenced workload.
+    Such a Rollout has the render ID and the names of the referenced workload.
+    names: the revisions that the pod templates use, sorted by kind and name.
     wave: the Argo CD sync wave.
     """
 
@@ -78,10 +86,8 @@ class AttachedWorkload(NamedTuple):
 class AttachGroup(NamedTuple):
     """The revisions of one attach group, and the workloads that use these revisions.
 
-    namespace: the namespace in the manifests of the workloads or revisions, None if absent.
-    workloads: () if the stream does not have attached workloads.
-    emitted: the revisions of the group in the output, including retained revisions, and the
-        originals that stay in the output.
+    emitted: the revisions of the group in the output, retained ones included, and the originals
+        that stay in the output.
     retired: the revisions of Secrets that the attacher deletes after their last use, because the
         setting `secrets` is now false.
     """
@@ -94,12 +100,11 @@ class AttachGroup(NamedTuple):
 
     @property
     def has_secrets(self) -> bool:
-        """Return whether the group has a Secret in the output."""
         return any(kind == "secret" for kind, _ in self.emitted)
 
 
 def wave_of(item: Item) -> int:
-    """Return the Argo CD sync wave of an object, 0 if the wave is absent or invalid."""
+    """The Argo CD sync wave of an object, 0 if the wave is absent or invalid."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION)
     if not text:
         return 0  # Most objects do not have the annotation.
@@ -109,11 +114,8 @@ def wave_of(item: Item) -> int:
         return 0
 
 
-_BLOCKED = "so a Sync hook would block the sync of Argo CD"
-
-
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
-    """Return the form of the Job (HOOK or JOB), and the reason as a clause."""
+    """The form of the Job (HOOK or JOB), and the reason as a clause."""
     if settings.mode != "auto":
         return settings.mode, f"attacher.mode is {settings.mode}"
     items = [item for item in inventory.items if not item.is_attacher]
@@ -147,7 +149,7 @@ def _hooks(item: Item) -> list[str]:
 def attacher_findings(
     settings: AttacherSettings, mode: str, location: Location
 ) -> Iterator[Finding]:
-    """Return the findings about the settings of the appended attacher."""
+    """The findings about the settings of the appended attacher."""
     if not settings.image:
         yield Finding(
             code="attacher-image",
@@ -171,11 +173,9 @@ def attacher_findings(
 def attacher_objects(
     group: AttachGroup, mode: str, settings: AttacherSettings
 ) -> list[dict[str, Json]]:
-    """Return the ServiceAccount, the Role, the RoleBinding and the Jobs of an attacher.
+    """The ServiceAccount, the Role, the RoleBinding and a Job for each sync wave.
 
-    Each sync wave of the workloads has a Job. The settings `attacher.serviceAccount` and
-    `attacher.rbac` can turn off the other objects.
-    mode: the form of the Jobs, HOOK or JOB.
+    The settings `attacher.serviceAccount` and `attacher.rbac` can turn off all but the Jobs.
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
@@ -189,10 +189,9 @@ def attacher_objects(
 
 
 def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a ServiceAccount for attachers.
+    """A ServiceAccount for attachers.
 
-    A Pod gets the token of the account only if the Pod sets `automountServiceAccountToken: true`.
-    The attacher's Pods set this field.
+    Only a Pod with `automountServiceAccountToken: true`, such as the attacher's, gets its token.
     """
     return {
         "apiVersion": "v1",
@@ -205,7 +204,7 @@ def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
 def role_objects(
     metadata: Mapping[str, Json], account: str, rules: Sequence[Json]
 ) -> list[dict[str, Json]]:
-    """Return a Role, and its RoleBinding to the ServiceAccount `account` in the same namespace."""
+    """A Role, and its RoleBinding to the ServiceAccount `account` in the same namespace."""
     subject: dict[str, Json] = {"kind": "ServiceAccount", "name": account}
     if "namespace" in metadata:
         subject["namespace"] = metadata["namespace"]
@@ -235,10 +234,9 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 
 
 def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[str, Json]:
-    """Return the metadata of an object of the attacher.
+    """The metadata of an object of the attacher.
 
-    namespace: None or "" if the object does not set a namespace.
-    group_name: the attach group, "" for an object that all attach groups share.
+    group_name: "" for an object that all attach groups share.
     """
     metadata: dict[str, Json] = {"name": name}
     if namespace:
@@ -252,12 +250,11 @@ def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[
 
 
 def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]:
-    """Return, as `Kind/name`, the attacher's objects that exist as long as the release exists.
+    """The attacher's objects that exist as long as the release exists, as `Kind/name`.
 
     Each of these objects can own the revisions of the group. An owner reference contains the uid of
-    the owner. The ServiceAccount is first, because the token in the Job's Pod contains the
-    ServiceAccount's uid. For a Role, `attach` must read the uid from the API server. The result is
-    [] if the settings turn off both objects.
+    the owner. The ServiceAccount is first, because the token in the Job's Pod contains its uid. For
+    a Role, `attach` must read the uid from the API server.
     """
     objects = []
     if settings.appends_service_account:
@@ -268,7 +265,7 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
 
 
 def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the release owner as `Kind/name`, "" if the attacher does not have lasting objects."""
+    """The release owner as `Kind/name`, "" if the settings turn off both objects."""
     return next(iter(lasting_objects(settings, group)), "")
 
 
@@ -294,10 +291,9 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 
 
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
-    """Return the rules of the Role. The rules permit only the requests of `postrender attach`.
+    """The rules of the Role, which permit only the requests of `postrender attach`.
 
-    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms.
-    with_secrets: whether the rules permit access to Secrets.
+    The rules for the mode JOB are sufficient for both forms.
     """
     watch = ["list", "watch"]
     # Before attach changes or deletes a ConfigMap, attach gets the ConfigMap, and compares the
@@ -319,15 +315,6 @@ def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     if with_secrets:
         rules.insert(-1, _SECRETS)
     return rules
-
-
-_SECRETS: dict[str, Json] = {
-    "apiGroups": [""],
-    "resources": ["secrets"],
-    "verbs": ["delete", "list", "patch"],
-}
-_APPS = ["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]
-_ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
 
 def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> dict[str, Json]:
@@ -358,8 +345,8 @@ def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -
 def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
     """Set the selector of a Job, and the labels of its Pods.
 
-    The API server would otherwise generate a selector and labels, which are immutable. A rollback
-    with Helm 3.22 would try to remove these fields from the live Job, and would fail.
+    The API server would otherwise generate both, and they are immutable. A rollback with Helm 3.22
+    would try to remove them from the live Job, and would fail.
     """
     spec["manualSelector"] = True
     spec["selector"] = {"matchLabels": labels}
@@ -369,7 +356,7 @@ def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
 def _pod_template(
     group: AttachGroup, wave: int, mode: str, settings: AttacherSettings
 ) -> dict[str, Json]:
-    """Return a pod template that meets the *restricted* Pod Security Standard."""
+    """A pod template that meets the *restricted* Pod Security Standard."""
     container: dict[str, Json] = {
         "name": "attach",
         "image": settings.image or default_image(),
@@ -402,7 +389,7 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """Return the name of the image that the Dockerfile builds. Public registries lack the image."""
+    """The name of the image that the Dockerfile builds. Public registries lack it."""
     return f"postrender:{__version__}"
 
 
@@ -428,7 +415,6 @@ def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSetti
 
 
 def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
-    """Return revisions as comma-separated lists, each short enough for one argument."""
     names = [f"{kind}/{name}" for kind, name in refs]
     return [
         ",".join(names[start : start + _MAX_NAMES_PER_ARGUMENT])
@@ -437,11 +423,10 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
-    """Return data after the application of a patch.
+    """Data after the application of a patch.
 
-    The function merges mappings by key. If every item of two lists has a string as `name`, the
-    function merges the lists by name. A null in a mapping of the patch removes the key. Any other
-    value replaces the existing value.
+    Mappings merge by key, and a null in the patch removes the key. Lists merge by name if every
+    item of both has a string as `name`. Any other value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}

@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
-    """Return the plan for a stream; without earlier outputs, the history is NO_HISTORY."""
+    """The plan for a stream; without earlier outputs, the history is NO_HISTORY."""
     context = build_context(inventory, settings, history)
     if context is None:
         return Plan(inventory)
@@ -110,7 +110,7 @@ def _result_findings(
 def build_context(
     inventory: Inventory, settings: Settings, history: History = NO_HISTORY
 ) -> PlanContext | None:
-    """Return the decisions, names and links of a stream.
+    """The decisions, names and links of a stream.
 
     The result is None if neither the stream nor the history has a ConfigMap, an object of an
     attacher or, with the setting `secrets`, a Secret.
@@ -184,7 +184,7 @@ def build_context(
 def _stored_hooks(
     inventory: Inventory, history: History, resolver: Resolver
 ) -> Mapping[ItemKey, str]:
-    """Return, by object, a hook of the previous release that references the object."""
+    """By object, a hook of the previous release that references the object."""
     hooks = {
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()

@@ -1,13 +1,8 @@
-"""The edits that turn an object into its revision, and the objects of retained revisions.
+"""The edits of a plan: of objects that become revisions, and of objects that reference revisions.
 
-The object is a ConfigMap or Secret. The edits set the name, a label, annotations and `immutable`,
-and remove annotations of other tools. Some of the new annotations stop Helm, Argo CD and Flux from
-deleting the revision. The live revision must have these annotations before a tool applies an output
-without the revision.
-
-The edits of objects that reference ConfigMaps or Secrets, and the render IDs of workloads.
-
-The search for originals whose new revision is already in the stream.
+A new annotation or field of a revision belongs into _revision_edits, one of a pod template into
+_annotate. Some annotations stop Helm, Argo CD and Flux from deleting the revision. The live
+revision must have these annotations before a tool applies an output without the revision.
 """
 
 from __future__ import annotations
@@ -60,6 +55,8 @@ from postrender.yaml.edits import (
 )
 from postrender.yaml.paths import Json, Path, mapping_at
 
+_ANNOTATIONS = ("metadata", "annotations")
+
 
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
@@ -86,11 +83,10 @@ def add_revision_edits(
 def _revision_edits(
     context: PlanContext, decision: StrategyDecision, group_name: str, *, is_sweepable: bool
 ) -> list[Edit]:
-    """Return the edits that turn an object into its revision.
+    """The edits that turn an object into its revision.
 
     The edits also replace folded scalars, because Helm 4 can add newlines to these scalars.
-    is_sweepable: whether the attacher deletes the revision if the attacher does not find a
-        consumer.
+    is_sweepable: whether the attacher deletes the revision if it does not find a consumer.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -124,12 +120,6 @@ def _revision_edits(
 def _merge_edits(
     item: Item, field: str, existing: dict[str, str], values: dict[str, str]
 ) -> list[Edit]:
-    """Return the edits that set labels or annotations.
-
-    field: `labels` or `annotations`.
-    existing: the entries of the field in the input.
-    values: the entries to set.
-    """
     path = (*item.path, "metadata", field)
     written = mapping_at(item.content, ("metadata", field))  # includes keys with the value null
     return set_keys(path, written, changed_values(existing, values))
@@ -146,7 +136,7 @@ def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
 def retained_object(
     revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
 ) -> dict[str, Json]:
-    """Return the content of a retained revision or a retained original for the output.
+    """A retained revision or a retained original for the output.
 
     An original does not get the annotations and labels of a revision.
     is_attached: whether the attacher is enabled.
@@ -173,15 +163,10 @@ def retained_object(
     return {**revision.content, "metadata": metadata}
 
 
-_ANNOTATIONS = ("metadata", "annotations")
-
-
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return the edits and the render IDs, both by object.
+    """The edits of the objects that use ConfigMaps or Secrets, and the render IDs.
 
-    The edits are for rewritable objects that reference or auto-mount a ConfigMap or Secret. Only a
-    workload that references or auto-mounts a revision has a render ID.
-    Raises UserError if postrender cannot add an auto-mount (see mount_edits in `auto_mount`).
+    Only a workload that references or auto-mounts a revision has a render ID.
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
@@ -202,7 +187,6 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
 
 
 def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems]:
-    """Return the edits of a workload's auto-mounts, one edit for each list that gets new items."""
     items: dict[Path, list[Json]] = defaultdict(list)
     for mount in mounts:
         name = context.names.get(mount.item.key, mount.item.identity.name)
@@ -212,7 +196,7 @@ def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Return the render ID of an object after adding the edits of its pod templates' annotations.
+    """Add the edits of the pod templates' annotations, and return the render ID.
 
     The render ID is "" if no pod template uses a revision.
     """
@@ -237,7 +221,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 def _edited_templates(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[Json]:
-    """Return the pod templates as the API server will get them, except for the render ID."""
+    """The pod templates as the API server will get them, except for the render ID."""
     templates = []
     for template, checksum_annotations in zip(item.templates, checksums, strict=True):
         annotate = AddKeys((*template.path, *_ANNOTATIONS), checksum_annotations)
@@ -247,11 +231,10 @@ def _edited_templates(
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
-    """Return the checksum annotation of a pod template, {} if no target has the strategy checksum.
+    """The checksum annotation of a pod template, {} if no target has the strategy checksum.
 
-    The value is the SHA-256 of lines, in the order of the names. Each target with the strategy
-    checksum has a line: `name=hash` for a ConfigMap, `secret/name=hash` for a Secret.
-    number: the index of the pod template.
+    The value is the SHA-256 of lines, sorted by name, one for each target with the strategy
+    checksum: `name=hash` for a ConfigMap, `secret/name=hash` for a Secret.
     """
     hashes = {}
     for target in context.targets(item, number):
@@ -270,7 +253,7 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
 
 
 def find_replaced(context: PlanContext) -> frozenset[ItemKey]:
-    """Return the originals whose new revision is already in the stream.
+    """The originals whose new revision is already in the stream.
 
     Raises UserError if an object that is not a revision already has the name of a new revision.
     """

@@ -1,18 +1,14 @@
 """Attach groups. Each attacher looks after the revisions of one attach group.
 
-The module `group_names` derives the name of a new group. A namespace gets at most one new group. A
-revision that already has a group label keeps its group. The groups therefore do not change if the
-input consists of one or several outputs of postrender.
+A workload is *attached* if it references revisions and the attacher can read it.
 
-A workload is *attached* if the workload references revisions and the attacher can read the
-workload.
+A revision that already has a group label keeps its group, and a namespace gets at most one new
+group. The groups therefore do not change if the input is one or several outputs of postrender.
 
-The name of an attach group, and of the objects of its attacher.
-
-The release owner of the revisions is one of these objects. If the name changes, the tool that
-applies the manifests replaces the release owner, and Kubernetes can delete revisions. postrender
-therefore derives the name from the release name. If the release name is unknown, postrender derives
-the name from a workload, and a finding reports the name.
+The objects of the attacher have the name of the group, and one of them is the release owner of
+the revisions. If the name changes, the tool that applies the manifests replaces the release
+owner, and Kubernetes can delete revisions. The name therefore comes from the release name, or if
+that is unknown, from a workload, which a finding reports.
 """
 
 from __future__ import annotations
@@ -37,7 +33,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.attach.request import RevisionRef
 
-
+_INSTANCE_LABEL = "app.kubernetes.io/instance"
+# Many charts have objects with the release's name. The suffix prevents name conflicts.
+SUFFIX = "-attach"
+# A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
+_MAX_LENGTH = MAX_LABEL_LENGTH - JOB_HASH_LENGTH - 1
+_INVALID = re.compile(r"[^a-z0-9-]+")
 # The namespace and the name of a group.
 _GroupKey = tuple[str | None, str]
 
@@ -45,8 +46,8 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: the group name, by ConfigMap or Secret. The keys are the objects to rename, the
-        objects that attached workloads reference, and the revisions with a group label.
+    group_names: the group name of each object to rename, each object that an attached workload
+        references, and each revision with a group label.
     retained_group_names: the group name for each item of PlanContext.retained, in the same order.
     derived_names: each group name that postrender derives from a workload, and the workload.
     """
@@ -58,7 +59,7 @@ class AttachGroups(NamedTuple):
 
 
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
-    """Return the groups of a stream.
+    """The groups of a stream.
 
     render_ids: the render ID of each rewritable workload that references a revision.
     """
@@ -111,12 +112,11 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Return at most one group for a stream without attached workloads.
+    """At most one group for a stream without attached workloads.
 
-    The attacher of this group adds only the release owner to the revisions. If the revisions have
-    several namespaces or group names, the function does not yield a group. An absent and an
-    explicit namespace can be the same namespace in the cluster. Several groups could therefore
-    define the objects of one attacher twice.
+    The attacher of this group adds only the release owner to the revisions. Revisions with several
+    namespaces or group names do not get a group. An absent and an explicit namespace can be the
+    same in the cluster, so several groups could define the objects of one attacher twice.
     """
     items = [context.decisions[key].item for key in group_names]
     group_keys = {
@@ -141,11 +141,10 @@ def _namespace(context: PlanContext, identity: Identity) -> str | None:
 def _default_names(
     context: PlanContext, workloads: Sequence[Item]
 ) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
-    """Return the default group name, by namespace, and the value of AttachGroups.derived_names.
+    """The default group name, by namespace, and the value of AttachGroups.derived_names.
 
-    If the first workload of a namespace references a revision with a group label, the label is the
-    default. Otherwise, postrender derives the default from the release name. If the release name is
-    unknown, postrender derives the default from the first workload.
+    The default is the group label of a revision that the first workload of the namespace uses, else
+    a name from the release name, else a name from the first workload.
     """
     members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
@@ -165,10 +164,7 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group label of the first revision that a workload references, else "".
-
-    Only revisions that are already in the stream count.
-    """
+    """The group label of the first revision in the stream that a workload uses, else ""."""
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -188,12 +184,11 @@ def _group_names(
     group_keys: Mapping[ItemKey, _GroupKey],
     defaults: Mapping[str | None, str],
 ) -> dict[ItemKey, str]:
-    """Return the value of AttachGroups.group_names.
+    """The value of AttachGroups.group_names.
 
     A revision that already has a group label keeps its group. Any other object gets the group of
-    the first attached workload that references the object. An object without a reference from an
-    attached workload gets the default group of its namespace, else the result of
-    _name_without_workloads.
+    the first attached workload that references it, else the default group of its namespace, else
+    the result of _name_without_workloads.
     """
     names: dict[ItemKey, str] = {}
     for item in workloads:
@@ -241,10 +236,9 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Return the objects of the groups, each as the group key with the kind and name of the object.
+    """The revisions of the groups, and the originals that stay in the output.
 
-    The objects are revisions, and originals that stay in the output. A group includes originals,
-    because `postrender adopt` adds the group label to live originals.
+    A group includes originals, because `postrender adopt` adds the group label to live originals.
     """
     items = [(context.decisions[key].item, name) for key, name in group_names.items()]
     pairs = [((_namespace(context, item.identity), name), item) for item, name in items]
@@ -278,10 +272,7 @@ def _attached_workloads(
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
-    """Return the workloads of a group, and the Rollouts that use the pod templates of a workload.
-
-    Each Rollout follows the workload with the pod template.
-    """
+    """Each workload of a group, followed by the Rollouts that use its pod templates."""
     for item in items:
         refs = _refs(context, item)
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
@@ -294,7 +285,6 @@ def _attached_workloads(
 
 
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
-    """Return the revisions that the pod templates of a workload reference or auto-mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
     # If the input is an output of postrender, auto-mounts are ordinary references, and the order of
     # the targets differs. The sorted result does not differ.
@@ -305,19 +295,10 @@ def _ref(context: PlanContext, item: Item) -> RevisionRef:
     return item.identity.kind.lower(), context.revision_of(item)
 
 
-_INSTANCE_LABEL = "app.kubernetes.io/instance"
-# Many charts have objects with the release's name. The suffix prevents name conflicts.
-SUFFIX = "-attach"
-# A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
-_MAX_LENGTH = MAX_LABEL_LENGTH - JOB_HASH_LENGTH - 1
-_INVALID = re.compile(r"[^a-z0-9-]+")
-
-
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
-    """Return the group or release in the settings, else the release in a label, else "".
+    """The group or release in the settings, else the release in a label, else "".
 
-    The label is `app.kubernetes.io/instance`. The function ignores the label unless all workloads
-    have the same value.
+    The label `app.kubernetes.io/instance` counts only if all workloads have the same value.
     workloads: the objects of one namespace that reference revisions.
     """
     if settings.group or settings.release:
@@ -327,21 +308,18 @@ def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
 
 
 def group_name_for_release(release: str) -> str:
-    """Return a group name of at most 52 characters from the name of a release."""
+    """A group name of at most 52 characters from the name of a release."""
     return _with_suffix(release.removesuffix(SUFFIX), release)
 
 
 def group_name_for_workload(identity: Identity) -> str:
-    """Return a group name of at most 52 characters from the identity of a workload."""
+    """A group name of at most 52 characters from the identity of a workload."""
     kind = identity.kind.lower()
     return _with_suffix(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
 
 
 def _with_suffix(name: str, hashed: str) -> str:
-    """Return a name with the suffix. A name that is too long or invalid also gets a hash.
-
-    hashed: the text that the hash covers.
-    """
+    """A name with the suffix. A name that is too long or invalid gets a hash of `hashed`."""
     full = f"{name}{SUFFIX}"
     is_valid = bool(name) and name == name.strip("-") and not _INVALID.search(name)
     if len(full) <= _MAX_LENGTH and is_valid:
@@ -355,10 +333,7 @@ def _with_suffix(name: str, hashed: str) -> str:
 def group_name_findings(
     derived_names: Sequence[tuple[str, Item]], location: Location
 ) -> list[Finding]:
-    """Return a finding for each group name that postrender derives from a workload.
-
-    derived_names: the value of AttachGroups.derived_names.
-    """
+    """A finding for each group name that postrender derives from a workload."""
     return [
         Finding(
             code="group-name",

@@ -1,4 +1,5 @@
-"""The history: the revisions and originals of earlier outputs, and their state in the cluster.
+"""The history: the revisions and originals of earlier outputs, their owners, and their state in the
+cluster.
 
 The package `sources` reads the manifests of these outputs. A revision is *current* in an output if
 the chart had the revision's content when postrender wrote the output. The other revisions in the
@@ -7,7 +8,8 @@ output are *retained*. Only current revisions have the annotation `helm-diff/bas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import read_items
@@ -15,21 +17,26 @@ from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_hold, root_kind
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
+from postrender.kubernetes.hashing import RENDER_ID_LENGTH
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 
+# The arguments of an attacher, in the text of an output.
+_WORKLOAD = re.compile(
+    rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
+)
+_RELEASE_OWNER = re.compile(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
+_SECRET = re.compile(r"[=,\s]secret/([a-z0-9.-]+)")
+
 
 class LiveState:
-    """The states of an object in the cluster.
-
-    ABSENT: the object does not exist.
-    WITHOUT_KEEP: the object exists, and does not have `helm.sh/resource-policy: keep`.
-    WITH_KEEP: the object exists, and has `helm.sh/resource-policy: keep`.
+    """The states of an object in the cluster. KEEP stands for `helm.sh/resource-policy: keep`.
 
     If several states are possible, the state with the highest number counts. The states are plain
     integers, because the definition of an enum takes a hundred times as long as this definition.
@@ -41,9 +48,8 @@ class LiveState:
 
 
 class Manifest(NamedTuple):
-    """The manifests of one earlier apply.
+    """The manifests of one earlier apply, with their name in messages.
 
-    name: the name of the manifests in messages.
     is_applied: whether the apply certainly succeeded.
     """
 
@@ -80,9 +86,8 @@ class PreviousOwners(NamedTuple):
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    item: the object, from the newest manifest that has the object.
+    item: the object, from the newest manifest that has it.
     order: the revision number, 0 if absent.
-    live_state: the state of the object in the cluster, from LiveState.
     is_tracked: whether the newest manifest with `is_applied` has the object.
     last_current: the index, in Previous.manifests, of the newest manifest in which the object was
         current, -1 if there is none.
@@ -96,22 +101,18 @@ class EarlierRevision(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """The identity. The namespace is None if the manifest does not set a namespace."""
         return self.item.identity
 
     @property
     def base_name(self) -> str:
-        """The name of the object in the chart."""
         return self.item.base_name
 
     @property
     def content(self) -> dict[str, Json]:
-        """The whole object."""
         return self.item.content or {}
 
     @property
     def is_original(self) -> bool:
-        """Return whether the object has its base name."""
         return not self.item.is_revision
 
 
@@ -121,9 +122,8 @@ class History(NamedTuple):
     is_known: whether postrender has read earlier outputs. False only for NO_HISTORY.
     earlier: the revisions and originals that are possibly still in the cluster.
     hooks: by object, the identity of a hook that references the object.
-    stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm.
+    stored: as in Previous.
     namespaces: the explicit namespaces of the revisable objects in the manifests.
-    owners: the owners in the arguments of the previous attachers.
     """
 
     is_known: bool = False
@@ -142,11 +142,11 @@ def read_history(
     settings: Settings,
     effective_namespace: Callable[[str | None], str | None] = lambda written: written,
 ) -> History:
-    """Return the history of earlier outputs. The field `owners` is empty.
+    """The history of earlier outputs. The field `owners` is empty.
 
-    effective_namespace: Resolver.effective_namespace of the new stream. If the earlier manifests do
-        not set the namespace of an object, the new stream determines this namespace.
-    Raises UserError for an invalid manifest, as read_streams and examine do.
+    effective_namespace: Resolver.effective_namespace of the new stream, which decides what an
+        absent namespace in the earlier manifests means.
+    Raises UserError for an invalid manifest.
     """
     revisions: dict[ObjectKey, EarlierRevision] = {}
     namespaces: set[str] = set()
@@ -181,11 +181,10 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Return the ConfigMaps of a manifest, and the Secrets if the setting `secrets` is true.
+    """The revisable objects of a manifest except hooks, invalid objects and attachers.
 
-    The function skips hooks, invalid objects and objects of the attacher.
-    examined: a cache of the objects in a document, by the document's text. The cache saves time,
-        because most documents are the same in several manifests.
+    examined: a cache of the objects in a document, by the document's text, because most documents
+        are the same in several manifests.
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
@@ -211,9 +210,8 @@ def _add_manifest(
 ) -> None:
     """Add the objects of the next manifest to the revisions.
 
-    Helm deletes an object that the new manifest lacks, unless the live object has `keep`.
-    postrender does not know which objects a failed apply changed. The function therefore does not
-    lower a state after a failed apply.
+    Helm deletes an object that the new manifest lacks, unless the live object has `keep`. After a
+    failed apply, it is unknown which objects changed, so a state then never becomes lower.
     applied: the keys of the objects in the newest applied manifest before this manifest.
     """
     revised_base_names = {
@@ -240,12 +238,11 @@ def _add_manifest(
 
 
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
-    """Return the state of an object in the cluster after Helm has applied the object.
+    """The state of an object in the cluster after Helm has applied the object.
 
     If the previous applied manifest lacks an existing object, Helm 3 does not remove `keep` from
     the object. Helm 3 then uses the new manifest also as the old manifest of the three-way merge
     (3.21, action/upgrade.go).
-    before: the state before the apply.
     is_tracked: whether the previous applied manifest has the object.
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
@@ -255,7 +252,7 @@ def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
 
 
 def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
-    """Return the key of each object that a hook references, and the identity of the hook."""
+    """The key of each object that a hook references, and the identity of the hook."""
     stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):
@@ -267,3 +264,42 @@ def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[O
                 namespace = reference.namespace or item.identity.namespace
                 key = ObjectKey(reference.rule.target, namespace, reference.name)
                 yield key, str(item.identity)
+
+
+def read_previous_owners(previous: Previous) -> PreviousOwners:
+    """The owners of revisions, from the arguments of the previous attachers.
+
+    The workloads and release owners are from the newest manifest and from the hooks. The names of
+    Secrets are from all manifests and hooks.
+    """
+    owners = read_owners(
+        source.data.decode(errors="replace")
+        for manifest in (*previous.manifests[-1:], *previous.hooks)
+        for source in manifest.sources
+    )
+    secrets = [
+        name
+        for manifest in (*previous.manifests, *previous.hooks)
+        for source in manifest.sources
+        if b"secret/" in source.data
+        for name in _secrets_in(source)
+    ]
+    return owners._replace(secrets=frozenset(secrets))
+
+
+def _secrets_in(source: Source) -> Iterator[str]:
+    for document in read_streams([source], source.name).documents:
+        if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
+            yield from _SECRET.findall(document.text)
+
+
+def read_owners(texts: Iterable[str]) -> PreviousOwners:
+    """The owners in the attachers of some outputs. The field `secrets` is empty."""
+    workloads: dict[str, list[str]] = {}
+    release_owners: set[str] = set()
+    for text in texts:
+        release_owners.update(_RELEASE_OWNER.findall(text))
+        for kind, name, refs in _WORKLOAD.findall(text):
+            for ref in refs.split(","):
+                workloads.setdefault(ref, []).append(f"{kind}/{name}")
+    return PreviousOwners(workloads, frozenset(release_owners))

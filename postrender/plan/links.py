@@ -1,12 +1,10 @@
 """References resolved to objects of the stream, and the edits that rewrite these references.
 
-Rollouts that use the pod template of another workload (spec.workloadRef, Argo Rollouts).
+What a reference of a kind of object does (rename, keep, pin) is a property of Link.
 
-The order in which a plan reads workloads and ConfigMaps.
-
-Helm and kustomize sort the objects of a stream differently. The attacher Job must not depend on the
-tool, because a changed Job runs again. This order therefore depends only on the identities of
-the objects.
+Helm and kustomize sort the objects of a stream differently. The attacher Job must not depend on
+the tool, because a changed Job runs again. Where an order matters, it is therefore item_order,
+which depends only on the identities of the objects.
 """
 
 from __future__ import annotations
@@ -30,8 +28,6 @@ from postrender.yaml.paths import Path
 class Link(NamedTuple):
     """A reference that resolves to an object.
 
-    source: the object that has the reference.
-    target: the object that the reference means.
     name: the name of the target in the reference. If rule.is_word is set, a word of reference.name.
     """
 
@@ -42,31 +38,29 @@ class Link(NamedTuple):
 
     @property
     def triggers_rename(self) -> bool:
-        """Return whether the reference is a reason to rename the target."""
         rule = self.reference.rule
         return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
 
     @property
     def permits_rename(self) -> bool:
-        """Return whether the reference is enough for a rename that the user requests."""
+        """Whether the reference is enough for a rename that the user requests."""
         return self.is_rewritten and self.reference.rule.permits_rename
 
     @property
     def is_rewritten(self) -> bool:
-        """Return whether postrender rewrites the reference if postrender renames the target."""
         return self.source.is_rewritable and not self.reference.rule.keep_reason
 
     @property
     def keeps_base_name(self) -> bool:
-        """Return whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
+        """Whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
 
-        False for RBAC references. The module `readers.roles` decides whether the original stays.
+        False for RBAC references: `by_name.roles` decides whether the original stays.
         """
         return not self.is_rewritten and self.reference.rule.family != RBAC
 
     @property
     def is_pin(self) -> bool:
-        """Return whether a person wrote the name of a revision into a pod template.
+        """Whether a person wrote the name of a revision into a pod template.
 
         If postrender wrote the name, the pod template has a render ID. postrender leaves a pin
         unchanged, and a pin is not a reason to rename an object.
@@ -78,7 +72,7 @@ class Link(NamedTuple):
 
     @property
     def is_proof(self) -> bool:
-        """Return whether an absent namespace certainly means the only explicit namespace.
+        """Whether an absent namespace certainly means the only explicit namespace.
 
         An RBAC reference is not proof, because postrender keeps the base name in the Role. After
         the rename, the base name can mean an object in another namespace. A reference with a
@@ -92,7 +86,7 @@ class Link(NamedTuple):
 
     @property
     def is_outside_attach(self) -> bool:
-        """Return whether postrender rewrites the reference, but the attacher does not read it."""
+        """Whether postrender rewrites the reference, but the attacher does not read it."""
         is_seen = is_namespaced_workload(self.source.identity.group_kind)
         family = self.reference.rule.family
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
@@ -101,10 +95,9 @@ class Link(NamedTuple):
 def find_links(
     inventory: Inventory, resolver: Resolver, candidates: Candidates
 ) -> tuple[list[Link], list[Finding]]:
-    """Return the links of references to candidates, and a finding for each ambiguous reference.
+    """The links of references to candidates, and a finding for each ambiguous reference.
 
-    A reference has a link for each object that the reference means. The function ignores the
-    objects of attachers.
+    A reference has a link for each object that it means. References in attachers do not count.
     """
     links: list[Link] = []
     findings: list[Finding] = []
@@ -141,7 +134,7 @@ def _ambiguous_finding(
 
 
 def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Return the links, grouped by the referenced object."""
+    """The links, grouped by the referenced object."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.target.key].append(link)
@@ -149,7 +142,7 @@ def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
 
 
 def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Return the links, grouped by the object that has the reference."""
+    """The links, grouped by the object that has the reference."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.source.key].append(link)
@@ -161,7 +154,7 @@ def reference_edits(
     names: Mapping[ItemKey, str],
     retained_names: Mapping[ItemKey, Sequence[str]] = NOTHING,
 ) -> list[Edit]:
-    """Return the edits that rewrite the references of one object.
+    """The edits that rewrite the references of one object.
 
     names: by target, the new revision name.
     retained_names: by target, the names of retained revisions. Roles also get these names.
@@ -180,11 +173,6 @@ def reference_edits(
 
 
 def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
-    """Return the edits of one reference.
-
-    source: the object that has the reference.
-    renames: the new names, by the old name.
-    """
     if reference.rule.family == RBAC:
         # Do not add a name twice. The names in `source.references` include names without a link.
         written = source.references
@@ -201,7 +189,7 @@ def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]])
 
 
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:
-    """Return, by workload, the Rollouts that use the workload's pod template."""
+    """By workload, the Rollouts that use its pod template (spec.workloadRef)."""
     referring = [(item, item.workload_ref) for item in items if item.workload_ref]
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in items if referring else ():
@@ -216,7 +204,7 @@ def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, li
 
 
 def item_order(item: Item) -> tuple[bool, str, str, str, str]:
-    """Return the sort key of an object. Rollouts are first. Then the kind and name decide."""
+    """The sort key of an object. Rollouts are first. Then the kind and name decide."""
     identity = item.identity
     is_other = identity.kind != "Rollout"
     namespace = identity.namespace or ""

@@ -14,13 +14,10 @@ from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.by_name.mentions import Mention
 from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link, find_rollouts
+from postrender.plan.mounts import Mount
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.plan.mounts import Mount
 
 # The values of RetentionDecision.decision, which `explain --output=json` prints.
 RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"
@@ -29,11 +26,10 @@ RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop"
 class RetentionDecision(NamedTuple):
     """The decision for one object of earlier outputs, and its reason.
 
-    decision: RETAIN, LAST_TIME, DROP or REPLACED. LAST_TIME means that the output has the object
-        without `helm.sh/resource-policy: keep`. REPLACED means that the stream has an object with
-        the name of the original.
-    current: the key of the object in the stream with the same base name. This object is an object
-        to rename, or a current revision. None if the stream does not have this object.
+    decision: RETAIN, LAST_TIME (the output has the object without `helm.sh/resource-policy: keep`),
+        DROP or REPLACED (the stream has an object with the name of the original).
+    current: the key of the object to rename, or of the current revision, with the same base name.
+        None if the stream does not have one.
     """
 
     revision: EarlierRevision
@@ -43,7 +39,6 @@ class RetentionDecision(NamedTuple):
 
     @property
     def is_emitted(self) -> bool:
-        """Return whether the object is in the output."""
         return self.decision in (RETAIN, LAST_TIME)
 
 
@@ -62,8 +57,7 @@ class PlanContext(NamedTuple):
     mounts: the auto-mounts, by workload.
     is_proven: whether a reference proves that an absent namespace means the only explicit
         namespace of the stream (see Link.is_proof).
-    mentions: the strings that contain a base name and that reference rules do not rewrite.
-    read_by_name: the objects that programs read by base name (see the package `readers`).
+    read_by_name: the objects that programs read by base name (see the package `by_name`).
     orders: the numbers of the new revisions, by original. Empty if postrender has not read earlier
         outputs.
     retained: the decisions about the objects of earlier outputs.
@@ -114,28 +108,21 @@ class PlanContext(NamedTuple):
 
     @property
     def kept_keys(self) -> set[ObjectKey]:
-        """The keys of kept_items, from certain_key_of."""
         return {self.certain_key_of(item.identity) for item in self.kept_items}
 
     def certain_namespace(self, written: str | None) -> str | None:
-        """Return the namespace that a written or absent namespace certainly means, else None."""
+        """The namespace that a written or absent namespace certainly means, else None."""
         if self.is_proven:
             return self.resolver.effective_namespace(written)
         return self.resolver.namespace_of(written)
 
     def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
-        """Return the key of an object in its certain namespace.
-
-        name: the name to use instead of the object's own name.
-        """
+        """The key of an object, or of its namesake `name`, in its certain namespace."""
         namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
-        """Return the ConfigMaps and Secrets that an object's pod templates use.
-
-        template: the index of one pod template, None for all pod templates of the object.
-        """
+        """The ConfigMaps and Secrets that one pod template uses, or all of an object."""
         is_whole = template is None or len(item.templates) <= 1
         return [
             target
@@ -144,15 +131,11 @@ class PlanContext(NamedTuple):
         ]
 
     def revision_of(self, item: Item) -> str:
-        """Return the name of an object's revision in the output, "" if the object has none."""
         return revision_of(item, self.names)
 
 
 def revision_of(item: Item, names: Mapping[ItemKey, str]) -> str:
-    """Return the name of an object's revision in the output, "" if the object has none.
-
-    names: the revision name of each object to rename.
-    """
+    """The name of an object's revision in the output, "" if the object has none."""
     if item.key in names:
         return names[item.key]
     return item.identity.name if item.is_revision and not item.is_hook else ""
@@ -161,7 +144,7 @@ def revision_of(item: Item, names: Mapping[ItemKey, str]) -> str:
 def targets_by_workload(
     links: Iterable[Link], mounts: Mapping[ItemKey, Sequence[Mount]]
 ) -> WorkloadTargets:
-    """Return the objects that pod templates use through references and auto-mounts."""
+    """The objects that pod templates use through references and auto-mounts."""
     targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = defaultdict(dict)
     for link in links:
         template = link.reference.template
@@ -176,7 +159,7 @@ def targets_by_workload(
 def attached_pins(
     pins: Iterable[Link], targets: WorkloadTargets, names: Mapping[ItemKey, str]
 ) -> list[Link]:
-    """Return the pins in pod templates that have a render ID in the output.
+    """The pins in pod templates that have a render ID in the output.
 
     A pod template with a pin can get a render ID because of another reference. If postrender reads
     its own output, the pin looks like a rewritten reference, and the attacher gets the revision.

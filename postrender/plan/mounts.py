@@ -45,9 +45,8 @@ class Mount(NamedTuple):
 
     workload: the object with the pod template. If a Rollout has a workloadRef, this object is the
         referenced workload.
-    path: the value of `postrender/mount-path`, "" if absent.
-    env_from: whether the value of `postrender/env-from` is "true".
-    containers: the names in `postrender/containers`, () if absent.
+    path: "" without a volume.
+    containers: () for every container except init containers.
     """
 
     item: Item
@@ -58,11 +57,9 @@ class Mount(NamedTuple):
 
 
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
-    """Return, by workload, the auto-mounts that ConfigMaps and Secrets request.
+    """The auto-mounts that ConfigMaps and Secrets request, by workload.
 
-    The function ignores hooks, revisions, and objects with a revision that is also in the stream.
-    Raises UserError if a mount path is relative, or if the annotations do not select exactly one
-    workload. Also raises UserError if two objects have the same mount path in one container.
+    Hooks, revisions, and objects with a revision that is also in the stream do not get one.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
@@ -84,7 +81,6 @@ def _is_requested(item: Item) -> bool:
 
 
 def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
-    """Return whether the stream also contains a revision of an object."""
     return any(
         other.annotations.get(BASE_NAME_ANNOTATION) == item.identity.name
         and other.identity.group_kind == item.identity.group_kind
@@ -158,7 +154,7 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
 
 
 def _mounts_of(item: Item) -> str:
-    """Return a phrase for the annotations of an object that request an auto-mount."""
+    """A phrase for the annotations of an object that request an auto-mount."""
     names = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
     listed = " and ".join(name for name in names if name in item.annotations)
     return f"{listed} from {item.identity}"
@@ -169,7 +165,6 @@ def _check_rewritable(
 ) -> None:
     """Raise UserError if postrender does not rewrite the workload of an auto-mount.
 
-    in_namespace: all workloads in the namespace of the ConfigMap or Secret.
     selected: the rewritable workloads that `mount-in` selects, by default all rewritable workloads.
     """
     refused = _refused(item, in_namespace, selected)
@@ -191,7 +186,6 @@ def _check_rewritable(
 
 
 def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]) -> Sequence[Item]:
-    """Return the workloads that the annotations select, but that postrender does not rewrite."""
     refused = [workload for workload in in_namespace if not workload.is_rewritable]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None and not selected:
@@ -206,7 +200,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """Return [workload] or, for a Rollout with a workloadRef, the targets of the workloadRef."""
+    """The workload itself or, for a Rollout with a workloadRef, the referenced workloads."""
     if not workload.workload_ref:
         return [workload]
     return [
@@ -217,7 +211,6 @@ def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
 
 
 def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
-    """Raise UserError if two objects have the same mount path in one container."""
     is_shared = not (mount.containers and earlier.containers) or bool(
         set(mount.containers) & set(earlier.containers)
     )
@@ -231,11 +224,10 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
 
 
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
-    """Return the edits that add an auto-mount to each pod template of a workload.
+    """The edits that add an auto-mount to each pod template of a workload.
 
     The edits do not change a container that already has the auto-mount.
     name: the name of the mounted object in the output.
-    Raises UserError if a container is missing, or already mounts another volume at the path.
     """
     edits: list[AddItems] = []
     for template in mount.workload.templates:
@@ -272,7 +264,6 @@ def _volume_edits(
 
 
 def _volume_source(volume: Mapping[str, Json]) -> Json:
-    """Return a volume without its name."""
     return {key: value for key, value in volume.items() if key != "name"}
 
 
@@ -288,10 +279,9 @@ def _env_from(item: Item, name: str) -> Json:
 
 
 def _volume_name(base_name: str, spec: Json) -> str:
-    """Return a volume name for a base name.
+    """A volume name for a base name.
 
-    The volume name contains a hash if the name without the hash is too long or already used.
-    spec: the pod spec with the existing volumes.
+    It contains a hash if the name without the hash is too long or already used.
     """
     label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
     used_names = [volume.get("name") for volume in mappings_in(value_at(spec, ("volumes",)))]
@@ -302,10 +292,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
 
 
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
-    """Return the containers for an auto-mount, as (key of the list, index in the list, container).
-
-    Raises UserError if the pod template lacks containers or a selected container.
-    """
+    """The containers for an auto-mount: key of the list, index in the list, container."""
     entries = [
         (list_key, number, container)
         for list_key in ("containers", "initContainers")
@@ -337,10 +324,9 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
 def _is_mounted(
     inventory: Inventory, mount: Mount, container: Json, volume_names: list[Json]
 ) -> bool:
-    """Return whether a container already mounts the object at the path of an auto-mount.
+    """Whether a container already mounts the object at the path of an auto-mount.
 
     volume_names: the names of the existing volumes that contain the object.
-    Raises UserError if the container mounts another volume at the path.
     """
     for volume_mount in mappings_in(value_at(container, ("volumeMounts",))):
         if volume_mount.get("mountPath") == mount.path:

@@ -1,14 +1,12 @@
-"""The order of the revisions of each base name, and the number of a new revision.
+"""The name and the number of each revision.
 
 postrender numbers the revisions of a base name from 1 (annotation `postrender/revision-number`).
-postrender does not use the order of revisions in manifests, because tools sort manifests. If a
-chart returns to earlier content, the revision with this content gets the next number. With
-`naming: sequence`, the name contains the number, so postrender creates another revision.
+The order of revisions in manifests says nothing, because tools sort manifests. If a chart returns
+to earlier content, the revision with this content gets the next number. With `naming: sequence`,
+the name contains the number, so postrender creates another revision.
 
-The computation of revision names.
-
-A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
-the rewritten data. Therefore, postrender first computes the names of the referenced revisions.
+A reference rule can rewrite a name in the data of a ConfigMap. The hash covers the rewritten data,
+so the names of the referenced revisions come first.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ class RevisionNumbers:
     """The earlier revisions, with their numbers.
 
     by_base: the revisions and the original, newest first, by the key of the original.
-    settings: the settings, for `naming` and the hash key.
     """
 
     __slots__ = ("by_base", "resolver", "settings")
@@ -50,14 +47,10 @@ class RevisionNumbers:
         self.settings = settings
 
     def base_of(self, item: Item) -> ObjectKey:
-        """Return the key of an object under its base name."""
         return self.resolver.key_of(item.identity, item.base_name)
 
     def name(self, item: Item, content: dict[str, Json]) -> str:
-        """Return the revision name of an object.
-
-        content: the part of the object to hash.
-        """
+        """The revision name of an object. content: the part of it to hash."""
         base_name = item.identity.name
         key = self.settings.hash_key_of(item.identity)
         if self.settings.naming != SEQUENCE:
@@ -70,17 +63,14 @@ class RevisionNumbers:
         return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
     def number(self, item: Item, name: str) -> int:
-        """Return the number of an object's revision in the new output.
-
-        name: the name of this revision.
-        """
+        """The number of the revision `name` of an object in the new output."""
         highest = self._highest(item)
         if highest is None:
             return 1
         return highest.order if highest.identity.name == name else highest.order + 1
 
     def _highest(self, item: Item) -> EarlierRevision | None:
-        """Return the object's earlier revision with the highest number, None if there is none.
+        """The object's earlier revision with the highest number.
 
         After a Helm rollback, the newest revision in by_base can have a lower number.
         """
@@ -90,7 +80,7 @@ class RevisionNumbers:
 
 
 def number_revisions(history: History, resolver: Resolver, settings: Settings) -> RevisionNumbers:
-    """Return the revisions of a history by base name, newest first.
+    """The revisions of a history by base name, newest first.
 
     Each revision of a base name has a different number. Originals have the number 0.
     """
@@ -102,12 +92,11 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 
 
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
-    """Return the revisions of one base name, newest first, with different numbers.
+    """The revisions of one base name, newest first, with different numbers.
 
-    The newest revision has the highest `last_current`. Another revision can have a higher number,
-    because a Helm rollback does not change numbers. Without --previous, postrender does not
-    number revisions. This function gives the highest numbers to unnumbered revisions that were
-    current.
+    The newest revision has the highest `last_current`, but because a Helm rollback does not change
+    numbers, another one can have a higher number. Without --previous, postrender does not number
+    revisions. Unnumbered revisions that were current get the highest numbers here.
     """
     numbered: list[EarlierRevision] = []
     order = 0
@@ -130,7 +119,6 @@ def _number_key(revision: EarlierRevision) -> tuple[bool, int, int]:
 class _Namer:
     """The recursive computation of revision names.
 
-    done: the computed revision names, by object.
     stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
 
@@ -186,10 +174,9 @@ def name_revisions(
     links: Mapping[ItemKey, Sequence[Link]],
     numbers: RevisionNumbers,
 ) -> dict[ItemKey, str]:
-    """Return the revision names of the objects to rename.
+    """The revision names of the objects to rename.
 
-    decisions: the decisions for the objects to rename.
-    links: the resolved references, by the object that has the reference.
+    links: by the object that has the reference.
     Raises UserError if the data of objects reference each other in a cycle.
     """
     by_item = {decision.item.key: decision for decision in decisions}

@@ -1,4 +1,4 @@
-"""Namespace resolution: the object that a reference means, and the key of an object.
+"""Namespaces: the object that a reference means, the key of an object, and repeated objects.
 
 Helm creates an object without a namespace in the namespace of the release. A post-renderer does not
 know this namespace. With `--namespace`, postrender uses the given namespace for objects and
@@ -12,21 +12,16 @@ references without a namespace. postrender resolves a reference in two steps:
 
 postrender leaves a reference unchanged if both steps fail, because the object may be in another
 namespace. Without `--namespace`, the reference is *ambiguous* if only one of the object and the
-reference has a namespace. A finding reports an ambiguous reference.
+reference has a namespace, which a finding reports.
 
 Two kinds of references can resolve to several objects:
 
 - A reference in a ClusterRole resolves to the objects with the referenced name in all namespaces.
-- postrender never rewrites a reference with a `keep_reason` (references/rule.py). The reference
-  resolves to each object with the referenced name that is possibly in the same namespace.
+- postrender never rewrites a reference with a `keep_reason` (references/rule.py). It resolves to
+  each object with the referenced name that is possibly in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `PlanContext.certain_key_of` where postrender must not guess.
-
-ConfigMaps and Secrets that a stream defines twice.
-
-Helm 3 cannot install a stream that defines an object twice, so postrender removes the repeated
-definition. If the two definitions have different content, postrender reports an error.
 """
 
 from __future__ import annotations
@@ -67,7 +62,7 @@ class Resolver:
         self.candidates = candidates
 
     def find(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> Sequence[Item]:
-        """Return the objects that a reference means, () if the reference does not resolve.
+        """The objects that a reference means, () if the reference does not resolve.
 
         candidates: the objects with the kind and the name in the reference.
         """
@@ -89,10 +84,7 @@ class Resolver:
     def find_in_namespace(
         self, namespace: str | None, candidates: Sequence[Item]
     ) -> Sequence[Item]:
-        """Return the object that a reference in a namespace means, as a list of at most one object.
-
-        candidates: the objects with the referenced name.
-        """
+        """The candidate that a reference in a namespace means, as a list of at most one."""
         matches = [
             candidate
             for candidate in candidates
@@ -108,7 +100,7 @@ class Resolver:
         return ()
 
     def is_ambiguous(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> bool:
-        """Return whether an unresolved reference possibly means one of the candidates."""
+        """Whether an unresolved reference possibly means one of the candidates."""
         rule = reference.rule
         if self.release_namespace or rule.keep_reason or item.identity.kind in CLUSTER_SCOPED:
             return False
@@ -119,32 +111,26 @@ class Resolver:
         )
 
     def is_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces, as written in manifests, are certainly the same."""
+        """Whether two namespaces, as written in manifests, are certainly the same."""
         return self.namespace_of(first) == self.namespace_of(second)
 
     def may_be_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces are certainly the same, or a namespace is absent."""
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
-        """Return the written namespace, else the release namespace, else None."""
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
-        """Return the result of namespace_of, else the only explicit namespace, else None."""
         return self.namespace_of(written) or self.only_namespace or None
 
     def key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
-        """Return the key of an object in its effective namespace.
-
-        name: the name to use instead of the object's own name.
-        """
+        """The key of an object, or of its namesake `name`, in its effective namespace."""
         namespace = self.effective_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
 
 def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
-    """Return the resolver for a stream."""
+    """The resolver for a stream."""
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
         if item.content is not None and not item.is_attacher:
@@ -158,10 +144,9 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
 def _has_namesakes(
     items: Iterable[Item], candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> bool:
-    """Return whether the stream has an object twice, once with and once without a namespace.
+    """Whether the stream has an object twice, once with and once without a namespace.
 
-    The function compares candidates, and workloads that reference a candidate. The function
-    compares revisions by base name.
+    The objects are the candidates, revisions by base name, and the workloads that reference them.
     """
     with_namespace: set[tuple[GroupKind, str]] = set()
     without: set[tuple[GroupKind, str]] = set()
@@ -181,7 +166,7 @@ def _references_any(item: Item, candidates: Mapping[tuple[GroupKind, str], Seque
 
 
 def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
-    """Return the namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
+    """The namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
         if item.identity.namespace and (is_workload or item.content is not None):
@@ -191,11 +176,12 @@ def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
 def find_duplicates(
     inventory: Inventory, release_namespace: str
 ) -> tuple[frozenset[ItemKey], Inventory]:
-    """Return the objects that repeat an earlier object, and the inventory without these objects.
+    """The objects that repeat an earlier object, and the inventory without these objects.
 
-    The function ignores hooks, attachers' objects and objects with generateName. An absent
-    namespace means only the release namespace here, because the only explicit one is a guess.
-    Raises UserError if two objects have the same key and different content.
+    Helm 3 cannot install a stream that defines an object twice, so the output lacks the second one.
+    Hooks, attachers' objects and objects with generateName can repeat. An absent namespace means
+    only the release namespace here, because the only explicit one is a guess.
+    Raises UserError if the two definitions have different content.
     """
     earlier_items: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
@@ -219,7 +205,7 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return the content with `namespace`, without the annotations of Helm 4, kustomize and kpt."""
+    """The content with `namespace`, without the annotations of Helm 4, kustomize and kpt."""
     metadata = mapping_at(item.content, ("metadata",))
     annotations = own_annotations(item.annotations)
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}

@@ -5,10 +5,9 @@ deployed manifest. Helm must therefore delete a live revision when postrender dr
 from the output. The last output with the revision does not have `helm.sh/resource-policy: keep` on
 the revision. Helm therefore deletes the revision when Helm applies the next output.
 
-Retired Secrets: revisions of Secrets in earlier outputs, if the setting `secrets` is now false.
-
-The attacher still deletes these revisions after their last use. postrender passes their names to
-the attacher. The Role of the attacher permits access only to Secrets with these names.
+If the setting `secrets` was turned off, the revisions of Secrets in earlier outputs do not stay.
+The attacher still deletes these *retired* Secrets after their last use: it gets their names, and
+its Role permits access only to Secrets with these names.
 """
 
 from __future__ import annotations
@@ -32,15 +31,17 @@ _DEFAULT_LIMIT = 10
 # The history limit counts only old ReplicaSets, not the current revision and a canary's revision.
 _EXTRA_REVISIONS = 2
 _NEWEST = "the newest revision"
+_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
+_OPTION = "--retired"
 
 
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
 ) -> tuple[RetentionDecision, ...]:
-    """Return a decision for each revision and original of earlier outputs.
+    """A decision for each revision and original of earlier outputs.
 
-    The result lacks revisions that are in the input, or that the plan creates. The result also
-    lacks originals whose base name does not have a revision.
+    The result lacks revisions that are in the input, or that the plan creates, and originals whose
+    base name does not have a revision.
     """
     if not numbers.by_base:
         return ()
@@ -76,7 +77,7 @@ def find_retained(
 def _decide(
     revision: EarlierRevision, position: int, current: Item | None, keep: int, history: History
 ) -> tuple[str, str]:
-    """Return the decision for one earlier revision or original, and the reason as a clause.
+    """The decision for one earlier revision or original, and the reason as a clause.
 
     position: the position among the earlier revisions of the base name, 1 for the newest.
     keep: the number of revisions to keep, including the current revision.
@@ -96,10 +97,6 @@ def _decide(
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, Item]:
-    """Return the current object, by the key of the original.
-
-    The current object is an object to rename, or a current revision.
-    """
     return {
         numbers.base_of(decision.item): decision.item
         for key, decision in context.decisions.items()
@@ -109,7 +106,7 @@ def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey,
 
 
 def _taken_keys(context: PlanContext) -> set[ObjectKey]:
-    """Return the keys of the ConfigMaps and Secrets of the output, except for retained objects."""
+    """The keys of the ConfigMaps and Secrets of the output, except for retained objects."""
     resolver = context.resolver
     renamed = {
         resolver.key_of(context.decisions[key].item.identity, name)
@@ -119,10 +116,7 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
 
 
 def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads that use the object.
-
-    The result includes Rollouts with a workloadRef to a workload that uses the object.
-    """
+    """By object, the workloads that use it, and the Rollouts that use their pod templates."""
     rollouts = context.rollouts
     workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
@@ -132,11 +126,10 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep, including the current revision.
+    """The default number of revisions to keep, including the current revision.
 
-    The number is large enough for the history limits of the workloads, and for all release
-    revisions that Helm stores.
-    workloads: the workloads that use the object of the base name.
+    It is large enough for the history limits of the workloads that use the object, and for all
+    release revisions that Helm stores.
     """
     limits = [
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
@@ -145,18 +138,12 @@ def _default_keep(workloads: Sequence[Item], history: History) -> int:
     return max(max(limits, default=_DEFAULT_LIMIT) + _EXTRA_REVISIONS, history.stored)
 
 
-_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
-_OPTION = "--retired"
-
-
 def with_retired_secrets(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> tuple[AttachGroup, ...]:
-    """Return all attach groups. A single group gets the retired Secrets in the field `retired`.
+    """All attach groups. A single group gets the retired Secrets in the field `retired`.
 
-    If the stream has several groups, the group of a retired Secret is unknown. The groups then stay
-    unchanged. If the setting `secrets` is true, the groups also stay unchanged.
-    owners: the owners in the arguments of earlier attachers.
+    If the stream has several groups, the group of a retired Secret is unknown.
     """
     names = {
         *context.settings.attacher.retired_secrets,
@@ -170,7 +157,7 @@ def with_retired_secrets(
 
 
 def _names_in(item: Item) -> Iterator[str]:
-    """Return the names in the option `--retired` of an attacher in the stream.
+    """The names in the option `--retired` of an attacher in the stream.
 
     If the input is an output of postrender, and earlier outputs are unknown, only this option has
     the names.
@@ -183,7 +170,7 @@ def _names_in(item: Item) -> Iterator[str]:
 
 
 def _is_in_stream(context: PlanContext, name: str) -> bool:
-    """Return whether the stream contains a name outside of documents with an attacher's objects."""
+    """Whether a name is in a document without objects of an attacher."""
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
     names = WordSet([name])
     return any(

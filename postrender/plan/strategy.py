@@ -3,6 +3,9 @@
 - rename: the object becomes a revision.
 - checksum: the object keeps its name, and pod templates get a checksum of its content.
 - ignore: the object stays unchanged.
+
+A reason that no rule can override belongs into _preset_decision, a default that a rule or an
+annotation can override into _exemption, a reason to keep the original into _keep_reason.
 """
 
 from __future__ import annotations
@@ -25,14 +28,11 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
+from postrender.plan.by_name.signs import Sign
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
 from postrender.records import NamedTuple
 from postrender.text import shown
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.plan.by_name.signs import Sign
 
 # The types of Secrets that a controller or a tool looks up by name.
 _OWNED_SECRET_TYPES = (
@@ -56,11 +56,9 @@ _BY_RULE = "a rule of the configuration sets"
 class StrategyDecision(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
-    strategy: rename, checksum or ignore.
-    reason: why the strategy applies, as a clause such as `the ConfigMap is a hook`.
+    reason: a clause, such as `the ConfigMap is a hook`.
     is_revision: whether the object in the stream is a revision (see is_known_revision).
-    keep_reason: why the original stays next to its revision, as a clause. "" if the original does
-        not stay.
+    keep_reason: why the original stays next to its revision, "" if it does not stay.
     is_immutable: whether the revision is immutable.
     is_requested: whether a rule or an annotation sets the strategy.
     is_keep_decided: whether a rule or an annotation decides if the original stays.
@@ -85,14 +83,14 @@ def decide_strategies(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return a decision for every revisable object, and findings about these objects.
+    """A decision for every revisable object, and findings about these objects.
 
     links: the resolved references, by the referenced object.
     mounted_in: by auto-mounted object, the workload that mounts the object.
     hooks_by_target: by object, the identity of a hook of the previous release that references the
         object.
-    Raises UserError for an invalid value of an annotation. Also raises UserError for an invalid
-    object if the object is a revision, or if its strategy is not ignore.
+    Raises UserError for an invalid value of an annotation, and for an invalid object that is a
+    revision or whose strategy is not ignore.
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -127,13 +125,11 @@ def decide_strategies(
 def apply_signs(
     decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions, changed according to signs, and a finding for each change.
+    """The decisions, changed according to signs, and a finding for each change.
 
     If a program reads an object by name, the original stays next to its revision. If the program
-    can also change the object, the strategy is ignore. A sign never changes a strategy that a rule
-    or an annotation sets. If a rule or an annotation decides whether the original stays, the
-    function ignores the sign.
-    signs: the result of readers.find_signs, by object.
+    can also change the object, the strategy is ignore. A sign never overrides what a rule or an
+    annotation decides.
     """
     changed: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -189,7 +185,7 @@ def _invalid_finding(inventory: Inventory, item: Item, error: UserError) -> Find
 
 
 def _preset_decision(item: Item) -> StrategyDecision | None:
-    """Return a decision that rules and annotations cannot change, None if there is none."""
+    """A decision that rules and annotations cannot change, None if there is none."""
     kind = item.identity.kind
     if item.is_hook:
         return StrategyDecision(item, IGNORE, f"the {kind} is a hook")
@@ -208,10 +204,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether an object has the metadata or the name of a revision.
-
-    The name of a revision ends in the hash of the content.
-    """
+    """Whether an object has the metadata of a revision, or a name that ends in its hash."""
     base_name = without_hash(item.identity.name)
     has_hash = bool(base_name) and item.error is None
     return item.is_revision or (has_hash and _matches_hash(item, base_name))
@@ -223,7 +216,6 @@ def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> boo
 
 
 def _is_keyed(item: Item) -> bool:
-    """Return whether the hash in the name of a revision depends on a hash key."""
     is_secret = item.identity.group_kind == SECRET
     return is_secret and item.annotations.get(HASH_ANNOTATION) == KEYED_HASH
 
@@ -278,15 +270,14 @@ def _decide(
 
 
 def is_helm_hook(item: Item) -> bool:
-    """Return whether Helm runs the object as a hook. Other hooks are of Argo CD."""
+    """Whether Helm runs the object as a hook. Other hooks are of Argo CD."""
     return HELM_HOOK_ANNOTATION in item.annotations
 
 
 def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
-    """Return a clause that explains why postrender does not rename an object by default, else "".
+    """A clause that explains why postrender does not rename an object by default, else "".
 
-    writer: the object that makes a program write to the ConfigMap or Secret, None if there is none.
-    is_used: whether a workload uses the ConfigMap or Secret.
+    writer: the object that makes a program write to the ConfigMap or Secret.
     """
     if writer:
         return f"{writer.identity} makes a program write to the {item.identity.kind}"
@@ -316,7 +307,6 @@ def _used_by(items: Sequence[Item]) -> str:
 
 
 def _kept_reference(link: Link) -> str:
-    """Return a clause that explains why postrender leaves a reference unchanged."""
     source, kind = link.source, link.target.identity.kind
     if source.has_opted_out:
         return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"
@@ -355,7 +345,7 @@ def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> 
 
 
 def _keep_reason(item: Item, rule: StrategyRule | None, settings: Settings) -> str:
-    """Return why the original stays although postrender rewrites all references, as a clause."""
+    """Why the original stays although postrender rewrites all references, as a clause."""
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
         return f'the annotation {KEEP_ORIGINAL_ANNOTATION} is "true"' if is_kept else ""

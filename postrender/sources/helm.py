@@ -16,8 +16,13 @@ from collections.abc import Sequence
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
-from postrender.plan.findings import read_previous_owners
-from postrender.plan.history import History, Manifest, Previous, read_history
+from postrender.plan.history import (
+    History,
+    Manifest,
+    Previous,
+    read_history,
+    read_previous_owners,
+)
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.records import NamedTuple
 from postrender.sources.inputs import read_inputs

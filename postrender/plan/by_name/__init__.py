@@ -24,11 +24,9 @@ RULES = (
 
 
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
-    """Return, by object, one sign that a program reads the object by its name.
+    """By object, one sign that a program reads the object by its name.
 
-    A sign with is_write has priority over other signs. Otherwise, the sign of the first rule has
-    priority.
-    Raises UserError if a document with a Role or RoleBinding is not YAML.
+    A sign with is_write has priority over other signs. Then the order of RULES decides.
     """
     signs = [sign for rule in RULES for sign in rule(evidence)]
     signs = with_writers(evidence, signs)

@@ -62,11 +62,8 @@ _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 class Mention(NamedTuple):
     """A string that contains the base name of one or more objects.
 
-    item: the object that contains the string.
-    path: the path of the string in the object.
     line: the line in the document, from 0.
     text: the string. For the `data` of a Secret, the decoded string, which messages must not show.
-    name: the base name that the text contains.
     fields: the names that describe the string. For an `env` value, the name of the variable. For an
         item of a list, the flag, else the kind in a kubectl command, else the key of the list. For
         another string, the last two keys of the path. For the key `name`, also the kind one level
@@ -86,7 +83,7 @@ class Mention(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Return whether the string is in an annotation of Reloader, which only watches objects."""
+        """Whether the string is in an annotation of Reloader, which only watches objects."""
         return any(_RELOADER in field for field in self.fields)
 
 
@@ -97,11 +94,10 @@ def find_mentions(
     targets: Iterable[Item],
     ignored: Sequence[IgnoredLeftover],
 ) -> list[Mention]:
-    """Return the mentions in a stream.
+    """The mentions in a stream.
 
-    links: the resolved references, which are not mentions.
     targets: the objects with the base names to search for.
-    ignored: the entries of `leftovers.ignore`. The result lacks mentions that match an entry.
+    ignored: the entries of `leftovers.ignore`.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
     for target in targets:
@@ -137,8 +133,7 @@ def find_mentions(
 class _Search:
     """The search for mentions in the objects of a stream.
 
-    linked: the source and path of each resolved reference.
-    by_name: the objects to search for, by base name.
+    linked: the source and path of each resolved reference, which is not a mention.
     """
 
     __slots__ = ("by_name", "linked", "resolver")
@@ -154,11 +149,10 @@ class _Search:
         self.by_name = by_name
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
-        """Return whether the objects of a document can have mentions, according to its text."""
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
-        """Return whether only the free text of an object can have mentions.
+        """Whether only the free text of an object can have mentions.
 
         True if reference rules cover all other fields, and all references except in RBAC resolve.
         """
@@ -201,10 +195,7 @@ class _Search:
     def targets_of(
         self, item: Item, name: str, path: Path, kind: GroupKind | None
     ) -> tuple[Item, ...]:
-        """Return the objects that a base name at a path can mean.
-
-        kind: the target kind of a reference at the path, None without a reference.
-        """
+        """The objects that a name at a path can mean. kind: the target of a reference there."""
         namespace = item.identity.namespace
         return tuple(
             target
@@ -220,7 +211,6 @@ def _is_encoded(item: Item, path: Path) -> bool:
 
 
 def _may_reference(item: Item, path: Path) -> bool:
-    """Return whether a string at this path of an object can be a mention."""
     if path[-2:-1] == ("annotations",):
         name = str(path[-1])
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
@@ -238,7 +228,7 @@ def _has_data(item: Item) -> bool:
 
 
 def _is_known(item: Item) -> bool:
-    """Return whether reference rules cover all fields of an object except for free text."""
+    """Whether reference rules cover all fields of an object except for free text."""
     identity = item.identity
     has_rules = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
     return has_rules and not _has_data(item)
@@ -252,7 +242,7 @@ def _is_free_text(path: Path) -> bool:
 
 
 def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
-    """Return the value of Mention.fields.
+    """The value of Mention.fields.
 
     A flag is in the string itself (`--config-map=web`), or is the preceding string of the list.
     The kind in `[kubectl, get, cm, web]` is `configmap`.
@@ -271,18 +261,15 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
 
 
 def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
-    """Return `kind: ConfigMap` for a name in `{kind: ConfigMap, clone: {name: web}}`, else ().
-
-    The function ignores the kind of the object itself.
-    """
-    if path[-1] != "name" or not path[:-2]:
+    """The text `kind: ConfigMap` for a name in `{kind: ConfigMap, clone: {name: web}}`, else ()."""
+    if path[-1] != "name" or not path[:-2]:  # the kind of the object itself says nothing
         return ()
     kind = value_at(data, (*path[:-2], "kind"))
     return (f"kind: {kind}",) if kind in _KINDS else ()
 
 
 def _is_program(data: Json, path: Path, text: str) -> bool:
-    """Return whether a string is the program or the subcommand of a container.
+    """Whether a string is the program or the subcommand of a container.
 
     Without a command, the entrypoint of the image can run the first argument, as in
     `docker-entrypoint.sh postgres`. A text with spaces is a script.
@@ -294,7 +281,7 @@ def _is_program(data: Json, path: Path, text: str) -> bool:
 
 
 def _kind_before(data: Json, path: Path, text: str) -> str:
-    """Return the kind before a name in a kubectl command, "" if there is none.
+    """The kind before a name in a kubectl command, "" if there is none.
 
     The kind can be in the string itself (`cm/web`), or in a list (`pod,cm`).
     """
@@ -311,7 +298,7 @@ def _kind_before(data: Json, path: Path, text: str) -> str:
 
 
 def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
-    """Return the line of a name in a block literal, or the first line of any other scalar."""
+    """The line of a name in a block literal, or the first line of any other scalar."""
     line = document.line_of(path)
     if not document.is_literal(path):
         return line
@@ -320,7 +307,7 @@ def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
 
 
 def _strings(data: Json, path: Path, names: WordSet | None) -> Iterator[tuple[Path, str]]:
-    """Yield the strings with their paths, and the keys below a key such as `configMaps`.
+    """The strings with their paths, and the keys below a key such as `configMaps`.
 
     names: only strings that contain one of these names, None for all strings.
     """
@@ -341,7 +328,6 @@ def _strings(data: Json, path: Path, names: WordSet | None) -> Iterator[tuple[Pa
 
 
 def _has_names(key: str | int) -> bool:
-    """Return whether a mapping under this key can have names as keys: `configMaps: {web: …}`."""
     letters = letters_of(str(key))
     return any(kind.lower() in letters for kind in _KINDS)
 

@@ -42,7 +42,7 @@ _RoleKey = tuple[str, str]
 
 
 def find_roles(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each name in resourceNames, unless all subjects of the role are people."""
+    """A sign for each name in resourceNames, unless all subjects of the role are people."""
     links = [
         link
         for link in evidence.links
@@ -56,7 +56,7 @@ def find_roles(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _may_bind_people(evidence: Evidence) -> bool:
-    """Return whether the text of the stream can contain a binding without ServiceAccounts."""
+    """Whether the text of the stream can contain a binding without ServiceAccounts."""
     return any(
         "ServiceAccount" not in document.text
         for document in evidence.inventory.stream.documents
@@ -81,7 +81,7 @@ def _permits(verbs: Json, expected: AbstractSet[str]) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, with is_write set if roles permit the source to change the target.
+    """The signs, with is_write set if roles permit the source to change the target.
 
     The ServiceAccount of the source must be able to change all objects of the target's kind.
     """
@@ -98,10 +98,7 @@ def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
 
 
 def may_read_all(evidence: Evidence, kind: str) -> bool:
-    """Return whether a role permits programs to read all objects of a kind.
-
-    The function ignores the roles of attachers.
-    """
+    """Whether a role permits programs other than attachers to read all objects of a kind."""
     resources = _resources_of(kind)
     attachers = {item.identity.name for item in evidence.inventory.items if item.is_attacher}
     return any(
@@ -116,7 +113,6 @@ def _resources_of(kind: str) -> set[str]:
 
 
 def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
-    """Return the names of the ServiceAccounts of a workload's pods."""
     data = evidence.inventory.document(sign.source.document).data
     return {
         str(value_at(data, (*template.path, "spec", "serviceAccountName")) or "default")
@@ -127,8 +123,8 @@ def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
 class _Permissions:
     """The permissions that the roles and bindings of a stream grant.
 
-    writable: by role, the resources (such as `configmaps`) for which the role permits changes to
-        all objects.
+    writable: by role, the resources (such as `configmaps`) that it permits to change without
+        resourceNames.
     subjects: by role, the subjects of the role's bindings.
     """
 
@@ -147,10 +143,7 @@ class _Permissions:
                 self.subjects[key] += mappings_in(data.get("subjects"))
 
     def may_write(self, accounts: AbstractSet[str], kind: str) -> bool:
-        """Return whether the roles permit a ServiceAccount to change all objects of a kind.
-
-        accounts: the names of the ServiceAccounts. One ServiceAccount with permission is enough.
-        """
+        """Whether one of the ServiceAccounts may change all objects of a kind."""
         resources = _resources_of(kind)
         return any(
             not resources.isdisjoint(self.writable.get(role, ()))
@@ -159,7 +152,7 @@ class _Permissions:
         )
 
     def is_of_people(self, role: _RoleKey) -> bool:
-        """Return whether a role has bindings, and all bindings are to users and groups of people.
+        """Whether a role has bindings, and all bindings are to users and groups of people.
 
         The names of users and groups of Kubernetes itself begin with `system:`.
         """
@@ -180,7 +173,6 @@ def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
 
 
 def _may_have(kinds: AbstractSet[str], text: str) -> bool:
-    """Return whether the text of a document can contain an object of the kinds."""
     if _PART_OF_KINDS not in text and RBAC_GROUP not in text:
         return False  # This search is faster than root_kind, and skips nearly every document.
     kind = root_kind(text)
@@ -188,7 +180,7 @@ def _may_have(kinds: AbstractSet[str], text: str) -> bool:
 
 
 def _general_resources(role: Mapping[str, Json], verbs: AbstractSet[str]) -> Iterator[str]:
-    """Return the resources for which policy rules without resourceNames permit one of the verbs."""
+    """The resources for which policy rules without resourceNames permit one of the verbs."""
     for rule in mappings_in(role.get("rules")):
         resources = rule.get("resources")
         is_general = not rule.get("resourceNames")

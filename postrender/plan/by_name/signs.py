@@ -1,4 +1,4 @@
-"""Signs that a program reads an object by its name, and the evidence in which rules find signs."""
+"""A sign that a program reads an object by its name, and the evidence in which rules find signs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from postrender.records import NamedTuple
 class Evidence(NamedTuple):
     """What the rules of this package search for signs.
 
-    mentions: the strings that contain a base name and that reference rules do not rewrite.
-    links: the references that resolve to an object of the stream.
     renamed: the objects that postrender would rename.
     """
 
@@ -43,11 +41,7 @@ class Sign(NamedTuple):
 
 
 def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
-    """Return the sign of a mention.
-
-    target: one of Mention.targets.
-    reason: as in Sign.
-    """
+    """The sign that one of the targets of a mention is read by name."""
     item = mention.item
     return Sign(
         target=target,

@@ -1,4 +1,4 @@
-"""Manifests, pod templates and commands inside a string.
+"""Names in manifests, commands and properties inside a string.
 
 A program later uses the manifest or the template, or runs the command. postrender does not rewrite
 these strings. This example has a pod template and a command:
@@ -18,23 +18,17 @@ In a script, the name and the command can be in different lines:
       kubectl get configmap "$name"
     done
 
-The rule searches line by line, because many of these strings are templates and not valid YAML.
-
-Lines of scripts and of YAML inside a string.
-
-Many of these strings are templates and not valid YAML, so the rules do not parse them.
-
-Names of Spring applications.
-
 Spring Cloud Kubernetes reads the ConfigMap that has the name of the application:
 
     env:
       - name: SPRING_APPLICATION_NAME
         value: shop
 
-Many Spring applications have their name in a file such as `application.yaml`. Most Spring
-applications do not use Spring Cloud Kubernetes. Therefore the name in a text is a sign only if a
-role permits programs to read all ConfigMaps.
+Many Spring applications have their name in a file such as `application.yaml`. Most of them do not
+use Spring Cloud Kubernetes, so the name in a text is a sign only if a role permits programs to read
+all ConfigMaps.
+
+Many of these strings are templates and not valid YAML, so the rules search line by line.
 """
 
 from __future__ import annotations
@@ -46,61 +40,51 @@ from collections.abc import Set as AbstractSet
 from postrender.plan.by_name import roles
 from postrender.plan.by_name.mentions import KUBECTL_KINDS, Mention
 from postrender.plan.by_name.signs import Evidence, Sign, sign_of
-from postrender.records import NamedTuple
 from postrender.text import letters_of, words_of
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
 _COMMAND = re.compile(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
-
-
-class _Text(NamedTuple):
-    """A text in which the rule searches.
-
-    letters: the text in lower case, without `-` and `_`.
-    lines: the lines, with continuation lines joined.
-    variable_kinds: the kinds, in lower case, that a command in the text reads by a name from a
-        variable.
-    """
-
-    letters: str
-    lines: Sequence[str]
-    variable_kinds: AbstractSet[str]
+_COMMENTS = ("#", "//")
+# The maximum distance in lines between `name:` and a line `kind: …`.
+_MAX_DISTANCE = 8
+# The maximum distance in lines between `name:` and the key above, such as `configMap:`.
+_MAX_DISTANCE_OF_PARENT = 100
+_PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
+_CONFIG_MAP = "ConfigMap"
 
 
 def find_embedded_texts(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each mention in a manifest, a pod template or a command inside a string."""
-    texts: dict[str, _Text] = {}
+    """A sign for each mention in a manifest, a pod template or a command inside a string."""
+    texts: dict[str, tuple[str, Sequence[str], AbstractSet[str]]] = {}
     for mention in evidence.mentions:
         if mention.text not in texts:
-            texts[mention.text] = _text_of(mention.text)
+            lines = _lines_of(mention.text)
+            kinds = {kind for line in lines if "$" in line for kind in _variable_kinds(line)}
+            texts[mention.text] = letters_of(mention.text), lines, kinds
         for target in mention.targets:
-            if _references(texts[mention.text], mention.name, target.identity.kind):
+            if _references(*texts[mention.text], mention.name, target.identity.kind):
                 reason = f"a text in {mention.item.identity} references the {target.identity.kind}"
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _text_of(text: str) -> _Text:
-    lines = lines_of(text)
-    kinds = {kind for line in lines for kind in _variable_kinds(line)} if "$" in text else set()
-    return _Text(letters_of(text), lines, kinds)
-
-
-def _references(text: _Text, name: str, kind: str) -> bool:
-    """Return whether a text references an object by its name.
+def _references(
+    letters: str, lines: Sequence[str], variable_kinds: AbstractSet[str], name: str, kind: str
+) -> bool:
+    """Whether a text references an object by its name.
 
     True if a line with the name also has the kind, or is the `name: …` of an object of the kind.
     Also true if the text has the name, and a command reads the kind by a name from a variable.
     """
-    if not (kind.lower() in text.letters or (kind == "ConfigMap" and "cm" in text.letters)):
+    if not (kind.lower() in letters or (kind == "ConfigMap" and "cm" in letters)):
         return False
     return any(
-        kind.lower() in text.variable_kinds
+        kind.lower() in variable_kinds
         or _has_kind(line, kind)
-        or _is_below_kind(text.lines, number, kind)
-        for number, line in enumerate(text.lines)
-        if name in line and name in words_of(line) and not is_comment(line)
+        or _is_below_kind(lines, number, kind)
+        for number, line in enumerate(lines)
+        if name in line and name in words_of(line) and not _is_comment(line)
     )
 
 
@@ -115,11 +99,11 @@ def _has_kind(line: str, kind: str) -> bool:
 
 
 def _variable_kinds(line: str) -> Iterator[str]:
-    """Return the kinds, in lower case, that the commands in a line read by a name from a variable.
+    """The kinds, in lower case, that the commands in a line read by a name from a variable.
 
     In `kubectl get cm -n "$NAMESPACE" "$NAME"`, the name is the last word.
     """
-    if "$" not in line or is_comment(line):
+    if _is_comment(line):
         return
     for command in _COMMAND.findall(line):
         kinds: list[str] = []
@@ -133,23 +117,23 @@ def _variable_kinds(line: str) -> Iterator[str]:
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Return whether a line is the `name: …` of an object of a kind.
+    """Whether a line is the `name: …` of an object of a kind.
 
-    The kind is in the parent key (`configMap:`), or in a line `kind: …`. The line `kind: …` is in
-    the same mapping, or near the parent key `metadata:`.
+    The kind is in the parent key (`configMap:`), or in a line `kind: …` of the same mapping or near
+    the parent key `metadata:`.
     """
     if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
         return False
-    if any(_is_kind(line, kind) for line in siblings_of(lines, number)):
+    if any(_is_kind(line, kind) for line in _siblings_of(lines, number)):
         return True
-    parent = parent_of(lines, number)
+    parent = _parent_of(lines, number)
     if parent is None:
         return False
     letters = letters_of(lines[parent])
     if "metadata" not in letters:
         return kind.lower() in letters
     # The line `kind: ConfigMap` can be above or below `metadata:`.
-    around = lines[max(0, number - MAX_DISTANCE) : number + MAX_DISTANCE]
+    around = lines[max(0, number - _MAX_DISTANCE) : number + _MAX_DISTANCE]
     return any(_is_kind(line, kind) for line in around)
 
 
@@ -157,15 +141,8 @@ def _is_kind(line: str, kind: str) -> bool:
     return line.replace('"', "").strip().lstrip("- ").rstrip(",") == f"kind: {kind}"
 
 
-_COMMENTS = ("#", "//")
-# The maximum distance in lines between `name:` and a line `kind: …`.
-MAX_DISTANCE = 8
-# The maximum distance in lines between `name:` and the key above, such as `configMap:`.
-_MAX_DISTANCE_OF_PARENT = 100
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, with continuation lines joined."""
+def _lines_of(text: str) -> list[str]:
+    """The lines of a text, with continuation lines joined."""
     lines = text.split("\n")
     if "\\\n" not in text:
         return lines
@@ -173,7 +150,7 @@ def lines_of(text: str) -> list[str]:
     parts: list[str] = []
     for line in lines:
         parts.append(line.lstrip() if parts else line)
-        if line.endswith("\\") and not is_comment(parts[0]):
+        if line.endswith("\\") and not _is_comment(parts[0]):
             parts[-1] = parts[-1][:-1]
         else:
             joined.append(" ".join(parts))
@@ -181,13 +158,12 @@ def lines_of(text: str) -> list[str]:
     return [*joined, " ".join(parts)] if parts else joined
 
 
-def is_comment(line: str) -> bool:
-    """Return whether a line is a comment of a script, of YAML or of properties."""
+def _is_comment(line: str) -> bool:
     return line.lstrip().startswith(_COMMENTS)
 
 
-def parent_of(lines: Sequence[str], number: int) -> int | None:
-    """Return the number of the line with the parent key of a line, None if no parent is near."""
+def _parent_of(lines: Sequence[str], number: int) -> int | None:
+    """The number of the line with the parent key, None if no parent is near."""
     indent = _indent_of(lines[number])
     for above in reversed(range(max(0, number - _MAX_DISTANCE_OF_PARENT), number)):
         if lines[above].strip() and _indent_of(lines[above]) < indent:
@@ -195,17 +171,17 @@ def parent_of(lines: Sequence[str], number: int) -> int | None:
     return None
 
 
-def siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
-    """Return a line and the nearby lines of the same mapping, without nested lines."""
+def _siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
+    """A line and the nearby lines of the same mapping, without nested lines."""
     indent = _indent_of(lines[number])
-    for line in reversed(lines[max(0, number - MAX_DISTANCE) : number + 1]):
+    for line in reversed(lines[max(0, number - _MAX_DISTANCE) : number + 1]):
         if line.strip() and _indent_of(line) <= indent:
             if _indent_of(line) < indent:
                 break
             yield line
             if _begins_item(line):
                 break
-    for line in lines[number + 1 : number + MAX_DISTANCE]:
+    for line in lines[number + 1 : number + _MAX_DISTANCE]:
         if line.strip() and _indent_of(line) <= indent:
             if _indent_of(line) < indent or _begins_item(line):
                 break
@@ -220,12 +196,8 @@ def _indent_of(line: str) -> int:
     return len(line) - len(line.lstrip(" -"))
 
 
-_PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
-_CONFIG_MAP = "ConfigMap"
-
-
 def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each mention that is the name of a Spring application."""
+    """A sign for each mention that is the name of a Spring application."""
     mentions = [mention for mention in evidence.mentions if any(map(_is_property, mention.fields))]
     in_texts = [mention for mention in evidence.mentions if _is_in_text(mention)]
     if in_texts and roles.may_read_all(evidence, _CONFIG_MAP):
@@ -246,26 +218,23 @@ def _is_property(text: str) -> bool:
 
 
 def _is_in_text(mention: Mention) -> bool:
-    """Return whether the text of a mention sets spring.application.name to the mentioned name.
-
-    The text can have the form of properties, of a Java option, or of YAML.
-    """
+    """Whether a text sets spring.application.name, in properties, Java options or YAML."""
     if "spring" not in mention.text.lower():
         return False
     lines = mention.text.split("\n")
     return any(
         _is_property(line) or _is_nested(lines, number)
         for number, line in enumerate(lines)
-        if mention.name in line and mention.name in words_of(line) and not is_comment(line)
+        if mention.name in line and mention.name in words_of(line) and not _is_comment(line)
     )
 
 
 def _is_nested(lines: list[str], number: int) -> bool:
-    """Return whether a line is `name: …` below the keys `spring:` and `application:`."""
+    """Whether a line is `name: …` below the keys `spring:` and `application:`."""
     if not lines[number].strip().startswith("name:"):
         return False
-    application = parent_of(lines, number)
+    application = _parent_of(lines, number)
     if application is None or lines[application].strip() != "application:":
         return False
-    spring = parent_of(lines, application)
+    spring = _parent_of(lines, application)
     return spring is not None and lines[spring].strip() == "spring:"

@@ -1,35 +1,29 @@
-"""Values that are the base name of an object, possibly after a flag or a namespace.
+"""Values that are the base name of an object, fields named after a kind, and copied objects.
 
     kind: Widget
     spec:
       settings: web-config
 
 Reference rules do not cover the field `settings`. If the stream has an object of another kind with
-the name, such as a Service, the value can mean that object. A sign shows that a program reads the
-ConfigMap. In this case, the value is a sign only if the field's name has a word such as `config`.
+the name, such as a Service, the value can mean that object. It then is a sign only if the field's
+name has a word such as `config`.
 
-Fields whose name shows that the value is the name of a ConfigMap or Secret.
-
-The name of the flag, the variable, the annotation or the key contains `configmap`. The search
-ignores case, `-` and `_`:
+The name of a flag, a variable, an annotation or a key can contain `configmap` or, for a Secret,
+`secret`, in any case, with `-` or `_`. So can the field `kind` one level above the key `name`:
 
     args: [--config-map=shop/web-config]
     env:
       - name: SETTINGS_CONFIGMAP
         value: web-config
 
-For a Secret, the name of the field contains `secret`. The kind of the object in a field
-`kind`, one level above the key `name`, is also a sign.
-
-Annotations that let another program copy the object to other namespaces.
+Annotations let another program copy the object to other namespaces, where objects reference the
+copies by the base name:
 
     kind: ConfigMap
     metadata:
       name: web-config
       annotations:
         reflector.v1.k8s.emberstack.com/reflection-allowed: "true"
-
-Objects in the other namespaces reference the copies by the base name.
 """
 
 from __future__ import annotations
@@ -49,10 +43,7 @@ _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "sett
 
 
 def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each mention that is a whole value.
-
-    The program of a container and the annotations of Reloader are not signs.
-    """
+    """A sign for each mention that is the whole value of a field, a flag or a variable."""
     fixed_names = evidence.inventory.fixed_names
     for mention in evidence.mentions:
         is_taken = mention.name in fixed_names
@@ -78,7 +69,7 @@ def _is_about_configuration(mention: Mention) -> bool:
 
 
 def find_named_fields(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each mention with the target's kind in Mention.fields.
+    """A sign for each mention with the target's kind in Mention.fields.
 
     Annotations of Reloader are not signs, because Reloader only watches objects.
     """
@@ -97,14 +88,13 @@ def find_named_fields(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _field_for(mention: Mention, kind: str) -> str:
-    """Return the first field name of a mention that contains the kind, else ""."""
     if mention.is_watched:
         return ""
     return next((field for field in mention.fields if kind.lower() in letters_of(field)), "")
 
 
 def find_copies(evidence: Evidence) -> Iterator[Sign]:
-    """Return a sign for each renamed object that another program copies."""
+    """A sign for each renamed object that another program copies."""
     for item in evidence.renamed:
         program, annotation = copier_of(item.annotations)
         if program:
