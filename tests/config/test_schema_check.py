@@ -63,7 +63,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 def test_the_verdicts_equal_those_of_jsonschema() -> None:
     counts: Counter[bool] = Counter()
 
-    @settings(max_examples=examples(3000))
+    @settings(max_examples=examples(1200))
     @given(values_of(SCHEMA))
     def check(value: Any) -> None:
         fits = VALIDATOR.is_valid(value)

@@ -12,6 +12,7 @@ from postrender.diff.formats import REPORTERS
 from postrender.diff.model import Preview
 from postrender.diff.values import Terminal
 from tests.diff.reporters import check_shows
+from tests.effort import examples
 from tests.manifests import Obj
 from tests.security.preview_mutations import (
     applied,
@@ -21,11 +22,12 @@ from tests.security.preview_mutations import (
     reported,
 )
 
-COUNT = 600
+COUNT = examples(1200)
 LABELS = {"app.kubernetes.io/component": "attacher", "postrender/attach-group": "x"}
 POD = {"containers": [{"name": "x", "image": "evil:1"}], "hostPID": True}
 
 
+@pytest.mark.random_inputs
 def test_every_mutation_is_reported() -> None:
     missed = [
         (mutation.name, set(applied(mutation.old)) ^ set(applied(mutation.new)))
