@@ -1,200 +1,222 @@
-"""The documents that a comparison must read, selected by their text.
+"""The documents that a comparison reads.
 
-A change of one document can have an effect on a document with the same bytes on both sides. For
-example, a Rollout rolls if a ConfigMap that the Rollout references changes. A new reference can
-also change the strategy of a ConfigMap. A comparison that reads a document therefore reads all
-documents that mention the same ConfigMap or Secret. If a text is ambiguous (see `_names_by_text`),
-a comparison reads all documents.
+Two releases have most of their documents in common. A document with the same text on both sides is
+left out if it is certain that nothing that differs has an effect on it, or takes effect through it:
+
+- The text shows the kind, and the parser finds the name and the namespace. Documents of which this
+  is not true are read, and so are hooks and other documents that matter without being mentioned.
+- No other document defines an object of this kind and name.
+- It does not mention a ConfigMap or Secret that a document that is read mentions too. A Rollout
+  rolls with a ConfigMap, for example, and a new reference changes the strategy of a ConfigMap.
+
+Where a fact of all documents together decides, everything is read. Documents that are left out are
+not checked for errors.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Mapping
 
+from postrender.errors import Location, UserError
 from postrender.inventory.prefilter import may_escape_names, root_kind
-from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
-from postrender.kubernetes.hashing import without_hash
-from postrender.text import words_of
+from postrender.krm.tool_annotations import FORMER_NAMES
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    ENV_FROM_ANNOTATION,
+    GROUP_LABEL,
+    HELM_FILENAME_ANNOTATION,
+    HELM_HOOK_ANNOTATION,
+    MOUNT_PATH_ANNOTATION,
+)
+from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
+from postrender.kubernetes.kinds import RBAC_GROUP, group_kind_of, roots_of, strings_at
+from postrender.text import decoded_values, words_of
+from postrender.yaml.document import parse_document
+from postrender.yaml.paths import Json, mapping_at
 from postrender.yaml.stream import Stream, has_content
 
-_CONTENT_KINDS = {"ConfigMap", "Secret"}
-_METADATA = re.compile(
-    r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE
-)
-_NAME_LINE = re.compile(
-    r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE
-)
-_FIRST_LINE = re.compile(r"^([ \t]+)[^\s#]", re.MULTILINE)
-_NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
-_NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
-_MOUNT_ANNOTATIONS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
+_CONTENT_KINDS = frozenset({"ConfigMap", "Secret"})
+# With one of these annotations, all workloads together decide what a reference means.
+_READ_ALL = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION, FORMER_NAMES)
+# A change of one of these objects can change the decision about any ConfigMap or Secret.
+_PERMISSIONS = frozenset({"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"})
 _WORKLOAD_REF = "workloadRef"
-_ANY_NAME = "*"  # not a valid name of an object
+_MARKS = (HELM_HOOK_ANNOTATION, HELM_FILENAME_ANNOTATION, "argocd.argoproj.io/", _WORKLOAD_REF)
 # The kinds whose pod template a Rollout can use (Argo Rollouts 1.8, spec.workloadRef).
-_TEMPLATE_KINDS = {"Deployment", "ReplicaSet", "PodTemplate"}
+_TEMPLATE_KINDS = frozenset({"Deployment", "ReplicaSet", "PodTemplate"})
+
+_HASH = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
+_ESCAPE = re.compile(r"\\(?:x(..)|u(....)|U(.{8})|\r?\n[ \t]*)")
 
 
-def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
-    """Return the indexes of the documents to read in each stream.
+# The usual start of an object, in which every line is one plain entry. A shorter name could be a
+# boolean. The parser reads any other document.
+_VALUE = r"(?:[A-Za-z0-9][^\n]*|\"[^\"\\\n]*\"|'[^'\n]*')"
+_USUAL_START = re.compile(
+    r"^apiVersion: [a-z][a-z0-9./]*\nkind: [A-Za-z]+\nmetadata:\n"
+    r"  name: ([A-Za-z][A-Za-z0-9.-]{5,})\n(?:  namespace: ([A-Za-z][A-Za-z0-9.-]*)\n)?"
+    rf"(?:  (?:labels|annotations):\n(?:    [A-Za-z][A-Za-z0-9./_-]*: {_VALUE}\n)+)*(?=[A-Za-z])",
+    re.MULTILINE,
+)
 
-    Comparing these documents gives the same result as comparing all documents.
+# The kind of an object, its namespace, and its name with the base names that it can have.
+_Object = tuple[str, str, set[str]]
+
+
+def select_documents(
+    old: Stream, new: Stream, namespace: str, kinds: Collection[str] = ()
+) -> tuple[list[int], list[int]]:
+    """Return the indexes of the documents to read in each stream, in order.
+
     namespace: the release namespace, "" if unknown.
+    kinds: kinds whose documents are read even if they do not differ.
     """
-    texts = [[document.text for document in stream.documents] for stream in (old, new)]
-    old_counts, new_counts = (Counter(side) for side in texts)
-    all_texts = [text for text in old_counts | new_counts if has_content(text)]
-    equal = {text for text in all_texts if old_counts[text] == new_counts[text]}
-    names = _names_by_text(all_texts) if equal else None
-    if names is None:
-        selected = set(all_texts)
-    else:
-        changed = [[text for text in side if text not in equal] for side in texts]
-        selected = _connected(all_texts, equal - _possible_duplicates(changed, equal, names), names)
-    if not namespace and (
-        _differ_in_namespaces(texts) or _is_namespace_ambiguous(selected, equal - selected)
-    ):
-        selected = set(all_texts)
+    sides = [[document.text for document in stream.documents] for stream in (old, new)]
+    selected = _selected(Counter(sides[0]), Counter(sides[1]), namespace, kinds)
     old_indexes, new_indexes = (
-        [index for index, text in enumerate(side) if text in selected] for side in texts
+        [index for index, text in enumerate(side) if text in selected] for side in sides
     )
     return old_indexes, new_indexes
 
 
-def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
-    """Return the possible names of each ConfigMap and Secret, by text; None if a text is ambiguous.
+def _selected(
+    old: Mapping[str, int], new: Mapping[str, int], namespace: str, kinds: Collection[str]
+) -> Collection[str]:
+    texts = {text: root_kind(text) for text in {**old, **new} if has_content(text)}
+    whole = "\n".join(texts)
+    differing = {text for text in texts if old.get(text) != new.get(text)}
+    if any(mark in whole for mark in _READ_ALL) or any(
+        _changes_all(text, texts[text]) for text in differing
+    ):
+        return texts
 
-    A text is ambiguous if a search does not find its kind, or the name of its ConfigMap or Secret.
-    A List is ambiguous, because a List can contain any object. A text with a mount annotation is
-    ambiguous, because all workloads together decide which workload mounts the ConfigMap.
-    """
-    names = {}
-    for text in texts:
-        kind = root_kind(text)
-        if not kind or kind.endswith("List") or any(name in text for name in _MOUNT_ANNOTATIONS):
-            return None
-        if kind in _CONTENT_KINDS:
-            names[text] = _names_of(text)
-            if not names[text]:
-                return None
-    return names
-
-
-def _connected(
-    texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
-) -> set[str]:
-    """Return the texts outside of `equal`, the texts of `_always_read`, and all connected texts.
-
-    Two texts are connected if both texts mention the same ConfigMap or Secret.
-    equal: the texts that are equal on both sides, without the result of `_possible_duplicates`.
-    names: the names of ConfigMaps and Secrets, by text.
-    """
-    selected = {text for text in texts if text not in equal}
-    selected |= _always_read(texts, equal)
-    all_names = {name for text_names in names.values() for name in text_names}
-    mentions = {
-        text: all_names.intersection(words_of(text)) | names.get(text, set()) for text in texts
+    marks = [mark for mark in _MARKS if mark in whole]
+    read = {*kinds, *(_TEMPLATE_KINDS if _WORKLOAD_REF in marks else ())}
+    selected = differing | {
+        text
+        for text, kind in texts.items()
+        if not _is_plain(kind)
+        or kind in read
+        or old.get(text) != 1
+        or not text.endswith("\n")  # the end may be missing
+        or any(mark in text for mark in marks)
     }
+    if len(selected) == len(texts):
+        return selected
+
+    objects = {text: _objects_in(text, kind) for text, kind in texts.items()}
+    selected |= {text for text, found in objects.items() if not all(names for *_, names in found)}
+    selected |= _defined_again(objects)
+    content_names = {
+        name
+        for found in objects.values()
+        for kind, _, names in found
+        if kind in _CONTENT_KINDS
+        for name in names
+    }
+    has_hashes = _HASH.search(whole) is not None
+    mentions = {text: _mentions(text, content_names, has_hashes=has_hashes) for text in texts}
+    selected = _connected(selected, mentions)
+    namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
+    if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
+        return texts  # all documents decide what an absent namespace means
+    return selected
+
+
+def _changes_all(text: str, kind: str) -> bool:
+    """Return whether a difference in a document can have an effect on every document.
+
+    The objects of an attacher depend on all revisions of an attach group.
+    """
+    if kind in _PERMISSIONS or (kind not in _CONTENT_KINDS and GROUP_LABEL in text):
+        return True
+    return not _is_plain(kind) and RBAC_GROUP in text
+
+
+def _is_plain(kind: str) -> bool:
+    """Return whether a document has one object, as far as its root kind shows."""
+    return bool(kind) and not kind.endswith("List")
+
+
+def _objects_in(text: str, kind: str) -> list[_Object]:
+    """Return the objects of a document, one without names if a name is not certain."""
+    usual = _USUAL_START.search(text) if _is_plain(kind) else None
+    if usual and text.count("\nmetadata") == 1 and BASE_NAME_ANNOTATION not in text:
+        return [(kind, usual[2] or "", _names(usual[1]))]
+    try:
+        document = parse_document(text, Location("")).data
+    except UserError:
+        return [("", "", set())]  # reading the document reports the error
+    return [_object(root) for _, root in roots_of(document)]
+
+
+def _object(root: Json) -> _Object:
+    group_kind = group_kind_of(root)
+    if not isinstance(root, dict) or group_kind is None:
+        return "", "", set()
+    metadata = mapping_at(root, ("metadata",))
+    name, base_name = (
+        metadata.get("name"),
+        strings_at(root, "annotations").get(BASE_NAME_ANNOTATION),
+    )
+    names = _names(name, base_name) if isinstance(name, str) and name else set()
+    return group_kind[1], str(metadata.get("namespace") or ""), names
+
+
+def _names(name: str, base_name: str | None = None) -> set[str]:
+    return {name, without_hash(name) or name, base_name or name}
+
+
+def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
+    """Return the documents that may define an object that another document defines too."""
+    definitions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for text, found in objects.items():
+        for kind, _, names in found:
+            for name in names:
+                definitions[kind, name].append(text)
+    return {text for group in definitions.values() if len(group) > 1 for text in group}
+
+
+def _mentions(text: str, content_names: set[str], *, has_hashes: bool) -> set[str]:
+    """Return the ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
+
+    Names count wherever they are: also with escapes, and in the base64 data of a Secret.
+    """
+    parts = [text]
+    if may_escape_names(text):
+        parts.append(_ESCAPE.sub(_unescaped, text))
+    if "Secret" in text:
+        parts += decoded_values(text)
+    shown = "\n".join(parts)
+    words = words_of(shown)
+    mentioned = content_names.intersection(words)
+    hashes = _HASH.findall(shown) if has_hashes or len(parts) > 1 else ()
+    if hashes:
+        mentioned.update(hashes, filter(None, map(without_hash, words)))
+    return mentioned
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    try:
+        return chr(int(digits, 16)) if digits else ""
+    except (ValueError, OverflowError):
+        return match[0]
+
+
+def _connected(selected: set[str], mentions: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the selected documents, and all that share a mentioned name with one of them."""
     texts_by_name: dict[str, list[str]] = defaultdict(list)
-    for text, mentioned in mentions.items():
-        for name in mentioned:
+    for text, names in mentions.items():
+        for name in names:
             texts_by_name[name].append(text)
-    queue, seen = list(selected), set[str]()
+    connected, queue = set(selected), list(selected)
     while queue:
-        for name in mentions[queue.pop()] - seen:
-            seen.add(name)
-            neighbours = [text for text in texts_by_name[name] if text not in selected]
-            selected.update(neighbours)
-            queue += neighbours
-    return selected
-
-
-def _possible_duplicates(
-    changed: Iterable[Sequence[str]],
-    equal: AbstractSet[str],
-    names: Mapping[str, AbstractSet[str]],
-) -> set[str]:
-    """Return the equal texts that can define an object that a changed text adds or removes.
-
-    changed: the texts of each side that are not in `equal`.
-    equal: the texts that are equal on both sides.
-    names: the names of ConfigMaps and Secrets, by text.
-    """
-    old_counts, new_counts = (
-        Counter((root_kind(text), frozenset(names.get(text) or _names_of(text))) for text in texts)
-        for texts in changed
-    )
-    names_by_kind: dict[str, set[str]] = defaultdict(set)
-    for kind, text_names in (old_counts - new_counts) + (new_counts - old_counts):
-        names_by_kind[kind] |= text_names or {_ANY_NAME}
-    if not names_by_kind:
-        return set()
-    return {text for text in equal if _may_have_name(text, names_by_kind)}
-
-
-def _may_have_name(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> bool:
-    names = names_by_kind.get(root_kind(text))
-    if names is None:
-        return False
-    text_names = _names_of(text)
-    return _ANY_NAME in names or not text_names or bool(text_names & names)
-
-
-def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
-    """Return equal texts in which a search can miss a name, and texts that can share pod templates.
-
-    A search misses a name with escapes. A Rollout can use the pod template of another workload
-    (workloadRef).
-    """
-    selected = {text for text in equal if may_escape_names(text)}
-    if any(_WORKLOAD_REF in text for text in texts):
-        selected |= {
-            text for text in equal if _WORKLOAD_REF in text or root_kind(text) in _TEMPLATE_KINDS
-        }
-    return selected
-
-
-def _names_of(text: str) -> set[str]:
-    """Return the possible names of an object, an empty set if the text is ambiguous."""
-    metadata = _METADATA.search(text)
-    first = _FIRST_LINE.search(metadata[1]) if metadata else None
-    if metadata is None or first is None:
-        return set()
-    lines = _NAME_LINE.findall(metadata[1])
-    names = [_NAME.match(value) for _, value in lines]
-    if not all(names) or not any(indent == first[1] for indent, _ in lines):
-        return set()
-    written = {name[2] for name in names if name}
-    # Add each name without its hash, because postrender or another tool can have added the hash.
-    return written | {without_hash(name) for name in written} - {""}
-
-
-def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
-    """Return whether the namespaces in the manifests differ between the sides.
-
-    If so, the meaning of an absent namespace can be certain on one side and unknown on the other
-    side.
-    """
-    old_namespaces, new_namespaces = (
-        {namespace for text in texts for namespace in _namespaces_in(text)} for texts in sides
-    )
-    return old_namespaces != new_namespaces
-
-
-def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) -> bool:
-    """Return whether the texts in left_out can decide the meaning of an absent namespace.
-
-    If all manifests together have only one namespace, an absent namespace means this namespace. The
-    meaning matters only if some of the selected texts, but not all, have a namespace.
-    """
-    written = [set(_namespaces_in(text)) for text in selected]
-    if all(written) or not any(written):
-        return False
-    namespaces = set[str]().union(*written, *map(_namespaces_in, left_out))
-    return len(namespaces) > 1
-
-
-def _namespaces_in(text: str) -> list[str]:
-    return _NAMESPACE.findall(text) if "namespace" in text else []
+        for name in mentions[queue.pop()]:
+            for text in texts_by_name.pop(name, ()):
+                if text not in connected:
+                    connected.add(text)
+                    queue.append(text)
+    return connected

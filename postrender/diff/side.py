@@ -36,7 +36,7 @@ from postrender.plan.edits import source_edits
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import new_resolver
-from postrender.yaml.edits import Edit, apply_edits
+from postrender.yaml.edits import Edit, apply_edits, copied
 from postrender.yaml.paths import Json, value_at
 from postrender.yaml.stream import Stream
 
@@ -151,13 +151,7 @@ def _written(
     roots: Mapping[ItemKey, dict[str, Json]], edits: Mapping[ItemKey, Sequence[Edit]]
 ) -> dict[ItemKey, dict[str, Json]]:
     """Return the objects before the edits, by item. Objects that have edits are copies."""
-    return {key: _copied(root) if edits.get(key) else root for key, root in roots.items()}
-
-
-def _copied(data: dict[str, Json]) -> dict[str, Json]:
-    from copy import deepcopy
-
-    return deepcopy(data)
+    return {key: copied(root) if edits.get(key) else root for key, root in roots.items()}
 
 
 def _originals(
@@ -168,7 +162,7 @@ def _originals(
         key: ComparedObject(
             identity=decision.item.identity,
             name=decision.item.identity.name,
-            data=_copied(roots[key]),
+            data=copied(roots[key]),
             item=decision.item,
             role=ORIGINAL,
             strategy=IGNORE,

@@ -26,7 +26,7 @@ from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
 
 _INTERNAL = "internal.config.kubernetes.io/"
-_FORMER_NAMES = _INTERNAL + "previousNames"
+FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
 # kustomize sets needsHashSuffix and generatorBehavior on generated objects, and refBy on referenced
@@ -87,8 +87,8 @@ def with_current_names(inventory: Inventory) -> Inventory:
     """Return an inventory in which references have the current names of objects."""
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
-        if item.content is not None and _FORMER_NAMES in item.annotations:
-            for name in set(item.annotations[_FORMER_NAMES].split(",")):
+        if item.content is not None and FORMER_NAMES in item.annotations:
+            for name in set(item.annotations[FORMER_NAMES].split(",")):
                 former[item.identity.group_kind, name].append(item)
     if not former:
         return inventory
