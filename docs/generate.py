@@ -16,8 +16,8 @@ from typing import Any
 from docs.messages import Message, error_messages
 from postrender.cli.click_app import COMMANDS, load
 from postrender.cli.options import FLAG, SWITCH, Option
-from postrender.config.load import schema_text
 from postrender.config.settings import AttacherSettings
+from postrender.config.validate import schema_text
 from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects

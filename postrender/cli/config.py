@@ -27,8 +27,8 @@ from postrender.config.load import (
     load_config,
     load_files,
     merge_values,
-    schema_text,
 )
+from postrender.config.validate import schema_text
 from postrender.errors import Location, UserError
 from postrender.plan.admission import policy_objects, rbac_objects
 from postrender.sources.paths import printable

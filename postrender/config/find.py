@@ -1,47 +1,91 @@
-"""The search for the configuration file, in a folder and in the folders above.
-
-The search ends at the first folder that contains .git, or else at the root folder. Anybody can
-create a file in a shared folder such as /tmp. Therefore, postrender rejects a file that does not
-belong to root or to the user. For the same reason, git rejects repositories of other users
-(CVE-2022-24765).
-
-The key `extends` of a configuration file: the checks of the path, and the merge of the files.
-
-A configuration file from --config or POSTRENDER_CONFIG may extend any file. A discovered file may
-extend only a YAML file in the same repository. This YAML file must belong to root or to the user.
-The extended file has the trust of the file that extends it (see the module `trust`).
-
-The trust in each source of settings, and the settings that need trust.
+"""The search for the configuration file, the files that it extends, and the trust in settings.
 
 The author of a chart, a repository or an input can be a stranger. A stranger's settings may change
-the output. These settings must not choose a cluster, write files, read files outside the
-repository, or start programs. git is the only exception, because postrender prevents git from
-starting programs of the repository, such as hooks. RESTRICTED_SETTINGS lists every setting with an
-effect outside the output. A test checks that the list is complete.
+the output. They must not choose a cluster, write files, read files outside the repository, or start
+programs (except git, because postrender keeps it from starting programs of the repository, such as
+hooks). RESTRICTED_SETTINGS lists every setting with an effect outside the output, and a test checks
+that the list is complete.
+
+The search ends at the first folder that contains .git, or else at the root folder. Anybody can
+create a file in a shared folder such as /tmp, so postrender rejects a file that does not belong to
+root or to the user, as git rejects repositories of other users (CVE-2022-24765).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.errors import Finding, Location, UserError
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name
-from postrender.yaml.paths import Path, value_at
+from postrender.yaml.paths import Json, Path, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
-
-    from postrender.errors import Location
-    from postrender.yaml.paths import Json, Path
-
 
 FILE_NAME = "postrender.yaml"
 
-# The user ID of root.
-_ROOT = 0
+_ROOT = 0  # the user ID
+_ENDINGS = (".yaml", ".yml")
+_POD_TEMPLATE = ("attacher", "podTemplate")
+
+# The levels of trust. OUTPUT_ONLY permits only effects on the output, and `extends` in a discovered
+# file. REPOSITORY also permits the use of git, and reads of files in the repository. FULL permits
+# everything.
+OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
+
+
+class Source(NamedTuple):
+    """A source of settings.
+
+    name: the subject of a message.
+    trust: one of the levels of trust.
+    label: the trust in words, for `config show`.
+    repository: the folder of the repository, "" if the source is not a discovered file.
+    file: the path of the file, "" for a functionConfig.
+    """
+
+    name: str
+    trust: int
+    label: str
+    repository: str = ""
+    file: str = ""
+
+
+FUNCTION_CONFIG = Source(
+    name="a functionConfig",
+    trust=OUTPUT_ONLY,
+    label="the functionConfig can change only the output",
+)
+
+
+def explicit_file(file: str) -> Source:
+    """Return the source for a file in --config or POSTRENDER_CONFIG."""
+    return Source(name="the file", trust=FULL, label="the file can set every key", file=file)
+
+
+def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source:
+    """Return the source for a file that the search found.
+
+    is_untrusted: whether --untrusted is set.
+    """
+    if is_untrusted:
+        return Source(
+            name="with --untrusted, a postrender.yaml without --config",
+            trust=OUTPUT_ONLY,
+            label="the file can change only the output",
+            repository=repository,
+            file=file,
+        )
+    return Source(
+        name="a postrender.yaml without --config",
+        trust=REPOSITORY,
+        label="the file can change the output and read the repository",
+        repository=repository,
+        file=file,
+    )
 
 
 def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple[Finding, ...]]:
@@ -68,10 +112,7 @@ def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple
 
 
 def folders_upward(start: str) -> list[str]:
-    """Return a folder and then the folders above, up to the root folder. Return [] for "".
-
-    start: the absolute path of the folder.
-    """
+    """Return a folder, which has an absolute path, and the folders above it up to the root."""
     folders: list[str] = []
     folder = start
     while folder and folder not in folders:
@@ -81,12 +122,11 @@ def folders_upward(start: str) -> list[str]:
 
 
 def has_git(folder: str) -> bool:
-    """Return whether a folder contains .git, like the root folder of a git repository."""
+    """Return whether a folder is the root of a git repository."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 
 def _check_link(path: str) -> None:
-    """Raise UserError if a path that is not a file is a link."""
     if os.path.islink(path):
         raise UserError(
             "the path is a link that does not lead to a file",
@@ -111,11 +151,9 @@ def _check_source(path: str, repository: str) -> None:
 
 
 def is_owner_trusted(path: str) -> bool:
-    """Return whether a file belongs to root or to the user who runs postrender.
+    """Return whether a file, and the target of a link, belongs to root or to the user.
 
-    If the path is a link, the function also checks the owner of the target. If postrender runs as
-    root through sudo, the function also accepts the user who started sudo. On Windows, the result
-    is always True.
+    With sudo, the user who started sudo may own the file too. On Windows, the result is True.
     """
     if not hasattr(os, "geteuid"):  # Windows
         return True
@@ -128,10 +166,7 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path, after the resolution of links, is below `folder` or is `folder`.
-
-    False for a path with a NUL.
-    """
+    """Return whether a path is in a folder, or the folder itself, after following all links."""
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
     except ValueError:  # the path contains a NUL
@@ -140,7 +175,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...]:
-    """Return the finding about the nearest postrender.yaml above a repository, or ().
+    """Return the finding about a postrender.yaml that the search did not reach, or ().
 
     folders: the folders above the repository, nearest first.
     inside: the searched folders, up to the repository.
@@ -158,22 +193,15 @@ def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...
     return ()
 
 
-_ENDINGS = (".yaml", ".yml")
-_POD_TEMPLATE = ("attacher", "podTemplate")
-
-
 def extended_file(
     value: str, file: str, earlier: Sequence[str], source: Source, location: Location
 ) -> str:
     """Return the path of the file that `file` extends.
 
-    value: the value of `extends` in `file`.
-    earlier: the configuration files that postrender has read, in order. The last file is `file`.
+    A discovered file may extend only a YAML file of a trusted owner in the same repository.
+    value: the value of `extends` in `file`, at `location`.
+    earlier: the configuration files that postrender has read, in order. The last one is `file`.
     source: the source of the first file.
-    location: the location of the value.
-    Raises UserError if the path is not a file, or if `earlier` contains the file. If the trust of
-    the source is below FULL, also raises UserError if _is_permitted or is_owner_trusted rejects the
-    path.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -208,10 +236,9 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend the file at a path. The file can be missing.
+    """Return whether a discovered file may extend the file at a path, which can be missing.
 
-    The target is the path after the resolution of links. The path and the target must both end in
-    .yaml or .yml. The target must be in the repository, and outside of every folder `.git`.
+    A link must not lead to another kind of file, out of the repository or into a folder `.git`.
     """
     if "\0" in path:  # realpath would raise ValueError
         return False
@@ -226,16 +253,14 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return a value of a file, merged with the value of the extended file.
+    """Return a value of a file, merged with the value of the file that it extends.
 
-    base: the value of the extended file.
-    own: the value of the file that has the key `extends`.
-    path: the path of both values in the configuration.
-
-    The function merges mappings by key. In `attacher.podTemplate`, the function merges lists by the
-    names of their items, if every item has a name. Outside of `attacher.podTemplate`, the function
-    appends to a list in `own` the items that only `base` has. The items of `own` must be first,
-    because postrender applies the first matching rule. In every other case, `own` replaces `base`.
+    Mappings are merged by key. The items of lists are those of `own`, then those that only `base`
+    has, because the first matching rule applies. In `attacher.podTemplate`, lists are merged by the
+    names of their items, if every item has a name. In every other case, `own` replaces `base`.
+    base: the value in the extended file.
+    own: the value in the file with the key `extends`.
+    path: the path of both values.
     """
     if isinstance(base, dict) and isinstance(own, dict):
         merged = dict(base)
@@ -250,73 +275,12 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
     return own if merged_items is None else merged_items
 
 
-# The levels of trust. OUTPUT_ONLY permits only effects on the output, and `extends` in a discovered
-# file. REPOSITORY also permits the use of git, and reads of files in the repository. FULL permits
-# everything.
-OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
-
-
-class Source(NamedTuple):
-    """A source of settings.
-
-    name: the source as the subject of a message.
-    trust: one of the levels of trust.
-    label: the trust in words, for `config show`.
-    repository: the folder of the repository, "" if the source is not a discovered file.
-    file: the path of the file, "" for a functionConfig.
-    """
-
-    name: str
-    trust: int
-    label: str
-    repository: str = ""
-    file: str = ""
-
-
-def explicit_file(file: str) -> Source:
-    """Return the source for a file in --config or POSTRENDER_CONFIG."""
-    label = "the file can set every key"
-    return Source(name="the file", trust=FULL, label=label, file=file)
-
-
-def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source:
-    """Return the source for a file that postrender found without --config or POSTRENDER_CONFIG.
-
-    is_untrusted: whether --untrusted is set.
-    """
-    source = Source(
-        name="a postrender.yaml without --config",
-        trust=REPOSITORY,
-        label="the file can change the output and read the repository",
-        repository=repository,
-        file=file,
-    )
-    if not is_untrusted:
-        return source
-    return source._replace(
-        name="with --untrusted, a postrender.yaml without --config",
-        trust=OUTPUT_ONLY,
-        label="the file can change only the output",
-    )
-
-
-FUNCTION_CONFIG = Source(
-    name="a functionConfig",
-    trust=OUTPUT_ONLY,
-    label="the functionConfig can change only the output",
-)
-
-
-class _Need(NamedTuple):
-    """The trust that a value needs, and the effect of the value as a verb phrase."""
-
-    trust: int
-    effect: str
+# The trust that a value needs, and the effect of the value as a verb phrase.
+_Need = tuple[int, str]
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return a function for RestrictedSetting.need that always requires full trust."""
-    return lambda _value, _repository: _Need(FULL, effect)
+    return lambda _value, _repository: (FULL, effect)
 
 
 def _path_need(value: str, repository: str) -> _Need:
@@ -325,39 +289,35 @@ def _path_need(value: str, repository: str) -> _Need:
         and is_inside(value, repository)
         and all(is_inside(link, repository) for link in _links_below(value))
     ):
-        return _Need(REPOSITORY, "read files")
-    return _Need(FULL, "read files outside the repository" if repository else "read files")
+        return REPOSITORY, "read files"
+    return FULL, "read files outside the repository" if repository else "read files"
 
 
 def _extension_need(_value: str, repository: str) -> _Need:
-    # The module `extension` checks the path, because the path is relative to the folder of the
-    # configuration file.
-    return _Need(OUTPUT_ONLY if repository else FULL, "extend a file")
+    # extended_file checks the path, which is relative to the folder of the configuration file.
+    return OUTPUT_ONLY if repository else FULL, "extend a file"
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Return the links to files below a folder. postrender does not follow links to folders."""
+    """Yield the links to files below a folder. postrender does not follow links to folders."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
 
 
 def _manifests_need(value: str, repository: str) -> _Need:
-    """Return the need of a path, of `git:REF:PATH`, or of `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
-        return _Need(FULL, "run helm")
+        return FULL, "run helm"
     if value.startswith("git:"):
-        return _Need(REPOSITORY, "run git")
+        return REPOSITORY, "run git"
     return _path_need(value, repository)
 
 
 class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
-    path: the path of the key.
     option: the option that an error suggests instead of the key.
-    need: a function that returns the need of a value. The parameters are the value and the
-        repository of the source.
+    need: a function that returns the need of a value in a repository.
     """
 
     path: Path
@@ -382,20 +342,17 @@ RESTRICTED_SETTINGS = (
 def check_trust(
     values: Mapping[str, Any], source: Source, locate: Callable[[Path], Location]
 ) -> None:
-    """Raise UserError for the first value that needs more trust than the source has.
-
-    locate: a function that returns the location of the value at a path.
-    """
+    """Raise UserError for a value that needs more trust than the source has."""
     if source.trust == FULL:
         return
     for setting in RESTRICTED_SETTINGS:
         value = value_at(values, setting.path)
         if not value:
             continue
-        need = setting.need(str(value), source.repository)
-        if source.trust < need.trust:
+        trust, effect = setting.need(str(value), source.repository)
+        if source.trust < trust:
             raise UserError(
-                f"{source.name} must not {need.effect}",
+                f"{source.name} must not {effect}",
                 _fix(setting, source),
                 locate(setting.path),
             )

@@ -1,22 +1,17 @@
-"""Functions that read a configuration file, validate its values, and convert values to Settings.
+"""The values of configuration files, the settings that they make, and the hash key for Secrets.
 
 *Values* are nested mappings with the keys of postrender.yaml. An absent key has the default in
-config.schema.json. The module `cli/values` merges the values of a file with the values of a
-functionConfig, of environment variables and of options.
-
-The hash key for the names of Secrets, from a file or from an environment variable.
-
-postrender never writes the key to an output, a message or a log.
+config.schema.json. `cli/settings` merges the values of a file with those of a functionConfig, of
+environment variables and of options.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from postrender.config import validate as schemas
-from postrender.config.find import Source, check_trust
+from postrender.config.find import Source, check_trust, extended_file, merge_extended
 from postrender.config.settings import (
     AttacherSettings,
     HistorySettings,
@@ -24,7 +19,7 @@ from postrender.config.settings import (
     Settings,
     StrategyRule,
 )
-from postrender.config.validate import surely_fits
+from postrender.config.validate import schema_text, unknown_key, validate
 from postrender.errors import Location, UserError
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
@@ -38,7 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
 # The apiVersion and kind of a configuration in the form of a Kubernetes object. Some tools accept
 # only Kubernetes objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
@@ -49,11 +43,9 @@ Values = dict[str, "Any"]
 
 
 class ConfigFile(NamedTuple):
-    """A configuration file and its content.
+    """A configuration file with validated values.
 
-    document: the parsed content of the file.
-    root: the path of `values` in the document. ("spec",) in a Kubernetes object, otherwise ().
-    values: the validated values.
+    root: the path of `values` in the document, which is ("spec",) in a Kubernetes object.
     """
 
     file: str
@@ -62,37 +54,26 @@ class ConfigFile(NamedTuple):
     values: Values
 
     def location_of(self, path: Path) -> Location:
-        """Return the location of a value; path: the path in `values`."""
+        """Return the location of a value. path: the path in `values`."""
         return self.document.location_of((*self.root, *path))
 
 
 def load_config(source: Source) -> Values:
-    """Return the values of a configuration file, merged with the values of the extended files.
+    """Return the values of a configuration file, merged with those of the files that it extends.
 
-    Raises UserError as load_files does.
+    A file that cannot be read, is invalid or needs more trust is a UserError.
     """
     first, *others = load_files(source)
-    values = first.values
-    if others:
-        from postrender.config.find import merge_extended
-
-        for other in others:
-            merged = merge_extended(other.values, values)
-            values = merged if isinstance(merged, dict) else values
-    return values
+    values: Any = first.values
+    for other in others:
+        values = merge_extended(other.values, values)
+    return dict(values)
 
 
 def load_files(source: Source) -> list[ConfigFile]:
-    """Return a validated configuration file, then the validated files that it extends.
-
-    Raises UserError for a file that cannot be read or is invalid. Also raises UserError as
-    extended_file and check_trust do.
-    """
+    """Return a configuration file, then the files that it extends."""
     files = [_load_file(source.file, source)]
     while files[-1].values.get("extends"):
-        # Import the module late, because few files extend another file.
-        from postrender.config.find import extended_file
-
         last = files[-1]
         earlier = [file.file for file in files]
         value, location = last.values["extends"], last.location_of(("extends",))
@@ -103,11 +84,10 @@ def load_files(source: Source) -> list[ConfigFile]:
 
 
 def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
-    """Return a validated configuration file.
+    """Return a valid configuration file.
 
     source: the source of the first file, which defines the trust.
-    fix: the fix in the error about an unreadable file.
-    Raises UserError for a file that cannot be read or is invalid, and as check_trust does.
+    fix: the fix for a file that cannot be read.
     """
     document, values = _read_document(file, fix)
     root: Path = ()
@@ -124,11 +104,6 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
 
 
 def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
-    """Return the parsed configuration file, and its data.
-
-    fix: the fix in the error about an unreadable file.
-    Raises UserError for a file that cannot be read, is not YAML, or has a duplicate key.
-    """
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -155,11 +130,7 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
 
 
 def _check_object(data: Json, document: ParsedDocument) -> None:
-    """Raise UserError if only a part of the apiVersion and kind is correct.
-
-    data: the data of a file for which is_config_object is False. Data without the kind and without
-        the API group of a configuration object is valid.
-    """
+    """Raise UserError for data that is almost a configuration object."""
     version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
     if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
         key = "apiVersion" if kind == KIND else "kind"
@@ -174,20 +145,17 @@ def _check_object(data: Json, document: ParsedDocument) -> None:
 
 
 def is_config_object(data: Json) -> bool:
-    """Return whether data has the apiVersion and kind of a configuration object."""
+    """Return whether data has the form of a Kubernetes object, with the settings in `spec`."""
     return (value_at(data, ("apiVersion",)), value_at(data, ("kind",))) == (API_VERSION, KIND)
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the values in the spec of a configuration object, {} if the spec is absent or null.
+    """Return the valid values in the spec of a configuration object.
 
     path: the path of the object in the document.
-    Raises UserError for an unknown key, and as validate does.
     """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
-            from postrender.config.validate import unknown_key
-
             schema = {"properties": {"spec": json.loads(schema_text())}}
             location = document.location_of_key((*path, key))
             raise unknown_key((*path, key), _OBJECT_KEYS, schema, location)
@@ -198,72 +166,8 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
     return spec if isinstance(spec, dict) else {}
 
 
-def schema_text() -> str:
-    """Return the JSON Schema of the configuration as text."""
-    return schemas.schema_text("config/config.schema.json")
-
-
-def validate(
-    values: Json,
-    document: ParsedDocument,
-    in_document: Callable[[Path], Path] = lambda path: path,
-) -> None:
-    """Raise UserError for values that do not fit the schema, or that have an invalid path pattern.
-
-    in_document: a function that converts a path in `values` to a path in the document.
-    """
-    schema = json.loads(schema_text())
-    if not surely_fits(values, schema):
-        _check_with_jsonschema(values, schema, document, in_document)
-    for path in _pattern_paths(values):
-        _check_pattern(value_at(values, path), document.location_of(in_document(path)))
-
-
-def _check_with_jsonschema(
-    values: Json,
-    schema: Mapping[str, Any],
-    document: ParsedDocument,
-    in_document: Callable[[Path], Path],
-) -> None:
-    # Import jsonschema late, because the import is slow. surely_fits accepts most configurations.
-    import jsonschema
-
-    from postrender.config.validate import unknown_key, wrong_value
-
-    validator = jsonschema.Draft202012Validator(schema)
-    error = jsonschema.exceptions.best_match(validator.iter_errors(values))
-    if error is None:
-        return
-    path: Path = tuple(error.absolute_path)
-    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        allowed = list(error.schema["properties"])
-        key_path = (*path, next(key for key in error.instance if key not in allowed))
-        raise unknown_key(
-            key_path, allowed, schema, document.location_of_key(in_document(key_path))
-        )
-    raise wrong_value(error, document.location_of(in_document(path)))
-
-
-def _pattern_paths(values: Json) -> Iterator[Path]:
-    """Return the path of each path pattern in `values`."""
-    for start in (("references",), ("leftovers", "ignore")):
-        entries = value_at(values, start)
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and "path" in entry:
-                yield (*start, number, "path")
-
-
-def _check_pattern(text: Json, location: Location) -> None:
-    try:
-        parse_pattern(str(text))
-    except UserError as error:
-        from postrender.config.validate import wrong_pattern
-
-        raise wrong_pattern(str(text), error, location) from None
-
-
 def defaults() -> Values:
-    """Return the default values, from the schema."""
+    """Return the values in the schema."""
     return _defaults(json.loads(schema_text()))
 
 
@@ -280,7 +184,7 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return `base`, updated with `overrides`. The function merges nested mappings by key."""
+    """Return `base` updated with `overrides`. Nested mappings are merged by key."""
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)
@@ -292,7 +196,7 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """Return the settings for validated values. An absent key has its default."""
+    """Return the settings for valid values."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),
@@ -393,12 +297,11 @@ _LINE_BREAK = b"\r\n"
 
 
 def read_hash_key(option: str, configured: str) -> HashKey | None:
-    """Return the hash key, or None if no hash key is set.
+    """Return the hash key for the names of Secrets, None if it is not set.
 
-    option: the path in --secrets-hash-key-file or POSTRENDER_SECRETS_HASH_KEY_FILE, "" for none.
-    configured: `option`, or else the path in the setting `secretsHashKeyFile`. "" for none.
-    A path in `option` overrides VARIABLE. VARIABLE overrides a path in `secretsHashKeyFile`.
-    Raises UserError for a file that cannot be read, and for a key that is too short or too long.
+    postrender never writes the key to an output, a message or a log.
+    option: the path in --secrets-hash-key-file, which overrides VARIABLE. "" for none.
+    configured: `option`, or else the path in secretsHashKeyFile, which VARIABLE overrides.
     """
     variable = os.environ.get(VARIABLE, "")
     if variable and not option:
@@ -423,7 +326,7 @@ def _read_key_file(file: str, fix: str) -> bytes:
 
 
 def _key(content: bytes, location: Location) -> HashKey:
-    """Return the key without final line breaks. Raises UserError if the key has a wrong length."""
+    """Return a key of the right length, without final line breaks."""
     is_cut = len(content) > _MAX_BYTES + len(_LINE_BREAK)
     key = content if is_cut else content.rstrip(_LINE_BREAK)
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:

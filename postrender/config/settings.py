@@ -33,9 +33,8 @@ class StrategyRule(NamedTuple):
 
     strategy: one of STRATEGIES.
     kind, name, namespace: globs. The namespace of an object without a namespace is "".
-    labels, annotations: the required labels and annotations, with their values.
-    is_referenced: True to match only referenced objects, False to match only unreferenced objects.
-        None to match both.
+    labels, annotations: those that the object must have.
+    is_referenced: whether the object must be referenced, None if it does not matter.
     is_immutable, keep_original: settings for a matching object, None if the rule does not set them.
     """
 

@@ -1,48 +1,142 @@
-"""Errors for mistakes in a configuration, with fixes.
+"""The check of a configuration against config.schema.json, and errors with a location and a fix.
 
-The location of each error contains the path of the key, so the problem does not contain the path.
-The module `load` imports this module late, because few configurations have a mistake.
-
-A quick check of a value against a JSON Schema, without the import of jsonschema.
-
-The check supports only the keywords in config.schema.json. If the check does not accept a value,
-the module `load` checks the value with jsonschema. A test compares this check with jsonschema for
-random configurations.
-
-Access to the JSON Schema files in the package `postrender`.
+A quick check accepts most configurations. jsonschema, which takes 80 ms to import, only finds the
+errors of the others. A test compares both for random configurations.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from postrender.errors import UserError
+from postrender.errors import Location, UserError
 from postrender.text import shown, similar_words
-from postrender.yaml.paths import format_path, parse_pattern
+from postrender.yaml.document import ParsedDocument
+from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from jsonschema import ValidationError
 
-    from postrender.errors import Location
-    from postrender.yaml.paths import Json, Path
+    Schema = Mapping[str, Any]
 
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 # The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
+_TYPES = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
 _TYPE_NAMES = {
-    "object": "a mapping",
-    "array": "a list",
     "string": "a string",
     "boolean": "true or false",
     "integer": "a whole number",
-    "number": "a number",
+    "array": "a list",
+    "object": "a mapping",
     "null": "null",
 }
+# The keywords of a schema that do not restrict values.
+_ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
+
+
+def schema_text(path: str = "config/config.schema.json") -> str:
+    """Return a JSON Schema. path: the path of the file in the package `postrender`."""
+    try:
+        with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:  # the package is in a zip file
+        from importlib import resources  # takes long to import
+
+        return resources.files("postrender").joinpath(path).read_text("utf-8")
+
+
+def validate(
+    values: Json,
+    document: ParsedDocument,
+    in_document: Callable[[Path], Path] = lambda path: path,
+) -> None:
+    """Raise UserError for values that do not fit the schema, or that have an invalid path pattern.
+
+    in_document: a function that converts a path in `values` to a path in the document.
+    """
+    schema = json.loads(schema_text())
+    if not surely_fits(values, schema):
+        _check_with_jsonschema(values, schema, document, in_document)
+    for path in _pattern_paths(values):
+        _check_pattern(str(value_at(values, path)), document.location_of(in_document(path)))
+
+
+def surely_fits(value: Any, schema: Schema) -> bool:
+    """Return whether a value certainly fits a schema. If not, it can still fit.
+
+    The check knows only the keywords in config.schema.json.
+    """
+    return all(
+        keyword in _ANNOTATIONS or _fits(value, keyword, expected, schema)
+        for keyword, expected in schema.items()
+    )
+
+
+def _fits(value: Any, keyword: str, expected: Any, schema: Schema) -> bool:
+    match keyword:
+        case "type":
+            names = expected if isinstance(expected, list) else [expected]
+            return any(type(value) is _TYPES.get(name) for name in names)
+        case "enum":
+            return type(value) is str and value in expected
+        case "minimum":
+            return value is None or (type(value) is int and value >= expected)
+        case "maximum":
+            return value is None or (type(value) is int and value <= expected)
+        case "maxLength":
+            return type(value) is not str or len(value) <= expected
+        case "pattern":
+            return type(value) is not str or re.search(expected, value) is not None
+        case "required":
+            return type(value) is dict and all(key in value for key in expected)
+        case "items":
+            return type(value) is list and all(surely_fits(item, expected) for item in value)
+        case "properties":
+            return type(value) is dict and all(
+                surely_fits(value[key], part) for key, part in expected.items() if key in value
+            )
+        case "additionalProperties":
+            known = schema.get("properties", {})
+            return type(value) is dict and all(
+                expected if isinstance(expected, bool) else surely_fits(item, expected)
+                for key, item in value.items()
+                if key not in known
+            )
+    return False
+
+
+def _check_with_jsonschema(
+    values: Json,
+    schema: Schema,
+    document: ParsedDocument,
+    in_document: Callable[[Path], Path],
+) -> None:
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(schema)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(values))
+    if error is None:
+        return
+    path: Path = tuple(error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = list(error.schema["properties"])
+        path = (*path, next(key for key in error.instance if key not in known))
+        raise unknown_key(path, known, schema, document.location_of_key(in_document(path)))
+    raise _worded(error, document.location_of(in_document(path)))
 
 
 def unknown_key(
@@ -50,9 +144,8 @@ def unknown_key(
 ) -> UserError:
     """Return the error for a key that the schema does not have.
 
-    path: the path of the key.
-    known: the keys that the schema allows in place of the key.
-    schema: the schema that contains keys for the fix, if no key in `known` is similar.
+    known: the keys that the schema allows in this place.
+    schema: the whole schema, for a similar key in another place.
     """
     key = str(path[-1])
     similar = similar_words(key, known, _CUTOFF)
@@ -67,11 +160,9 @@ def unknown_key(
 
 
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return up to three paths in the schema that end in the name most similar to an unknown key.
+    """Return up to three paths, such as `rules[].match.kind`, that end in a name like the last key.
 
-    A path is a text such as `rules[].match.kind`.
-    path: the path of the unknown key. If the schema has similar keys below the parent of the
-        unknown key, the result has only these paths.
+    Paths below the parent of the unknown key come alone.
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
@@ -83,10 +174,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Return the path of every key in a schema, such as `rules[].match.kind`.
-
-    start: the path of the schema, "" for the whole configuration.
-    """
+    """Yield the path of every key in a schema, which is at the path `start`."""
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path
@@ -95,101 +183,98 @@ def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
             yield from _key_paths(part["items"], f"{path}[]")
 
 
-def wrong_value(error: ValidationError, location: Location) -> UserError:
-    """Return the error for a value that the schema does not allow, or for a missing key.
-
-    error: the error of jsonschema.
-    """
+def _worded(error: ValidationError, location: Location) -> UserError:
+    """Return an error of jsonschema in words for users of postrender."""
     subject = "the value" if error.absolute_path else "the configuration"
-    instance: Any = error.instance
-    value = _short(instance)
+    value: Any = error.instance
     limit: Any = error.validator_value
-    if error.validator == "type":
-        types = limit if isinstance(limit, list) else [limit]
-        expected = " or ".join(_TYPE_NAMES[name] for name in types)
-        fix = _type_fix(error) or f"Write {expected}"
-        return UserError(f"{subject} is {value}, expected {expected}", fix, location)
-    if error.validator == "enum":
-        choices = ", ".join(map(_short, limit))
-        similar = similar_words(str(instance), map(str, limit))
-        fix = f"Write {shown(similar[0])}" if similar else "Write one of these values"
-        return UserError(f"{subject} is {value}, expected one of {choices}", fix, location)
-    if error.validator == "required":
-        missing = next(key for key in limit if key not in instance)
-        fix = f"Add the key {shown(missing)}{_choices_of(error, missing)}"
-        return UserError(f"the required key {shown(missing)} is missing", fix, location)
-    if error.validator == "minimum":
-        fix = f"Write {limit} or more"
-        return UserError(f"{subject} is {value}, expected {limit} or more", fix, location)
-    if error.validator == "maximum":
-        fix = f"Write {limit} or less"
-        return UserError(f"{subject} is {value}, expected {limit} or less", fix, location)
-    if error.validator == "maxLength":
-        problem = f"{subject} has {len(instance)} characters, expected at most {limit}"
-        return UserError(problem, "Shorten the value", location)
-    if error.validator == "pattern":
-        expected = f"{_characters(str(limit))}, with a letter or digit at both ends"
-        return UserError(f"{subject} is {value}, expected {expected}", "Change the value", location)
+    schema: Any = error.schema
+    fix = ""
+    match error.validator:
+        case "required":
+            missing = next(key for key in limit if key not in value)
+            choices = schema["properties"][missing].get("enum")
+            rest = f", with one of the values {_listed(choices)}" if choices else ""
+            fix = f"Add the key {shown(missing)}{rest}"
+            return UserError(f"the required key {shown(missing)} is missing", fix, location)
+        case "maxLength":
+            problem = f"{subject} has {len(value)} characters, expected at most {limit}"
+            return UserError(problem, "Shorten the value", location)
+        case "type":
+            names = limit if isinstance(limit, list) else [limit]
+            expected = " or ".join(_TYPE_NAMES[name] for name in names)
+            fix = _type_fix(error)
+        case "enum":
+            expected = f"one of {_listed(limit)}"
+            similar = similar_words(str(value), map(str, limit))
+            fix = f"Write {shown(similar[0])}" if similar else "Write one of these values"
+        case "minimum":
+            expected = f"{limit} or more"
+        case "maximum":
+            expected = f"{limit} or less"
+        case "pattern":
+            expected = f"{_characters(limit)}, with a letter or digit at both ends"
+            fix = "Change the value"
+        case _:
+            expected = "a valid value"
+            fix = "Run `postrender config schema` to see the valid values"
     return UserError(
-        f"{subject} is {value}, which is not valid",
-        "Run `postrender config schema` to see the valid values",
-        location,
+        f"{subject} is {_short(value)}, expected {expected}", fix or f"Write {expected}", location
     )
 
 
-def _choices_of(error: ValidationError, key: str) -> str:
-    """Return the end of the fix for a missing key: the allowed values, "" if the key allows all."""
-    choices = error.schema["properties"][key].get("enum")  # type: ignore[index]
-    return f", with one of the values {', '.join(map(_short, choices))}" if choices else ""
-
-
 def _characters(pattern: str) -> str:
-    """Return the description of the characters in a pattern of the schema."""
     letters = "letters" if "A-Z" in pattern else "lower-case letters"
     signs = '"-", "_" and "."' if "_" in pattern else '"-" and "."'
     return f"{letters}, digits, {signs}"
 
 
 def _type_fix(error: ValidationError) -> str:
-    """Return the fix for a value of a wrong type, "" if the expected type is the whole fix."""
-    name = format_path(tuple(error.absolute_path))
-    instance: Any = error.instance
-    has_switch = "enabled" in error.schema.get("properties", {})  # type: ignore[union-attr]
-    if isinstance(instance, bool) and has_switch:
-        return f"Write {name}.enabled: {_short(instance)}"
-    if error.validator_value == "string" and isinstance(instance, (bool, int, float)):
+    """Return the fix for a value of a wrong type, "" if the expected type says everything."""
+    value: Any = error.instance
+    schema: Any = error.schema
+    expected = error.validator_value
+    if isinstance(value, bool) and "enabled" in schema.get("properties", {}):
+        return f"Write {format_path(tuple(error.absolute_path))}.enabled: {_short(value)}"
+    if expected == "string" and isinstance(value, (bool, int, float)):
         return "Put the value in quotes"
-    if error.validator_value == "boolean" and instance in ("true", "false"):
+    if expected == "boolean" and value in ("true", "false"):
         return "Remove the quotes"
-    return _list_fix(error) if error.validator_value == "array" else ""
-
-
-def _list_fix(error: ValidationError) -> str:
-    items: Any = error.schema.get("items", {})  # type: ignore[union-attr]
-    if "properties" in items:
+    items = schema.get("items", {})
+    if expected == "array" and "properties" in items:
         return f"Write a list. The possible keys of each item are {', '.join(items['properties'])}"
-    if items.get("type") == "string" and isinstance(error.instance, str):
-        return f"Write the value as a list: [{_short(error.instance)}]"
+    if expected == "array" and items.get("type") == "string" and isinstance(value, str):
+        return f"Write the value as a list: [{_short(value)}]"
     return ""
 
 
 def _short(value: Json) -> str:
-    """Return the text of a value for a message, truncated to 40 characters."""
     text = shown(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
-    """Return the error for an invalid path pattern.
+def _listed(values: Iterable[Json]) -> str:
+    return ", ".join(map(_short, values))
 
-    error: the error of parse_pattern. If the text is JSONPath that is easy to translate, the fix
-        shows the correct path pattern instead.
-    """
-    translated = text.replace("[*]", "[]").lstrip("$.")
-    if translated == text or not _is_pattern(translated):
-        return UserError(error.problem, error.fix, location)
-    fix = f"Write {shown(translated)} instead of {shown(text)}"
-    return UserError(error.problem, fix, location)
+
+def _pattern_paths(values: Json) -> Iterator[Path]:
+    """Yield the path of each path pattern in `values`."""
+    for start in (("references",), ("leftovers", "ignore")):
+        entries = value_at(values, start)
+        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and "path" in entry:
+                yield (*start, number, "path")
+
+
+def _check_pattern(text: str, location: Location) -> None:
+    try:
+        parse_pattern(text)
+    except UserError as error:
+        translated = text.replace("[*]", "[]").lstrip("$.")  # JSONPath
+        fix = error.fix
+        if translated != text and _is_pattern(translated):
+            fix = f"Write {shown(translated)} instead of {shown(text)}"
+        raise UserError(error.problem, fix, location) from None
 
 
 def _is_pattern(text: str) -> bool:
@@ -198,120 +283,3 @@ def _is_pattern(text: str) -> bool:
     except UserError:
         return False
     return True
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    Schema = Mapping[str, Any]
-
-_TYPES = {
-    "string": str,
-    "boolean": bool,
-    "integer": int,
-    "array": list,
-    "object": dict,
-    "null": type(None),
-}
-# The keywords that do not restrict values.
-_ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
-
-
-def surely_fits(value: Any, schema: Schema) -> bool:
-    """Return whether a value certainly fits a schema.
-
-    If the result is False, the value can still fit. For example, the result is False if the schema
-    has a keyword that _KEYWORDS does not have.
-    """
-    return all(
-        keyword in _ANNOTATIONS
-        or (keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema))
-        for keyword, expected in schema.items()
-    )
-
-
-def _has_type(value: Any, expected: Any, _schema: Schema) -> bool:
-    names = expected if isinstance(expected, list) else [expected]
-    return any(type(value) is _TYPES.get(name) for name in names)
-
-
-def _is_in_enum(value: Any, expected: Any, _schema: Schema) -> bool:
-    return type(value) is str and value in expected
-
-
-def _reaches_minimum(value: Any, expected: Any, _schema: Schema) -> bool:
-    return value is None or (type(value) is int and value >= expected)
-
-
-def _is_within_maximum(value: Any, expected: Any, _schema: Schema) -> bool:
-    return value is None or (type(value) is int and value <= expected)
-
-
-def _is_short_enough(value: Any, expected: Any, _schema: Schema) -> bool:
-    return type(value) is not str or len(value) <= expected
-
-
-def _matches_pattern(value: Any, expected: Any, _schema: Schema) -> bool:
-    # Import re late, because few configurations set a key whose schema has a pattern.
-    import re
-
-    return type(value) is not str or re.search(expected, value) is not None
-
-
-def _has_required(value: Any, expected: Any, _schema: Schema) -> bool:
-    return type(value) is dict and all(key in value for key in expected)
-
-
-def _items_fit(value: Any, expected: Any, _schema: Schema) -> bool:
-    return type(value) is list and all(surely_fits(item, expected) for item in value)
-
-
-def _properties_fit(value: Any, expected: Any, _schema: Schema) -> bool:
-    return type(value) is dict and all(
-        surely_fits(value[key], schema) for key, schema in expected.items() if key in value
-    )
-
-
-def _additional_fit(value: Any, expected: Any, schema: Schema) -> bool:
-    if type(value) is not dict:
-        return False
-    named = schema.get("properties", {})
-    additional = [item for key, item in value.items() if key not in named]
-    if isinstance(expected, bool):
-        return expected or not additional
-    return all(surely_fits(item, expected) for item in additional)
-
-
-# The check of each keyword. A check gets the value, the value of the keyword, and the schema that
-# contains the keyword.
-_KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
-    "type": _has_type,
-    "enum": _is_in_enum,
-    "minimum": _reaches_minimum,
-    "maximum": _is_within_maximum,
-    "maxLength": _is_short_enough,
-    "pattern": _matches_pattern,
-    "required": _has_required,
-    "items": _items_fit,
-    "properties": _properties_fit,
-    "additionalProperties": _additional_fit,
-}
-
-
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
-
-
-def schema_text(path: str) -> str:
-    """Return the text of a JSON Schema file.
-
-    path: the path in the package `postrender`, such as `config/config.schema.json`.
-    """
-    try:
-        with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
-            return file.read()
-    except OSError:  # the package is in a zip file
-        # Import the module late, because the import is slow.
-        from importlib import resources
-
-        return resources.files("postrender").joinpath(path).read_text("utf-8")

@@ -30,9 +30,8 @@ from postrender.config.load import (
     is_config_object,
     merge_values,
     object_values,
-    schema_text,
-    validate,
 )
+from postrender.config.validate import schema_text, validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.resource_list import sole_document
 from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postrender.config.load import schema_text
-from postrender.config.validate import surely_fits
+from postrender.config.validate import schema_text, surely_fits
 from tests.effort import examples
 
 SCHEMA = json.loads(schema_text())

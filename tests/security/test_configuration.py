@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postrender.config import find as trust
-from postrender.config.load import schema_text
+from postrender.config.validate import schema_text
 from tests.security.attack import MANIFESTS, PREVIOUS_SECRET, Attack, Done
 
 COMMANDS = (
