@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from postrender.config.settings import Settings
 from postrender.inventory.build import take_inventory
 from postrender.inventory.notes import find_other_owners
@@ -41,8 +43,9 @@ def notes(*documents: str) -> list[str]:
     return [str(note) for note in find_other_owners(take_inventory(stream, settings), settings)]
 
 
-def test_a_reference_to_a_revision_of_another_release() -> None:
-    [note] = notes(deployment("web-config-hf678c7m2b"))
+@pytest.mark.parametrize("others", [(), (CONFIG,)], ids=["alone", "next to a ConfigMap"])
+def test_a_reference_to_a_revision_of_another_release(others: tuple[str, ...]) -> None:
+    [note] = notes(deployment("web-config-hf678c7m2b"), *others)
     assert note.startswith(
         "<stdin>:9 (document 1, Deployment/reports) spec.template.spec.containers[0].envFrom[0]"
         ".configMapRef.name: Deployment/reports references ConfigMap/web-config-hf678c7m2b, which "
