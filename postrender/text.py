@@ -81,16 +81,23 @@ class WordSet:
 
     def count_in(self, text: str) -> int:
         """Return the number of words of a text that are in the set."""
-        if self._few is not None and not any(name in text for name in self._few):
-            return 0
-        return self._count_words(text)
+        return self._count_words(text) if self.may_be_in(text) else 0
+
+    def may_be_in(self, text: str) -> bool:
+        """Return False if a fast search proves that no name is a word of a text."""
+        if self._few is None:
+            return True
+        for name in self._few:  # noqa: SIM110 (any() would call a generator for each text)
+            if name in text:
+                return True
+        return False
 
     def __bool__(self) -> bool:
         return bool(self._encoded)
 
     def found_in(self, text: str) -> set[str]:
         """Return the names that are words of a text."""
-        if self._few is not None and not any(name in text for name in self._few):
+        if not self.may_be_in(text):
             return set()
         found = self._encoded.intersection(_spaced(text).split())
         return {name.decode("utf-8", "surrogatepass") for name in found}

@@ -128,7 +128,10 @@ def _are_all_named(items: Json) -> bool:
 def copied(data: Any) -> Any:
     """Return a copy of data. Values that YAML aliases share become separate values."""
     if isinstance(data, dict):
-        return {key: copied(value) for key, value in data.items()}
+        return {
+            key: copied(value) if value.__class__ in (dict, list) else value
+            for key, value in data.items()
+        }
     return [copied(value) for value in data] if isinstance(data, list) else data
 
 

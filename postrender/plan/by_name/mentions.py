@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from postrender.config.settings import IgnoredLeftover
 from postrender.inventory.build import Inventory
@@ -321,12 +322,13 @@ def _strings(data: Json, path: Path, names: WordSet | None) -> Iterator[tuple[Pa
         if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
             yield (*path, key), key
         if isinstance(value, str):
-            if names is None or names.count_in(value):
+            if names is None or names.may_be_in(value):
                 yield (*path, key), value
         elif isinstance(value, (dict, list)):
             yield from _strings(value, (*path, key), names)
 
 
+@lru_cache(maxsize=1024)
 def _has_names(key: str | int) -> bool:
     letters = letters_of(str(key))
     return any(kind.lower() in letters for kind in _KINDS)
