@@ -47,7 +47,7 @@ LOCATION = Location("document", line=1)
 def test_a_colon_in_an_unquoted_value_of_a_flow_collection(flow: str, data: Json) -> None:
     text = f"a: {flow}\n"
     assert compose(text, LOCATION).read() == {"a": data}
-    assert load(text) == [{"a": data}]
+    assert load(text, pure=True) == [{"a": data}]
     assert parse_document(text, LOCATION).data == {"a": data}
 
 
