@@ -1,70 +1,7 @@
-"""References of pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates.
+"""The references in kinds of Kubernetes, Argo Rollouts and ingress-nginx, as rules.
 
-In this example, the value of `configMapRef.name` and the value of `secretName` are references:
-
-    containers:
-      - name: web
-        envFrom: [{configMapRef: {name: web-config}}]
-    volumes:
-      - name: tls
-        secret: {secretName: web-tls}
-
-Volumes, projected volumes, env and envFrom reference ConfigMaps and Secrets. imagePullSecrets and
-volume sources with credentials reference only Secrets. WORKLOAD_KINDS in the module
-`kubernetes.kinds` has the kinds with pod templates.
-
-References of an Ingress: TLS Secrets (networking.k8s.io/v1) and ingress-nginx annotations.
-
-In this example, the value of `secretName` and the value of the annotation are references:
-
-    kind: Ingress
-    metadata:
-      annotations:
-        nginx.ingress.kubernetes.io/auth-secret: shop/web-users
-    spec:
-      tls: [{secretName: web-tls}]
-
-The value of each annotation is a name or `namespace/name` (user guide of ingress-nginx 1.12).
-
-References of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule).
-
-If `resources` has `configmaps`, `secrets` or `*`, each item of `resourceNames` is a reference:
-
-    kind: Role
-    rules:
-      - apiGroups: [""]
-        resources: [configmaps]
-        resourceNames: [web-config]
-        verbs: [get]
-
-postrender adds names to `resourceNames` and never removes a name, because old pods and Jobs still
-use the old names.
-
-References of a ServiceAccount to Secrets (Kubernetes API v1 ServiceAccount).
-
-The names in `imagePullSecrets` and `secrets` are references:
-
-    kind: ServiceAccount
-    imagePullSecrets:
-      - name: registry
-    secrets:
-      - name: web-token
-
-References of Argo Rollouts' analysis objects to Secrets (argo-rollouts v1.10, Argument).
-
-The value of `secretKeyRef.name` is the reference:
-
-    kind: AnalysisTemplate
-    spec:
-      args:
-        - name: token
-          valueFrom: {secretKeyRef: {name: web-token, key: token}}
-
-The Jobs in these objects have pod templates. The module `pods` has the rules for pod templates.
-
-Rules for references between objects.
-
-Rules are data (patterns), so that the same rules apply to manifests and to objects in the cluster.
+Rules are data (patterns), so that they apply to manifests and to objects in the cluster. The
+references in other kinds are in the package `catalogue`.
 """
 
 from __future__ import annotations
@@ -83,6 +20,16 @@ from postrender.kubernetes.kinds import (
 from postrender.references.rule import POD_TEMPLATE, RBAC, Rule
 from postrender.yaml.paths import Json, Path, PatternTree, parse_pattern
 
+# Pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates (kinds.WORKLOAD_KINDS):
+#
+#     containers:
+#       - name: web
+#         envFrom: [{configMapRef: {name: web-config}}]
+#     volumes:
+#       - name: tls
+#         secret: {secretName: web-tls}
+#
+# imagePullSecrets and volume sources with credentials reference only Secrets.
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 CONFIG_MAP_PATTERNS = (
@@ -116,10 +63,7 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 
 
 def pod_rules(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
-    """Return the rules for the pod templates of a kind, () if the kind has no pod templates.
-
-    targets: the kinds of the referenced objects.
-    """
+    """The rules for the pod templates of a kind, () if it has none."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None:
         return ()
@@ -137,7 +81,14 @@ def pod_rules(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Ru
     )
 
 
-_GROUP = "networking.k8s.io"
+# An Ingress: TLS Secrets (networking.k8s.io/v1), and annotations whose value is a name or
+# `namespace/name` (user guide of ingress-nginx 1.12):
+#
+#     metadata:
+#       annotations:
+#         nginx.ingress.kubernetes.io/auth-secret: shop/web-users
+#     spec:
+#       tls: [{secretName: web-tls}]
 _NGINX = "nginx.ingress.kubernetes.io/"
 
 _ANNOTATIONS = {
@@ -154,14 +105,14 @@ _ANNOTATIONS = {
 
 INGRESS_RULES = (
     Rule(
-        group=_GROUP,
+        group="networking.k8s.io",
         kind="Ingress",
         pattern=("spec", "tls", "[]", "secretName"),
         target=SECRET,
     ),
     *(
         Rule(
-            group=_GROUP,
+            group="networking.k8s.io",
             kind="Ingress",
             pattern=("metadata", "annotations", annotation),
             target=target,
@@ -174,7 +125,6 @@ INGRESS_RULES = (
 
 
 def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
-
     def condition(policy_rule: Mapping[str, Json]) -> bool:
         resources = policy_rule.get("resources")
         return isinstance(resources, list) and (resource in resources or "*" in resources)
@@ -182,6 +132,14 @@ def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
     return condition
 
 
+# A Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule). postrender adds names and never
+# removes one, because old pods and Jobs still use the old names:
+#
+#     rules:
+#       - apiGroups: [""]
+#         resources: [configmaps]
+#         resourceNames: [web-config]
+#         verbs: [get]
 RBAC_RULES = tuple(
     Rule(
         group=RBAC_GROUP,
@@ -195,34 +153,21 @@ RBAC_RULES = tuple(
     for target, resource in ((CONFIG_MAP, "configmaps"), (SECRET, "secrets"))
 )
 
-
+# Kubernetes API v1 ServiceAccount: `secrets: [{name: web-token}]`, `imagePullSecrets` alike.
 SERVICE_ACCOUNT_RULES = tuple(
     Rule(group="", kind="ServiceAccount", pattern=parse_pattern(pattern), target=SECRET)
     for pattern in ("imagePullSecrets[].name", "secrets[].name")
 )
 
-
+# Arguments of Argo Rollouts' analysis objects (argo-rollouts v1.10, Argument). The Jobs in these
+# objects have pod templates, for which the rules are above.
 _ARGUMENT = parse_pattern("spec.args[].valueFrom.secretKeyRef.name")
-
 ANALYSIS_RULES = tuple(
     Rule(group="argoproj.io", kind=kind, pattern=_ARGUMENT, target=SECRET)
     for kind in ("AnalysisTemplate", "ClusterAnalysisTemplate", "AnalysisRun")
 )
 
 
-# The kinds of Kubernetes itself that are in the catalogue. postrender never rewrites references in
-# these kinds.
-_KEPT_KINDS: frozenset[GroupKind] = frozenset(
-    {
-        ("", "PersistentVolume"),
-        ("storage.k8s.io", "StorageClass"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
-    }
-)
-
-
-# The rules for fields outside of pod templates.
 _OTHER_RULES = (*ANALYSIS_RULES, *INGRESS_RULES, *RBAC_RULES, *SERVICE_ACCOUNT_RULES)
 
 
@@ -238,15 +183,23 @@ def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Pat
 def find_built_in(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each match of a built-in rule in an object.
-
-    targets: the kinds of referenced objects; the function skips rules with another target.
-    """
+    """The (path, value, rule) of each reference to an object of these kinds."""
     return _built_in_tree(group_kind, targets).find(data)
 
 
+# The kinds of Kubernetes itself that are in the catalogue, because their references are kept.
+_KEPT_KINDS: frozenset[GroupKind] = frozenset(
+    {
+        ("", "PersistentVolume"),
+        ("storage.k8s.io", "StorageClass"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+    }
+)
+
+
 def is_custom(group_kind: GroupKind) -> bool:
-    """Return whether postrender uses the catalogue for a kind."""
+    """Whether the catalogue, and not this module, describes a kind."""
     if group_kind in WORKLOAD_KINDS:
         return False
     return not is_built_in(group_kind[0]) or group_kind in _KEPT_KINDS

@@ -1,37 +1,7 @@
-"""Strings that look like references, because of nearby keys or kinds.
+"""References in custom kinds: the user's rules, embedded pod specs, and strings that look like one.
 
-In these examples, the strings that begin with `web` are references:
-
-    configMapName: web-config
-    configMapRef: {name: web-config}
-    source: {kind: ConfigMap, name: web-config}
-    tls: {secretName: web-tls}
-    username: {name: web-users, key: username}
-
-A string that looks like a reference can have another meaning. postrender therefore rewrites the
-string only if the catalogue or the configuration describes the field. Otherwise, postrender leaves
-the string unchanged and keeps the original of the object with this name. An unnecessary original
-does less harm than a missed reference.
-
-References that the configuration adds: the user's path rules and embedded pod specs.
-
-If the configuration has `references: [{kind: Widget, path: spec.configName}]`, the value of
-`configName` is the reference:
-
-    kind: Widget
-    spec:
-      configName: web-config
-
-If the configuration has `embeddedPodSpecs: true`, postrender searches objects for embedded pod
-specs. A mapping is a pod spec if the key `containers` has a list of mappings with a `name`. In this
-example, the value of `configMapRef.name` is the reference:
-
-    kind: Widget
-    spec:
-      runner:
-        containers:
-          - name: web
-            envFrom: [{configMapRef: {name: web-config}}]
+The package `catalogue` describes known custom kinds, and uses embedded_references() for their other
+fields and for unknown kinds.
 """
 
 from __future__ import annotations
@@ -52,14 +22,11 @@ _SKIPPED = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 class EmbeddedReference(NamedTuple):
-    """A string that looks like a reference to an object.
+    """A string that looks like a reference to an object of the kind `target`.
 
-    path: the path of the string in the object with the reference.
-    name: the string.
-    target: the kind of the referenced object.
     is_qualified: whether the string can have the form `namespace/name`.
-    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. If so, every
-        possible target has a separate EmbeddedReference.
+    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. Then every
+        possible target has its own EmbeddedReference.
     """
 
     path: Path
@@ -72,10 +39,19 @@ class EmbeddedReference(NamedTuple):
 def embedded_references(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Return the strings that look like references, except strings in metadata and status.
+    """The strings, outside metadata and status, that look like references by nearby keys or kinds.
 
-    data: the object.
-    targets: the kinds of the referenced objects.
+    Here, the strings that begin with `web`:
+
+        configMapName: web-config
+        configMapRef: {name: web-config}
+        source: {kind: ConfigMap, name: web-config}
+        tls: {secretName: web-tls}
+        username: {name: web-users, key: username}
+
+    Such a string can have another meaning. postrender therefore rewrites it only if the catalogue
+    or the configuration describes the field, and otherwise keeps the original of the object with
+    this name. An unnecessary original does less harm than a missed reference.
     """
     for key, value in data.items():
         if key not in _SKIPPED:
@@ -85,7 +61,7 @@ def embedded_references(
 def _search(
     data: Json, path: Path, suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Return the references in a value. suggested: the targets that the value's key suggests."""
+    """The references in a value. suggested: the targets that the value's key suggests."""
     if isinstance(data, str):
         for target in suggested:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)
@@ -108,7 +84,7 @@ def _search(
 
 
 def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ...]:
-    """Return the targets that a key such as `configMapKeyRef` or `tlsSecretName` suggests."""
+    """The targets that a key such as `configMapKeyRef` or `tlsSecretName` suggests."""
     letters = letters_of(key)
     return tuple(target for word, target in _WORDS.items() if word in letters and target in targets)
 
@@ -116,22 +92,26 @@ def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ..
 def _targets_of_kind(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> tuple[GroupKind, ...]:
-    """Return the targets that a mapping such as `{kind: Secret, name: web-tls}` suggests."""
+    """The targets that a mapping such as `{kind: Secret, name: web-tls}` suggests."""
     kinds = {str(data.get(key)).lower() for key in _KIND_KEYS}
     return tuple(target for word, target in _WORDS.items() if word in kinds and target in targets)
 
 
 def _is_selector(data: Mapping[str, Json]) -> bool:
-    """Return whether a mapping has the keys of a ConfigMapKeySelector or SecretKeySelector."""
+    """Whether a mapping has the keys of a ConfigMapKeySelector or SecretKeySelector."""
     return isinstance(data.get("key"), str) and data.keys() <= _SELECTOR_KEYS
 
 
 def find_custom(
     rules: tuple[Rule, ...], identity: Identity, data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each match of the user's rules in an object.
+    """The (path, value, rule) of each match of the user's rules. The value can have any type.
 
-    The value can have any type.
+    With `references: [{kind: Widget, path: spec.configName}]`, `web-config` is a reference:
+
+        kind: Widget
+        spec:
+          configName: web-config
     """
     tree = PatternTree()
     for rule in rules:
@@ -143,11 +123,19 @@ def find_custom(
 def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each reference in the embedded pod specs of an object.
+    """The (path, value, rule) of each reference in a pod spec anywhere in a custom object.
 
-    targets: the kinds of the referenced objects.
-    The result is [] for a kind in WORKLOAD_KINDS, because the module `pods` has the rules for these
-    kinds.
+    A mapping is a pod spec if its `containers` is a list of mappings with a `name`. With
+    `embeddedPodSpecs: true`, `web-config` is a reference:
+
+        kind: Widget
+        spec:
+          runner:
+            containers:
+              - name: web
+                envFrom: [{configMapRef: {name: web-config}}]
+
+    Kinds in WORKLOAD_KINDS have none, because `built_in` has the rules for them.
     """
     if identity.group_kind in WORKLOAD_KINDS:
         return []

@@ -28,23 +28,17 @@ class Rule(NamedTuple):
     """A field in which some objects reference objects of the kind `target`.
 
     group: the API group of the object with the field, None for any group.
-    kind: the kind of the object with the field, as a glob.
-    pattern: the path pattern of the field.
-    target: the group and kind of the referenced object.
+    kind, name: of the object with the field, as globs.
     family: POD_TEMPLATE, RBAC, or OUTSIDE for all other fields.
-    name: the name of the object with the field, as a glob.
     is_word: whether the field is text that contains the referenced name as a whole word.
-    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule;
-        None: no condition.
+    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule.
     is_qualified: whether the string can have the form `namespace/name`.
-    namespace_key: the key with the referenced object's namespace, in the mapping with the string;
-        "" if the mapping does not have this key.
-    triggers_rename: whether the reference is a reason to rename the referenced object. postrender
-        ignores this field for the family RBAC.
+    namespace_key: the key with the referenced object's namespace, in the mapping with the string.
+    triggers_rename: whether the reference is a reason to rename the referenced object; ignored for
+        the family RBAC.
     permits_rename: whether the reference is enough for a rename that an annotation or a rule
-        requests. The reference need not trigger a rename.
-    keep_reason: a clause with the reason why postrender never rewrites the reference, "" if
-        postrender can rewrite the reference.
+        requests, even if it does not trigger one.
+    keep_reason: a clause with the reason why postrender never rewrites the reference, "" if it can.
     is_written: whether the object with the field makes a program write to the referenced object.
     origin: the name of the user's rule in messages, "" for a built-in rule.
     """
@@ -66,7 +60,6 @@ class Rule(NamedTuple):
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
-        """Return whether a user's rule applies to objects of a kind and name."""
         group, kind = group_kind
         return (
             (self.group is None or self.group == group)

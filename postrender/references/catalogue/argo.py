@@ -1,7 +1,7 @@
-"""Kinds of Argo Workflows and Argo Events.
+"""Argo Workflows and Argo Events.
 
 A Workflow that has started does not read its template again, so postrender keeps the originals that
-a Workflow references. postrender rewrites references in templates of later Workflows:
+a Workflow references, and rewrites references in templates of later Workflows:
 
     kind: WorkflowTemplate
     spec:
@@ -9,11 +9,6 @@ a Workflow references. postrender rewrites references in templates of later Work
         - name: build
           container:
             envFrom: [{configMapRef: {name: build-config}}]
-
-postrender keeps the originals that a ClusterWorkflowTemplate references, because Workflows of any
-namespace can use the template. Argo Workflows identifies a semaphore by the name of a ConfigMap, so
-postrender keeps the original of this ConfigMap. Argo Workflows writes to the ConfigMap of a
-memoization cache, so by default postrender does not rename this ConfigMap.
 """
 
 from __future__ import annotations

@@ -1,30 +1,22 @@
-"""Kinds of Strimzi.
+"""Strimzi (Kafka), Elastic Cloud on Kubernetes, CloudNativePG, postgres-operator and RabbitMQ.
 
-postrender never rewrites a reference to a ConfigMap that contains the offsets of a connector.
-postrender rewrites the names in key selectors (mappings with `name` and `key`):
+postrender rewrites the names in key selectors (mappings with `name` and `key`), in pod templates
+and in the settings of pods. If a reference changes, the operator of a database or queue updates the
+pods of the object one after the other:
 
     kind: Kafka
     spec:
       kafka:
         metricsConfig:
           valueFrom: {configMapKeyRef: {name: kafka-metrics, key: config.yaml}}
-
-Kinds of Elastic Cloud on Kubernetes.
-
-postrender rewrites the references in pod templates:
-
+    ---
     kind: Elasticsearch
     spec:
       nodeSets:
         - podTemplate:
             spec:
               volumes: [{name: synonyms, configMap: {name: search-synonyms}}]
-
-Kinds of databases and queues: CloudNativePG, Zalando's postgres operator and RabbitMQ.
-
-postrender rewrites references in the settings of pods. If a reference changes, the operator
-updates the pods of the object one after the other:
-
+    ---
     kind: Cluster
     spec:
       env:
@@ -52,9 +44,19 @@ _STRIMZI = "strimzi/strimzi-kafka-operator 8541da1, v1 and v1beta2"
 _WRITTEN = "the operator writes to the ConfigMap"
 _BY_HAND = "a person writes the offsets to the ConfigMap"
 
+_ELASTIC = "elastic/cloud-on-k8s 7b93383"
+_SECURE_SETTINGS = secret("spec.secureSettings[].secretName")
+_CERTIFICATE = secret("spec.http.tls.certificate.secretName")
+
+_CNPG = "cloudnative-pg/cloudnative-pg a95a534, v1"
+_ZALANDO = "zalando/postgres-operator a7aaad0, v1"
+
+_BOOTSTRAP = "the operator reads the object only when the operator creates the cluster"
+_OPERATOR = "the operator applies the setting to every database cluster"
+
 
 def _pods(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of pod templates of Strimzi. paths: the paths of the templates."""
+    """The pod templates of Strimzi at these paths."""
     fields = ("volumes[]", "templatedVolumes[]")
     return (
         *(volume(f"{path}.{field}") for path in paths for field in fields),
@@ -63,17 +65,15 @@ def _pods(*paths: str) -> tuple[Use, ...]:
 
 
 def _offsets(path: str) -> tuple[Use, ...]:
-    """Return the uses of ConfigMaps that contain the offsets of a connector.
-
-    path: the path of the mapping with `listOffsets` and `alterOffsets`.
-    """
+    """The ConfigMaps with the offsets of a connector, in `listOffsets` and `alterOffsets`."""
     return (
         written(everything(f"{path}.listOffsets", _WRITTEN)),
         everything(f"{path}.alterOffsets", _BY_HAND),
     )
 
 
-_KAFKA = (
+ENTRIES = (
+    # Strimzi
     Entry(
         group="kafka.strimzi.io",
         kind="Kafka",
@@ -129,14 +129,7 @@ _KAFKA = (
         source=_STRIMZI,
         uses=_offsets("spec"),
     ),
-)
-
-
-_ELASTIC = "elastic/cloud-on-k8s 7b93383"
-_SECURE_SETTINGS = secret("spec.secureSettings[].secretName")
-_CERTIFICATE = secret("spec.http.tls.certificate.secretName")
-
-_ELASTIC_STACK = (
+    # Elastic Cloud on Kubernetes
     Entry(
         group="elasticsearch.k8s.elastic.co",
         kind="Elasticsearch",
@@ -205,16 +198,7 @@ _ELASTIC_STACK = (
             ),
         )
     ),
-)
-
-
-_CNPG = "cloudnative-pg/cloudnative-pg a95a534, v1"
-_ZALANDO = "zalando/postgres-operator a7aaad0, v1"
-
-_BOOTSTRAP = "the operator reads the object only when the operator creates the cluster"
-_OPERATOR = "the operator applies the setting to every database cluster"
-
-_DATABASES = (
+    # Databases and queues
     Entry(
         group="postgresql.cnpg.io",
         kind="Cluster",
@@ -262,5 +246,3 @@ _DATABASES = (
         ),
     ),
 )
-
-ENTRIES = (*_KAFKA, *_ELASTIC_STACK, *_DATABASES)

@@ -1,4 +1,4 @@
-"""Kinds of OpenShift: DeploymentConfig, BuildConfig and Route.
+"""OpenShift, Flux, Tekton and Crossplane, which deliver or build software.
 
 If another workload causes a rename, postrender also rewrites the references in the pod template of
 a DeploymentConfig:
@@ -9,10 +9,8 @@ a DeploymentConfig:
         spec:
           volumes: [{name: config, configMap: {name: web-config}}]
 
-The Kubernetes kinds of Flux, Tekton and Crossplane, which deliver or build software.
-
-postrender rewrites the names in `valuesFrom` of a HelmRelease. If a name changes, the controller of
-Flux sees the new name at once:
+It also rewrites the names in `valuesFrom` of a HelmRelease, whose controller sees the new name at
+once:
 
     kind: HelmRelease
     spec:
@@ -48,19 +46,32 @@ _HOOKS = tuple(
     for hook in ("pre", "mid", "post")
 )
 
+_TEKTON = "tektoncd/pipeline 3ee1745, v1 and v1beta1"
+_CROSSPLANE = "crossplane/crossplane 2d040d2"
+
+_RUN = "a run that has started does not read its spec again"
+_OTHER_NAMESPACE = "Crossplane reads the object in the namespace of Crossplane"
+
 
 def _has_config_trigger(data: Mapping[str, Json]) -> bool:
-    """Return whether a changed template starts a deployment. data: a DeploymentConfig.
-
-    Returns True for a DeploymentConfig without `spec.triggers`.
-    """
+    """Whether a changed template starts a deployment, as it does without `spec.triggers`."""
     triggers = value_at(data, ("spec", "triggers"))
     if not isinstance(triggers, list):
         return True
     return any(value_at(trigger, ("type",)) == "ConfigChange" for trigger in triggers)
 
 
-_OPENSHIFT = (
+def _task(path: str) -> tuple[Use, ...]:
+    return (
+        container(f"{path}.steps[]"),
+        container(f"{path}.stepTemplate"),
+        container(f"{path}.sidecars[]"),
+        volume(f"{path}.volumes[]"),
+    )
+
+
+ENTRIES = (
+    # OpenShift
     Entry(
         group="apps.openshift.io",
         kind="DeploymentConfig",
@@ -98,26 +109,7 @@ _OPENSHIFT = (
         source="openshift/api 2a3d739, v1",
         uses=(secret("spec.tls.externalCertificate.name", _ROUTE),),
     ),
-)
-
-
-_TEKTON = "tektoncd/pipeline 3ee1745, v1 and v1beta1"
-_CROSSPLANE = "crossplane/crossplane 2d040d2"
-
-_RUN = "a run that has started does not read its spec again"
-_OTHER_NAMESPACE = "Crossplane reads the object in the namespace of Crossplane"
-
-
-def _task(path: str) -> tuple[Use, ...]:
-    return (
-        container(f"{path}.steps[]"),
-        container(f"{path}.stepTemplate"),
-        container(f"{path}.sidecars[]"),
-        volume(f"{path}.volumes[]"),
-    )
-
-
-_DELIVERY = (
+    # Flux, Tekton and Crossplane
     Entry(
         group="helm.toolkit.fluxcd.io",
         kind="HelmRelease",
@@ -157,5 +149,3 @@ _DELIVERY = (
         )
     ),
 )
-
-ENTRIES = (*_OPENSHIFT, *_DELIVERY)

@@ -1,13 +1,11 @@
-"""The records of the catalogue: the entry of a kind, and the uses in an entry.
+"""The records of the catalogue. This entry adds the pod template of a CloneSet:
 
-This entry adds the pod template of a CloneSet:
-
-    Entry(
-        group="apps.kruise.io",
-        kind="CloneSet",
-        source="openkruise/kruise 07169cf, v1beta1",
-        uses=(pod_spec("spec.template.spec"),),
-    )
+Entry(
+group="apps.kruise.io",
+kind="CloneSet",
+source="openkruise/kruise 07169cf, v1beta1",
+uses=(pod_spec("spec.template.spec"),),
+)
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ class Use(NamedTuple):
     """The references at one path of a kind.
 
     shape: the shape of the value at the path, a constant from NAME to EVERYTHING.
-    patterns: pairs of a pattern and a target. Each pattern is the path of a name, relative to
-        `path`. () if the value determines the targets.
-    keep: a clause with the reason why postrender never rewrites the references, "" if postrender
-        rewrites the references.
-    keep_if: the condition on the object under which `keep` applies, None if `keep` always applies.
+    patterns: the path of each name, relative to `path`, and its target. () if the value determines
+        the targets.
+    keep: a clause with the reason why postrender never rewrites the references, "" if it does. A
+        reason is that the controller would not read a changed reference, or would do harm.
+    keep_if: the condition on the object under which `keep` applies; without it, always.
     default_target: the target of an object reference without a kind, None for every target.
     is_written: whether a program writes to the referenced objects.
     """
@@ -53,10 +51,7 @@ class Use(NamedTuple):
     is_written: bool = False
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
-        """Return the reason to keep the originals, "" if postrender rewrites the references.
-
-        data: the object with the references.
-        """
+        """The reason to keep the originals that this object references, "" to rewrite."""
         return self.keep if self.keep_if is None or self.keep_if(data) else ""
 
 
@@ -65,8 +60,7 @@ class Template(NamedTuple):
 
     is_scheduled: whether only Jobs that start later use a changed template.
     rolls_if: the condition on the object under which a changed template replaces the running pods;
-        None: a changed template always replaces the pods. `rolls_if` has no effect if
-        `is_scheduled` is True.
+        without it, always. It has no effect if `is_scheduled` is True.
     """
 
     path: Pattern
@@ -78,10 +72,9 @@ class Entry(NamedTuple):
     """One kind of the catalogue.
 
     source: the project that defines the kind, with the commit and the API version.
-    uses: the references. If several uses match a string, a use with `keep` overrides a use
-        without `keep`.
-    template: the pod template; None for a kind without a pod template. Also None if the catalogue
-        does not describe the effect of a changed template.
+    uses: if several match a string, one with `keep` overrides one without.
+    template: None for a kind without a pod template, or if the catalogue does not describe the
+        effect of a changed template: then `diff` does not report that the kind rolls.
     """
 
     group: str
@@ -92,20 +85,17 @@ class Entry(NamedTuple):
 
 
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
-    """Return a pod template. If the template changes, new pods replace the running pods.
-
-    rolls_if: the condition on the object for this replacement, None for no condition.
-    """
+    """A pod template. If it changes, new pods replace the running pods, if `rolls_if` is true."""
     return Template(parse_pattern(path), rolls_if=rolls_if)
 
 
 def scheduled(path: str) -> Template:
-    """Return a pod template. If the template changes, only Jobs that start later use the change."""
+    """A pod template. If it changes, only Jobs that start later use the change."""
     return Template(parse_pattern(path), is_scheduled=True)
 
 
 def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use:
-    """Return the use of a pod spec, or of a mapping with some fields of a pod spec."""
+    """A pod spec, or a mapping with some fields of a pod spec."""
     return Use(
         shape=POD_SPEC,
         path=parse_pattern(path),
@@ -116,7 +106,7 @@ def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use
 
 
 def _part_of_pod_spec(path: str, field: str) -> Use:
-    """Return the use of a value that has the type of a field of a pod spec."""
+    """A value that has the type of a field of a pod spec."""
     prefix = parse_pattern(field)
     patterns = tuple(
         (pattern[len(prefix) :], target)
@@ -127,34 +117,34 @@ def _part_of_pod_spec(path: str, field: str) -> Use:
 
 
 def container(path: str) -> Use:
-    """Return the use of a container, or of a mapping with `env` and `envFrom`."""
+    """A container, or a mapping with `env` and `envFrom`."""
     return _part_of_pod_spec(path, "containers[]")
 
 
 def environment(path: str) -> Use:
-    """Return the use of an environment variable, which is an item of `env`."""
+    """An environment variable, which is an item of `env`."""
     return _part_of_pod_spec(path, "containers[].env[]")
 
 
 def volume(path: str) -> Use:
-    """Return the use of a volume, or of another mapping with a volume source."""
+    """A volume, or another mapping with a volume source."""
     return _part_of_pod_spec(path, "volumes[]")
 
 
 def config_map(path: str, keep: str = "") -> Use:
-    """Return the use of a field that has the name of a ConfigMap."""
+    """A field with the name of a ConfigMap."""
     patterns = (((), CONFIG_MAP),)
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
 def secret(path: str, keep: str = "") -> Use:
-    """Return the use of a field that has the name of a Secret."""
+    """A field with the name of a Secret."""
     patterns = (((), SECRET),)
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
 def object_reference(path: str, default: GroupKind | None = None) -> Use:
-    """Return the use of a mapping with `name`, and perhaps `kind` and `namespace`.
+    """A mapping with `name`, and perhaps `kind` and `namespace`.
 
     default: the target if the mapping has no kind, None for every target.
     """
@@ -162,22 +152,18 @@ def object_reference(path: str, default: GroupKind | None = None) -> Use:
 
 
 def key_selectors(path: str) -> Use:
-    """Return the use of every key selector below a path.
+    """Every key selector below a path: a mapping with `name` and `key`.
 
-    A key selector is a mapping with `name` and `key`. The field name must contain `configMap` or
-    `secret`, or the mapping must contain the kind of the target.
+    The field name must contain `configMap` or `secret`, or the mapping the kind of the target.
     """
     return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
 
 def everything(path: str, keep: str) -> Use:
-    """Return the use of every reference below a path. postrender never rewrites the references."""
+    """Every reference below a path; none is ever rewritten, for the reason `keep`."""
     return Use(shape=EVERYTHING, path=parse_pattern(path), keep=keep)
 
 
 def written(use: Use) -> Use:
-    """Return a use with `is_written`.
-
-    By default, postrender does not rename the objects to which a program writes.
-    """
+    """A use of objects to which a program writes. By default, postrender does not rename them."""
     return use._replace(is_written=True)

@@ -1,7 +1,7 @@
-"""Kinds of Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
+"""Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
 
-postrender rewrites the names in key selectors (mappings with `name` and `key`). postrender does not
-rewrite the names in `configMaps` and `secrets`, because folders in the pod have these names:
+postrender rewrites the names in key selectors (mappings with `name` and `key`), but not those in
+`configMaps` and `secrets`, because folders in the pod have these names:
 
     kind: Prometheus
     spec:
@@ -33,10 +33,9 @@ _INJECTED = "pods of any namespace can use the object"
 
 
 def _server(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of mappings that configure a program such as Prometheus.
+    """Mappings that configure a program such as Prometheus.
 
-    paths: the paths of the mappings.
-    A mapping lists mounted objects, and has fields of a pod spec and key selectors.
+    Each lists mounted objects, and has fields of a pod spec and key selectors.
     """
     return tuple(
         use
@@ -51,9 +50,8 @@ def _server(*paths: str) -> tuple[Use, ...]:
 
 
 def _credentials(path: str) -> tuple[Use, ...]:
-    """Return the uses of a kind that sends credentials.
+    """A kind that sends credentials; path: of the mapping with `basicAuth` and `authorization`.
 
-    path: the path of the mapping with `basicAuth` and `authorization`.
     `key_selectors` does not find the selectors in `username`, `password` and `credentials`, because
     the names of these fields do not contain `secret`.
     """

@@ -1,4 +1,4 @@
-"""Kinds of Gateway API and Istio.
+"""Gateway API, Istio, and kinds of Kubernetes and its storage whose references are never rewritten.
 
 postrender rewrites references to certificates in the kinds of Gateway API:
 
@@ -7,22 +7,12 @@ postrender rewrites references to certificates in the kinds of Gateway API:
       validation:
         caCertificateRefs: [{group: "", kind: ConfigMap, name: web-ca}]
 
-In the kinds of Istio, `credentialName` references a Secret. Istio reads the Secret in the namespace
-of the gateway's pods, which can be another namespace. postrender therefore keeps the original of
-this Secret.
-
-Kinds of Kubernetes, and VolumeSnapshotClass. postrender never rewrites references in them.
-
-postrender keeps the original of a Secret that a PersistentVolume references:
+It keeps the original of a Secret that a PersistentVolume references:
 
     kind: PersistentVolume
     spec:
       csi:
         nodePublishSecretRef: {name: store-login, namespace: shop}
-
-postrender also keeps originals that bindings of admission policies reference, because new
-parameters would apply to the whole cluster at once. The policy, and not the binding, sets the kind
-of the parameters. The entry of a binding therefore has a `Use` for a ConfigMap and for a Secret.
 """
 
 from __future__ import annotations
@@ -40,7 +30,13 @@ _GATEWAY_API = "kubernetes-sigs/gateway-api 4564255, v1"
 _ISTIO = "istio/istio 86c9f01, v1"
 _GATEWAY_PODS = "Istio reads the Secret in the namespace of the gateway's pods"
 
-_NETWORKING = (
+_IMMUTABLE_SOURCE = "Kubernetes rejects changes to the source of a PersistentVolume"
+_IMMUTABLE_PARAMETERS = "Kubernetes rejects changes to the parameters of a StorageClass"
+_SNAPSHOT_CLASS = "existing snapshots still need the object that the parameters reference"
+_BINDING = "a policy applies new parameters to the whole cluster at once"
+
+ENTRIES = (
+    # Gateway API and Istio
     Entry(
         group="gateway.networking.k8s.io",
         kind="Gateway",
@@ -83,15 +79,7 @@ _NETWORKING = (
             secret("spec.subsets[].trafficPolicy.tls.credentialName", _GATEWAY_PODS),
         ),
     ),
-)
-
-
-_IMMUTABLE_SOURCE = "Kubernetes rejects changes to the source of a PersistentVolume"
-_IMMUTABLE_PARAMETERS = "Kubernetes rejects changes to the parameters of a StorageClass"
-_SNAPSHOT_CLASS = "existing snapshots still need the object that the parameters reference"
-_BINDING = "a policy applies new parameters to the whole cluster at once"
-
-_KUBERNETES = (
+    # Kubernetes and its storage: never rewritten
     Entry(
         group="",
         kind="PersistentVolume",
@@ -115,6 +103,7 @@ _KUBERNETES = (
             group="admissionregistration.k8s.io",
             kind=kind,
             source="kubernetes/api 10b39a3, ParamRef, v1",
+            # The policy, and not the binding, sets the kind of the parameters.
             uses=(
                 config_map("spec.paramRef.name", _BINDING),
                 secret("spec.paramRef.name", _BINDING),
@@ -123,5 +112,3 @@ _KUBERNETES = (
         for kind in ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
     ),
 )
-
-ENTRIES = (*_NETWORKING, *_KUBERNETES)

@@ -1,7 +1,7 @@
-"""Kinds that manage Secrets: External Secrets and the Vault operator of Bank-Vaults.
+"""External Secrets, the Vault operator of Bank-Vaults, and cert-manager.
 
-A SecretStore references credentials, and an ExternalSecret references templates. postrender
-rewrites these references:
+A SecretStore references credentials, and an ExternalSecret references templates, which postrender
+rewrites:
 
     kind: ExternalSecret
     spec:
@@ -9,18 +9,14 @@ rewrites these references:
         template:
           templateFrom: [{configMap: {name: web-template, items: [{key: app.yaml}]}}]
 
-Kinds of cert-manager.
-
-In this example, postrender rewrites `binding`, a reference to the credentials of an Issuer:
+cert-manager writes to the Secrets of Certificates and of ACME accounts, such as `account-key`, so
+by default postrender does not rename them. It rewrites `binding`, the credentials of an Issuer:
 
     kind: Issuer
     spec:
       acme:
         privateKeySecretRef: {name: account-key}
         externalAccountBinding: {keySecretRef: {name: binding, key: secret}}
-
-cert-manager writes to the Secrets of Certificates and of ACME accounts, such as `account-key`. By
-default, postrender therefore does not rename these Secrets.
 """
 
 from __future__ import annotations
@@ -40,7 +36,13 @@ _SEALED = "a change would restart Vault, and a restart seals Vault"
 _ANY_NAMESPACE = "objects of any namespace can use the store"
 _WRITTEN_BY_EXTERNAL_SECRETS = "External Secrets writes to the Secret"
 
-_SECRETS = (
+_CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
+
+_WRITTEN_BY_CERT_MANAGER = "cert-manager writes to the Secret"
+_OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
+
+ENTRIES = (
+    # External Secrets and Bank-Vaults
     Entry(
         group="external-secrets.io",
         kind="SecretStore",
@@ -78,15 +80,7 @@ _SECRETS = (
         source="bank-vaults/vault-operator 7640767, v1alpha1",
         uses=(everything("spec", _SEALED),),
     ),
-)
-
-
-_CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
-
-_WRITTEN_BY_CERT_MANAGER = "cert-manager writes to the Secret"
-_OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
-
-_CERTIFICATES = (
+    # cert-manager
     Entry(
         group="cert-manager.io",
         kind="Issuer",
@@ -115,5 +109,3 @@ _CERTIFICATES = (
         ),
     ),
 )
-
-ENTRIES = (*_SECRETS, *_CERTIFICATES)

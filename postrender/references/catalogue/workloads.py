@@ -1,4 +1,4 @@
-"""Kinds of Kruise, Knative, KEDA, KServe, LeaderWorkerSet and the runners of GitHub Actions.
+"""Workloads and jobs: Kruise, Knative, KEDA, Volcano, Kubeflow, Spark, Flink, Ray and others.
 
 postrender rewrites references in the pod template of a CloneSet, as in a Deployment:
 
@@ -10,20 +10,13 @@ postrender rewrites references in the pod template of a CloneSet, as in a Deploy
             - name: web
               envFrom: [{configMapRef: {name: web-config}}]
 
-Kinds of projects that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
-
-If an object is one run of a job, postrender keeps the originals that the object references.
-postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:
+It keeps the originals that one run of a job references, and rewrites references in templates of
+later runs:
 
     kind: ScheduledSparkApplication
     spec:
       template:
         sparkConfigMap: spark-config
-
-postrender keeps the originals that a TrainingRuntime references. The trainer stores a copy of the
-runtime for each TrainJob. A suspended TrainJob can start its pods from this copy later. postrender
-keeps the originals that a ClusterTrainingRuntime references, because TrainJobs of any namespace can
-use the runtime.
 """
 
 from __future__ import annotations
@@ -56,18 +49,54 @@ _JOBS_DELETED = (
     "the rollout strategy is not gradual, so KEDA deletes running Jobs when the ScaledJob changes"
 )
 
+_RUN = "a job that has started does not read its template again"
+_RESTART = "a change would run the Spark application again"
+_FLINK_RESTART = "a change would restart the job from its last state"
+_COPIED = "each TrainJob keeps a copy of the runtime, and can start pods from this copy later"
+_ANY_NAMESPACE = "TrainJobs of any namespace can use the runtime"
+_REJECTED = "the admission webhook of this kind rejects changes to the template"
+
+_SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
+_KUBEFLOW = "kubeflow/manifests 009c880"
+_TRAINER = "kubeflow/trainer 8c0f505, v1alpha1"
+_RAY = "ray-project/kuberay feeaf72, v1"
+
 
 def _has_fixed_name(data: Mapping[str, Json]) -> bool:
     return value_at(data, ("spec", "template", "metadata", "name")) is not None
 
 
 def _deletes_jobs(data: Mapping[str, Json]) -> bool:
-    """Return whether KEDA deletes the Jobs of a changed ScaledJob (scaledjob_controller.go)."""
+    """Whether KEDA deletes the Jobs of a changed ScaledJob (scaledjob_controller.go)."""
     strategy = value_at(data, ("spec", "rolloutStrategy"))
     return (strategy or value_at(data, ("spec", "rollout", "strategy"))) != "gradual"
 
 
-_WORKLOADS = (
+def _spark_application(path: str) -> tuple[Use, ...]:
+    roles = [f"{path}.{role}" for role in ("driver", "executor")]
+    return (
+        config_map(f"{path}.sparkConfigMap"),
+        config_map(f"{path}.hadoopConfigMap"),
+        secret(f"{path}.imagePullSecrets[]"),
+        volume(f"{path}.volumes[]"),
+        *(container(role) for role in roles),
+        *(container(f"{role}.sidecars[]") for role in roles),
+        *(container(f"{role}.initContainers[]") for role in roles),
+        *(config_map(f"{role}.configMaps[].name") for role in roles),
+        *(secret(f"{role}.secrets[].name") for role in roles),
+    )
+
+
+def _ray_cluster(path: str) -> tuple[Use, ...]:
+    return (
+        pod_spec(f"{path}.headGroupSpec.template.spec"),
+        pod_spec(f"{path}.workerGroupSpecs[].template.spec"),
+        container(f"{path}.autoscalerOptions"),
+    )
+
+
+ENTRIES = (
+    # Workloads
     *(
         Entry(
             group="apps.kruise.io",
@@ -189,46 +218,7 @@ _WORKLOADS = (
         )
         for kind in ("RunnerDeployment", "RunnerSet")
     ),
-)
-
-
-_RUN = "a job that has started does not read its template again"
-_RESTART = "a change would run the Spark application again"
-_FLINK_RESTART = "a change would restart the job from its last state"
-_COPIED = "each TrainJob keeps a copy of the runtime, and can start pods from this copy later"
-_ANY_NAMESPACE = "TrainJobs of any namespace can use the runtime"
-_REJECTED = "the admission webhook of this kind rejects changes to the template"
-
-_SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
-_KUBEFLOW = "kubeflow/manifests 009c880"
-_TRAINER = "kubeflow/trainer 8c0f505, v1alpha1"
-_RAY = "ray-project/kuberay feeaf72, v1"
-
-
-def _spark_application(path: str) -> tuple[Use, ...]:
-    roles = [f"{path}.{role}" for role in ("driver", "executor")]
-    return (
-        config_map(f"{path}.sparkConfigMap"),
-        config_map(f"{path}.hadoopConfigMap"),
-        secret(f"{path}.imagePullSecrets[]"),
-        volume(f"{path}.volumes[]"),
-        *(container(role) for role in roles),
-        *(container(f"{role}.sidecars[]") for role in roles),
-        *(container(f"{role}.initContainers[]") for role in roles),
-        *(config_map(f"{role}.configMaps[].name") for role in roles),
-        *(secret(f"{role}.secrets[].name") for role in roles),
-    )
-
-
-def _ray_cluster(path: str) -> tuple[Use, ...]:
-    return (
-        pod_spec(f"{path}.headGroupSpec.template.spec"),
-        pod_spec(f"{path}.workerGroupSpecs[].template.spec"),
-        container(f"{path}.autoscalerOptions"),
-    )
-
-
-_BATCH = (
+    # Jobs
     Entry(
         group="batch.volcano.sh",
         kind="Job",
@@ -340,5 +330,3 @@ _BATCH = (
         ),
     ),
 )
-
-ENTRIES = (*_WORKLOADS, *_BATCH)
