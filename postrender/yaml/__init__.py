@@ -1,7 +1,12 @@
-"""Reading YAML documents, and editing the text of these documents.
+"""YAML documents: reading them, and editing their text without changing any other byte.
 
-An edit is a record (module `edits`). The site of an edit is the part of the text that the edit
-replaces. For an insertion, this part is empty. The module `sites` finds the site. The module
-`splice` replaces this part of the text, and leaves all other bytes unchanged. If `splice` cannot
-apply all edits of an object, the modules `rewrite` and `emit` write the whole object again.
+stream      the split of the input into documents
+document    one parsed document: `plain` reads nearly all of them line by line, and the YAML parser
+            (`parser`, `nodes`) reads the others
+scalars     the values of unquoted scalars
+paths       the paths of values, and patterns that match paths
+edits       the records of edits, and their application to parsed data
+splice      their application to the text; `node_sites` finds places that `plain` does not know
+rewrite     the whole object written again, if `splice` cannot apply an edit
+emit        data as YAML text
 """

@@ -1,8 +1,7 @@
 """A YAML document: its data, and the location of each value in the text.
 
-The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
-the other documents. The YAML parser also reads a document if a message needs the location of a
-value. For some values and edits, only the YAML parser finds the position in the text.
+`plain` reads nearly every document line by line. The YAML parser (`nodes`) reads the others, and
+also a document for which a message or an edit needs a position that `plain` does not know.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ MAX_CHARACTERS = 32 * 1024 * 1024
 
 
 class ParsedDocument:
-    """A document that the module `plain` or the YAML parser has read.
+    """A document that `plain` or the YAML parser has read.
 
-    text: the text of the document.
     location: the location of the text's first line.
-    plain: the result of the module `plain`, None if the module cannot read the text.
+    plain: None if `plain` cannot read the text.
     """
 
     __slots__ = ("_data", "_nodes", "location", "plain", "text")
@@ -40,8 +38,8 @@ class ParsedDocument:
     def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
-        If a key is duplicated, the last value wins. The data of a document without content is None.
-        Raises UserError for a key that is not a scalar, and for an invalid merge key (`<<`).
+        The last value of a duplicate key wins. None for a document without content. UserError for a
+        key that is not a scalar, and for an invalid merge key (`<<`).
         """
         if self._data is None:
             self._data = self.nodes.read()
@@ -49,7 +47,7 @@ class ParsedDocument:
 
     @property
     def nodes(self) -> NodeDocument:
-        """The document as nodes of the YAML parser. Raises UserError as nodes.compose() does."""
+        """The document as nodes of the YAML parser, which can refuse it with a UserError."""
         if self._nodes is None:
             from postrender.yaml.nodes import compose
 
@@ -63,27 +61,21 @@ class ParsedDocument:
             self.plain.release()
 
     def duplicate_keys(self) -> list[DuplicateKey]:
-        """Return the duplicate keys of the document. The caller must read `data` first."""
+        """The caller must read `data` first."""
         return [] if self.plain else self.nodes.duplicate_keys()
 
     def line_of(self, path: Path) -> int:
-        """Return the line of the document, from 0, on which the value at a path begins.
-
-        The path must exist.
-        """
+        """The line, from 0, on which the value at a path begins. The path must exist."""
         line = self.plain.line_of(path) if self.plain else None
         return self.nodes.line_of(path) if line is None else line
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the value at a path is a literal block scalar (`|`).
-
-        Returns False for a missing path.
-        """
+        """Whether the value at a path is a literal block scalar (`|`); False for a missing path."""
         is_literal = self.plain.is_literal(path) if self.plain else None
         return self.nodes.is_literal(path) if is_literal is None else is_literal
 
     def folded_scalars(self, path: Path) -> list[tuple[Path, str]]:
-        """Return the path and value of each folded block scalar (`>`) in the object at a path."""
+        """The path and value of each folded block scalar (`>`) in the object at a path."""
         if self.plain:
             return []
         from postrender.yaml.nodes import folded_scalars, node_at
@@ -91,10 +83,9 @@ class ParsedDocument:
         return list(folded_scalars(node_at(self.nodes.root, path), path))
 
     def location_of(self, path: Path, fallback: Path = ()) -> Location:
-        """Return the location of the value at a path.
+        """The location of the value at a path.
 
-        fallback: the path of an existing value. If `path` is missing, the line is the line of this
-            value.
+        fallback: the path of an existing value, whose line is used if `path` is missing.
         """
         from postrender.yaml.nodes import node_at
 
@@ -103,10 +94,7 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return the location of the key at a path.
-
-        If a merge key sets the key, the location is the location of the value.
-        """
+        """The location of the key at a path, or of its value if a merge key sets the key."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)
@@ -114,11 +102,10 @@ class ParsedDocument:
 
 
 def parse_document(text: str, location: Location) -> ParsedDocument:
-    """Return the document of a text.
+    """Parse a text, whose first line is at `location`.
 
-    location: the location of the text's first line.
-    Raises UserError for text that is too long or is not YAML. Also raises UserError for a document
-    that is nested too deeply, or has aliases that expand to too many nodes.
+    UserError for text that is too long, is not YAML or is nested too deeply, and for aliases that
+    expand to too many nodes.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(

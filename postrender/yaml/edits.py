@@ -1,7 +1,6 @@
-"""The records of edits, and the application of edits to parsed data.
+"""The records of edits, and their application to parsed data, because hashes cover the edited data.
 
-Hashes cover the edited data, so apply_edits() applies edits to parsed data. The module `splice`
-applies edits to the text.
+The module `splice` applies edits to the text.
 """
 
 from __future__ import annotations
@@ -17,41 +16,35 @@ if TYPE_CHECKING:
 
 
 class SetScalar(NamedTuple):
-    """An edit that replaces the scalar at a path with a string or a boolean."""
+    """Replace the scalar at a path."""
 
     path: Path
     value: str | bool
 
 
 class AddKeys(NamedTuple):
-    """An edit that adds new keys to the mapping at a path.
-
-    If the mapping is missing, the edit also creates the mapping.
-    """
+    """Add new keys to the mapping at a path, which the edit creates if it is missing."""
 
     path: Path
     entries: Mapping[str, Json]
 
 
 class AddItems(NamedTuple):
-    """An edit that inserts items at the start of the list at a path.
-
-    If the list is missing, the edit also creates the list.
-    """
+    """Insert items at the start of the list at a path, which the edit creates if it is missing."""
 
     path: Path
     items: Sequence[Json]
 
 
 class AddAfter(NamedTuple):
-    """An edit that inserts items after the list item at a path."""
+    """Insert items after the list item at a path."""
 
     path: Path
     items: Sequence[Json]
 
 
 class Remove(NamedTuple):
-    """An edit that removes the list item or the key at a path."""
+    """Remove the list item or the key at a path."""
 
     path: Path
 
@@ -61,21 +54,16 @@ Edit = SetScalar | Addition | Remove
 
 
 class Site(NamedTuple):
-    """The site of an edit: the part of the text that the edit replaces.
+    """The part of the text that an edit replaces; empty for an insertion.
 
-    start, end: the range of the replaced characters, as indexes in the document; equal for an
-        insertion.
-    form: the form of the new text. The module `splice` writes a scalar for `scalar`, and one line
-        for `value`, `whole`, `flow` and `flow-after`. For `block`, `block-after` and `lines`, the
-        module writes block YAML.
+    start, end: indexes in the document.
+    form: how `splice` writes the new text: a scalar for `scalar`, one line for `value`, `whole`,
+        `flow` and `flow-after`, block YAML for `block`, `block-after` and `lines`.
     indent: the column of the block YAML, 0 for the other forms.
-    missing: the keys at the end of the edit's path that do not exist. The edit creates these keys.
-    quote: the quote, `|` or `>` of the replaced scalar; "" for an unquoted scalar, and if the form
-        is not `scalar`.
-    alias_paths: the paths at which YAML aliases have the changed value. The edit also changes the
-        values at these paths.
-    line: the line, from 0, of the replaced scalar (SetScalar) or of the item (AddAfter); 0 for
-        other edits.
+    missing: the keys at the end of the edit's path that the edit must create.
+    quote: the quote, `|` or `>` of the replaced scalar; "" if unquoted, and for other forms.
+    alias_paths: the other paths that YAML aliases give to the changed value.
+    line: of the replaced scalar (SetScalar) or of the item (AddAfter), from 0.
     """
 
     start: int
@@ -89,11 +77,7 @@ class Site(NamedTuple):
 
 
 def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
-    """Return the edits that set keys of the mapping at a path, [] if every key has its new value.
-
-    existing: the mapping at the path.
-    values: the new value of each key.
-    """
+    """The edits that set these keys of the mapping at a path, which is `existing`."""
     changed: list[Edit] = [
         SetScalar((*path, key), value)
         for key, value in values.items()
@@ -104,10 +88,10 @@ def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]
 
 
 def merge_by_name(base: Json, own: Json, merge: Callable[[Json, Json], Json]) -> list[Json] | None:
-    """Return the items of two lists, merged by name. The items of `base` are first.
+    """Merge two lists of named items, those of `base` first.
 
-    The result is None if `base` or `own` is not a list, or if an item does not have a name.
-    merge: the function that merges two items with the same name, first the item of `base`.
+    None if `base` or `own` is not a list, or if an item does not have a name.
+    merge: merges two items with the same name, first the item of `base`.
     """
     if not (_are_all_named(base) and _are_all_named(own)):
         return None
@@ -126,7 +110,7 @@ def _are_all_named(items: Json) -> bool:
 
 
 def copied(data: Any) -> Any:
-    """Return a copy of data. Values that YAML aliases share become separate values."""
+    """A deep copy, in which values that YAML aliases share are separate."""
     if isinstance(data, dict):
         return {
             key: copied(value) if value.__class__ in (dict, list) else value
@@ -136,10 +120,10 @@ def copied(data: Any) -> Any:
 
 
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
-    """Return the data with edits applied. The function changes the data in place.
+    """Apply edits to data in place.
 
     data: the value at the path `prefix` of the document.
-    edits: edits with paths in the document. The function skips edits outside the data.
+    edits: with paths in the document; those outside the data are skipped.
     """
     selected = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
     if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in selected):
@@ -152,7 +136,7 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
 
 
 def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
-    """Return a key that sorts AddItems before other edits, and then sorts the edits by path."""
+    """Order by path, with AddItems before all other edits."""
     path = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
     return not isinstance(edit, AddItems), path
 
@@ -180,10 +164,7 @@ def _apply(data: Json, edit: Edit, path: Path) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return the value at a path.
-
-    The function sets a missing or null value to `empty`, and creates missing mappings on the path.
-    """
+    """The value at a path; a missing or null one becomes `empty`, below new mappings."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

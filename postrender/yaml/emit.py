@@ -33,10 +33,7 @@ class Verbatim:
 
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
-    """Return a string as YAML on one line.
-
-    The result lacks quotes only if the string certainly does not need quotes.
-    """
+    """A string as YAML on one line, without quotes only if it certainly does not need them."""
     is_plain = _is_simple(value) or _PLAIN.match(value) is not None
     is_plain = is_plain and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
@@ -54,12 +51,12 @@ class VerbatimKey(str):
 
 
 def scalar_text(value: Json) -> str:
-    """Return a scalar as YAML on one line, for use in a block mapping or a block list."""
+    """A scalar as YAML on one line, for a block mapping or a block list."""
     return _string_text(value) if isinstance(value, str) else flow_text(value)
 
 
 def flow_text(value: Json) -> str:
-    """Return data as flow YAML on one line: JSON, except for verbatim keys and scalars."""
+    """Data as flow YAML on one line: JSON, except for verbatim keys and scalars."""
     if isinstance(value, Verbatim):
         return value.text
     if isinstance(value, dict):
@@ -71,11 +68,7 @@ def flow_text(value: Json) -> str:
 
 
 def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
-    """Return data as block YAML.
-
-    indent: the number of spaces before each line except the first line.
-    newline: the line break between lines.
-    """
+    """Data as block YAML; indent: the spaces before each line except the first."""
     lines = _block_lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 

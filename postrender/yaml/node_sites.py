@@ -22,11 +22,9 @@ _COMMENT = re.compile(r"(?:^|\s)#")
 
 
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if postrender must write the whole object again.
+    """Find the site of an edit, None if the whole object must be written again.
 
-    Raises UserError if AddKeys has the path of a value that is neither a mapping nor null. Also
-    raises UserError if AddItems has the path of a value that is neither a list nor null. If the
-    path is missing, the innermost existing value must be a mapping or null.
+    UserError if keys or items are to be added to a value that has another type and is not null.
     """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
@@ -66,22 +64,21 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
 
 
 def after_properties(text: str, node: YamlNode) -> int:
-    """Return the index at which the value of a node begins, after its anchor and its tag."""
+    """The index at which the value of a node begins, after its anchor and its tag."""
     start, end = node.start_mark.index, node.end_mark.index
     return _PROPERTIES.match(text, start, end).end()  # type: ignore[union-attr]
 
 
 def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
-    """Return the site after the colon of a key with an empty value, None if the colon is absent."""
+    """The site after the colon of a key with an empty value, None if the colon is absent."""
     key = key_node(document.root, path)
     colon = None if key is None else _COLON.match(document.text, key.end_mark.index)
     return Site(start=colon.end(), end=colon.end(), form="value", line=line) if colon else None
 
 
 def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
-    """Return the site of added keys or items in the collection at a path.
+    """The site of added keys (MappingNode) or items (SequenceNode) in the collection at a path.
 
-    kind: the type of the collection, MappingNode or SequenceNode.
     If the collection is missing, the site is in the innermost existing mapping on the path.
     """
     node, depth = document.root, 0
@@ -119,7 +116,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
 
 
 def _dash_of(text: str, sequence: YamlNode, index: int) -> int | None:
-    """Return the index of the `-` of an item, None if the function cannot find the `-`."""
+    """The index of the `-` of an item, None if it is not certain."""
     if index == 0:
         start = after_properties(text, sequence)
     elif is_alias(sequence, index - 1):
@@ -131,17 +128,16 @@ def _dash_of(text: str, sequence: YamlNode, index: int) -> int | None:
 
 
 def column_of(text: str, index: int) -> int:
-    """Return the number of characters between an index and the start of its line."""
+    """The number of characters between an index and the start of its line."""
     return index - 1 - max(text.rfind(line_break, 0, index) for line_break in _LINE_BREAKS)
 
 
 def _in_place_of_empty(
     document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]
 ) -> Site | None:
-    """Return the site at which a collection replaces `{}`, `[]`, a null or an empty value.
+    """The site at which a collection replaces `{}`, `[]`, a null or an empty value.
 
-    Returns None for a null with a tag, and for an empty value that does not follow a colon. Raises
-    UserError for any other value.
+    None for a null with a tag, and for an empty value that does not follow a colon.
     """
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:
@@ -192,10 +188,10 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
 
 
 def content_end(text: str, node: YamlNode) -> int:
-    """Return the index at which the text of a node ends, before any comments after the node.
+    """The index at which the text of a node ends, before any comments after the node.
 
-    If the node ends with a block scalar, the index is after the last line break of the scalar.
-    Otherwise the index is before the line break.
+    For a block scalar at the end, this is after its last line break, otherwise before the line
+    break.
     """
     if node.__class__ is ScalarNode or node.flow_style or not node.value:
         return int(node.end_mark.index)

@@ -1,22 +1,20 @@
 """A document as nodes of the YAML parser.
 
-postrender imports this module and ruamel.yaml only when a document needs the YAML parser. The
-module `scalars`, and not ruamel.yaml, converts scalars to values. ruamel.yaml would crash on an
-unquoted `=`, and would not read `1e3` and `0o7` as Kubernetes tools do. Nodes take about fifty
-times the memory of the text. postrender therefore does not keep the nodes of a document, and parses
-the document again if a later step needs the nodes.
+This module and ruamel.yaml are imported only when a document needs the YAML parser. The module
+`scalars`, and not ruamel.yaml, converts scalars to values: ruamel.yaml would crash on an unquoted
+`=`, and would not read `1e3` and `0o7` as Kubernetes tools do. Nodes take about fifty times the
+memory of the text, so they are not kept; a later step parses the document again.
 
-The keys of a mapping node: if several entries set a key, the last entry wins.
-
-sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
-their order. Each entry overrides the entries above that have the same key. A merge key (`<<`)
-sets all keys of the mappings in its value. If several of these mappings have a key, the first
-mapping wins.
+A key that several entries set has the value of the last entry, as in sigs.k8s.io/yaml, which
+kubectl, Helm and the API server use. A merge key (`<<`) counts as an entry for each key of the
+mappings in its value; of these mappings, the first one wins.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NoReturn
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
@@ -35,14 +33,7 @@ from postrender.yaml.parser import (
 from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.scalars import WORDS, Scalar, key_text, resolve_plain
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import NoReturn
-
-    from postrender.yaml.paths import Path
-
-
+MERGE = "<<"
 # A limit for hostile documents, in which nested aliases can expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
 # The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
@@ -55,7 +46,7 @@ _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 class NodeDocument:
     """The text of a document and its root node.
 
-    root: the root node, None if the document has no content.
+    root: None if the document has no content.
     location: the location of the text's first line.
     has_aliases: whether any node is at several paths, because of an alias.
     may_repeat_keys: whether read() has found a mapping in which several entries or merge keys set
@@ -73,39 +64,35 @@ class NodeDocument:
         self._paths: dict[int, list[Path]] = {}
 
     def read(self) -> Json:
-        """Return the document as dicts, lists, strings, numbers, booleans and None.
+        """The document as data, None without content.
 
-        Returns None for a document without content. Raises UserError for a key that is not a
-        scalar, and for an invalid merge key (`<<`).
+        UserError for a key that is not a scalar, and for an invalid merge key (`<<`).
         """
         return None if self.root is None else _read(self.root, self)
 
     def duplicate_keys(self) -> list[DuplicateKey]:
-        """Return the duplicate keys of the document. The caller must call read() first."""
+        """The caller must call read() first."""
         return list(duplicate_keys(self.root)) if self.may_repeat_keys else []
 
     def line_of(self, path: Path) -> int:
-        """Return the line, from 0, on which the value at a path begins. The path must exist."""
+        """The line, from 0, on which the value at a path begins. The path must exist."""
         return int(node_at(self.root, path).start_mark.line)
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the value at a path is a literal block scalar (`|`).
-
-        Returns False for a missing path.
-        """
+        """Whether the value at a path is a literal block scalar (`|`); False for a missing path."""
         node = node_at(self.root, path)
         return isinstance(node, ScalarNode) and bool(node.style == "|")
 
     def paths_to(self, node: YamlNode) -> list[Path]:
-        """Return every path at which the data contains the value of a node."""
+        """Every path at which the data contains the value of a node."""
         if not self._paths:
             self._paths = _paths_by_node(self.root)
         return self._paths[id(node)]
 
     def location_of(self, node: YamlNode, path: Path = ()) -> Location:
-        """Return the location of a node. path: the path of the node in the document, () if unknown.
+        """The line of a node, the object with the node, and the path in this object.
 
-        The location has the line of the node, the object with the node, and the path in the object.
+        path: the path of the node in the document, () if unknown.
         """
         parent = object_path(path)
         return self.location._replace(
@@ -116,11 +103,10 @@ class NodeDocument:
 
 
 def compose(text: str, location: Location) -> NodeDocument:
-    """Return the nodes of a document.
+    """Parse a document; location: the location of the text's first line.
 
-    location: the location of the text's first line.
-    Raises UserError for text that is not YAML or is nested too deeply, and for aliases that expand
-    to too many nodes.
+    UserError for text that is not YAML or is nested too deeply, and for aliases that expand to too
+    many nodes.
     """
     check_depth(text, location)
     root = parse(text, location)
@@ -133,22 +119,22 @@ def compose(text: str, location: Location) -> NodeDocument:
 
 
 def _subject(node: YamlNode) -> str:
-    """Return the `Kind/name` of an object, or "" if its kind or name is missing."""
+    """The `Kind/name` of an object, "" if its kind or name is missing."""
     parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
     texts = [part.value for part in parts if part.__class__ is ScalarNode]
     return "/".join(texts) if len(texts) == len(parts) else ""
 
 
 def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
-    """Return whether any node is at several paths, because of an alias.
+    """Whether any node is at several paths, because of an alias.
 
-    Raises UserError for nested aliases that turn a small text into a huge or deep object. Also
-    raises UserError for an anchor that contains an alias of the same anchor.
+    Refuses nested aliases that turn a small text into a huge or deep object, and an anchor that
+    contains an alias of itself.
     """
     extents: dict[int, tuple[int, int]] = {}
 
     def extent(node: YamlNode) -> tuple[int, int]:
-        """Return the number of nodes and the number of levels in the tree of a node."""
+        """The number of nodes and of levels in the tree of a node."""
         known = extents.get(id(node))
         if known == _UNFINISHED:
             raise UserError(
@@ -178,10 +164,7 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair in a node and its children with the encoded character.
-
-    Raises UserError for a half of a pair without the other half.
-    """
+    """Replace each surrogate pair in a node and its children with the encoded character."""
     for child_node in children(node):
         _join_surrogates(child_node, location)
     if node.__class__ is ScalarNode and not node.value.isascii():
@@ -196,7 +179,7 @@ def _join_surrogates(node: YamlNode, location: Location) -> None:
 
 
 def children(node: YamlNode) -> list[YamlNode]:
-    """Return the items of a list, or the keys and values of a mapping; [] for a scalar."""
+    """The items of a list, or the keys and values of a mapping; [] for a scalar."""
     if isinstance(node, MappingNode):
         return [child for pair in node.value for child in pair]
     return list(node.value) if isinstance(node, SequenceNode) else []
@@ -240,7 +223,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
 
 
 def read_scalar(node: YamlNode) -> Scalar:
-    """Return the value of a scalar node."""
+    """The value of a scalar node, as Kubernetes tools read it."""
     text: str = node.value
     if node.ctag is STRING:
         return text
@@ -262,11 +245,7 @@ def _from_base64(text: str) -> str:
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
-    """Add the keys of a merge key to a mapping. value: the value node of the merge key.
-
-    If several merged mappings have a key, the first mapping wins. Raises UserError if a merged
-    value is not a mapping.
-    """
+    """Add the keys of a merge key to a mapping; of several merged mappings, the first wins."""
     for source in reversed(merge_sources(value)):
         if not isinstance(source, MappingNode):
             _refuse_key(
@@ -284,10 +263,7 @@ def _refuse_key(node: YamlNode, document: NodeDocument, problem: str, fix: str) 
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the child at a key or index of a node, None if the child is missing.
-
-    The key can also be a key that a merge key sets.
-    """
+    """The child at a key or index, None if it is missing. A merge key may set the key."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -297,7 +273,7 @@ def child(node: YamlNode, part: str | int) -> YamlNode:
 
 
 def node_at(root: YamlNode, path: Path) -> YamlNode:
-    """Return the node at a path, None for a missing path."""
+    """The node at a path, None for a missing path."""
     node = root
     for part in path:
         node = child(node, part)
@@ -307,20 +283,17 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
 
 
 def key_node(root: YamlNode, path: Path) -> YamlNode | None:
-    """Return the node of the last key of a path.
-
-    Returns None if the key is missing, or if a merge key sets the key.
-    """
+    """The node of the last key of a path, None if the key is missing or a merge key sets it."""
     parent = node_at(root, path[:-1])
     entry = winning_entry(parent, path[-1]) if isinstance(parent, MappingNode) else None
     return entry[1] if entry is not None and entry[0] is parent else None
 
 
 def is_alias(parent: YamlNode, index: int | str) -> bool:
-    """Return whether an item of a list, or a value of a mapping, is an alias in the text.
+    """Whether an item of a list, or a value of a mapping, is an alias in the text.
 
-    index: the index of the item or entry in the node `parent`, from 0; -1 for the last.
     For an alias, the parser returns the node of the anchor, which is earlier in the text.
+    index: of the item or entry in the node `parent`; -1 for the last.
     """
     if isinstance(parent, MappingNode):
         key, value = parent.value[int(index)]
@@ -356,10 +329,7 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
 
 
 def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
-    """Return the path and value of the block scalar at the end of a document.
-
-    Returns None if the document ends with another value.
-    """
+    """The path and value of the block scalar at the end of a document, None for another end."""
     path: Path = ()
     while node.value and not isinstance(node, ScalarNode):
         if isinstance(node, SequenceNode):
@@ -372,10 +342,9 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Return the path and value of each folded scalar in a node. path: the path of the node.
+    """The path and value of each folded scalar in a node, which is at `path`.
 
-    Helm 4 can add newlines to a folded scalar. In revisions, postrender therefore writes folded
-    scalars in double quotes.
+    Helm 4 can add newlines to a folded scalar, so revisions have them in double quotes.
     """
     kind = node.__class__
     if kind is ScalarNode:
@@ -390,15 +359,10 @@ def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
             yield from folded_scalars(item, (*path, number))
 
 
-MERGE = "<<"
-
-
 class DuplicateKey(NamedTuple):
     """A key that is duplicated in a mapping.
 
-    path: the path of the key in the document.
-    key: the key node of the last entry with the key.
-    first: the key node of the first entry with the key.
+    key, first: the key nodes of its last and its first entry.
     is_ambiguous: whether the key is a string only in some of the entries. For example, "true" and
         the boolean `on` are the same key in JSON.
     """
@@ -410,7 +374,7 @@ class DuplicateKey(NamedTuple):
 
 
 def key_name(key: YamlNode) -> str:
-    """Return the name of a key in the data: `true` for an unquoted `on`. key: a scalar node."""
+    """The key in the data, such as `true` for an unquoted `on`; key: a scalar node."""
     text: str = key.value
     if key.style or (text.isidentifier() and text not in WORDS):
         return text
@@ -418,21 +382,19 @@ def key_name(key: YamlNode) -> str:
 
 
 def is_merge_key(key: YamlNode) -> bool:
-    """Return whether a key is an unquoted `<<`, which merges other mappings into its mapping."""
+    """Whether a key is an unquoted `<<`, which merges other mappings into its mapping."""
     return bool(key.value == MERGE and not key.style)
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges. value: the value node of the merge key."""
+    """The nodes that a merge key merges; value: the value node of the merge key."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
-    """Return the nodes of the entry that sets a key: the mapping, the key and the value.
+    """The entry that sets a key (a key_name()): its mapping, key and value; None if it is missing.
 
-    name: the key_name() of the key.
-    If a merge key sets the key, the mapping is the merged mapping. Returns None if the key is
-    missing.
+    If a merge key sets the key, the mapping is the merged mapping.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):
@@ -446,7 +408,7 @@ def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNod
 
 
 def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
-    """Return the winning value node of each key of a mapping, by the key_name() of the key."""
+    """The winning value node of each key, by key_name()."""
     values: dict[str, YamlNode] = {}
     for key, value in mapping.value:
         if is_merge_key(key):
@@ -459,10 +421,9 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 
 
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
-    """Return the duplicate keys of a document.
+    """The duplicate keys of a mapping, and then those in its values.
 
-    The function yields the duplicate keys of a mapping, and then the duplicate keys in the values
-    of the mapping. A key that occurs three times in a mapping has only one DuplicateKey.
+    A key that occurs three times in a mapping has only one DuplicateKey.
     """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]

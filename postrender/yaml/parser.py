@@ -24,8 +24,7 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# If the C parser rejects a text of up to this length, parse() can try the pure Python parser.
-# The pure Python parser reads only 0.2 MB a second.
+# The pure Python parser reads only 0.2 MB a second, so parse() does not try it for a longer text.
 MAX_PURE_CHARACTERS = 256 * 1024
 
 # The tag of an unquoted scalar or a collection, if the text does not have a tag.
@@ -65,11 +64,10 @@ class _ComposerSettings(_NoResolver):
 
 
 def parse(text: str, location: Location) -> YamlNode:
-    """Return the root node of a document, or None if the document has no content.
+    """The root node of a document, None without content; location: of the text's first line.
 
     The caller must call check_depth() first, because the C parser would crash on deep nesting.
-    location: the location of the text's first line.
-    Raises UserError for text that is not YAML, or is nested too deeply.
+    UserError for text that is not YAML, or is nested too deeply.
     """
     try:
         return _new_parser(text).get_single_node()
@@ -82,11 +80,11 @@ def parse(text: str, location: Location) -> YamlNode:
 
 
 def _parse_events(text: str, location: Location) -> YamlNode:
-    """Return the root node of a text that defines an anchor several times.
+    """Parse a text that defines an anchor several times.
 
     In YAML 1.2, an alias refers to the nearest definition above. The composer of the C parser
-    rejects a second definition. This function combines the events of the C parser with the composer
-    of ruamel.yaml, which accepts the definition. Raises UserError as parse() does.
+    rejects a second definition, but the composer of ruamel.yaml, here with the events of the C
+    parser, accepts it.
     """
     from ruamel.yaml.composer import MaxDepthExceededError
 
@@ -99,10 +97,9 @@ def _parse_events(text: str, location: Location) -> YamlNode:
 
 
 def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
-    """Return the root node from the pure Python parser. error: the error of the C parser.
+    """Parse with the pure Python parser, unless it would be too slow; error: of the C parser.
 
-    Raises UserError if the pure Python parser also rejects the text, or would be too slow. Also
-    raises UserError for deep nesting after the position of `error`, at which check_depth() stops.
+    It can find deep nesting after the position of `error`, at which check_depth() stops.
     """
     if not _is_worth_a_retry(text, error):
         _refuse(error, location)
@@ -120,10 +117,10 @@ def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
 
 
 def check_depth(text: str, location: Location) -> None:
-    """Raise UserError for a document that is nested too deeply.
+    """Refuse a document that is nested too deeply.
 
-    Both parsers recurse to compose nodes, and the C parser would crash the process. This function
-    reads the events of the parser instead, because reading events does not recurse.
+    Both parsers recurse to compose nodes, and the C parser would crash the process. Reading the
+    events of the parser does not recurse.
     """
     if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
         return
@@ -139,7 +136,7 @@ def check_depth(text: str, location: Location) -> None:
 
 
 def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
-    """Return whether the pure Python parser can perhaps read a text that the C parser rejects.
+    """Whether the pure Python parser can perhaps read a text that the C parser rejects.
 
     The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and
     `[http://api:8080]`.
@@ -153,10 +150,10 @@ def _is_repeated_anchor(error: YAMLError) -> bool:
 
 
 def _is_flow_colon(error: YAMLError) -> bool:
-    """Return whether the error is a colon in an unquoted scalar of a flow collection.
+    """Whether the error is a colon in an unquoted scalar of a flow collection.
 
     The C parser of ruamel.yaml.clib 0.2.15 rejects this colon (yaml_parser_scan_plain_scalar).
-    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept the colon.
+    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept it.
     """
     return getattr(error, "problem", None) == "found unexpected ':'"
 
@@ -185,7 +182,7 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
 
 
 def refuse_depth(location: Location) -> NoReturn:
-    """Raise UserError for a document that is nested too deeply."""
+    """Raise the UserError for a document that is nested too deeply."""
     raise UserError(
         f"the document has more than {MAX_DEPTH} nested levels",
         "Remove some of the nested levels",

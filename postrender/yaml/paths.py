@@ -1,8 +1,8 @@
 """Paths of values in an object, and patterns that match paths.
 
 A path is a tuple of keys and indexes, such as `("spec", "volumes", 0)`. A pattern is a tuple of
-keys, in which "[]" matches every item of a list, and "*" matches every key of a mapping. In the
-configuration, a pattern is a text such as `spec.volumes[].configMap.name`. In this text, a key that
+keys, in which "[]" matches every item of a list, and "*" every key of a mapping. In the
+configuration, a pattern is a text such as `spec.volumes[].configMap.name`, in which a key that
 contains `.`, `[`, `]`, `"` or `*` has quotes: `metadata.annotations["example.com/config"]`.
 """
 
@@ -37,7 +37,7 @@ _SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:
-    """Return a path as text: `spec.containers[0].env`, `data["app.yaml"]`, or "" for ()."""
+    """A path as text: `spec.containers[0].env`, `data["app.yaml"]`, or "" for ()."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -50,10 +50,9 @@ def format_path(path: Path) -> str:
 
 
 def object_path(path: Path) -> Path:
-    """Return the path of the object that contains the value at a path.
+    """The path of the object that contains the value at a path: () outside a List.
 
-    For an object outside a List, the result is (). For the third object of a List, the result is
-    `("items", 2)`. In a nested List, the result has more items, as in `("items", 2, "items", 0)`.
+    The third object of a List is at `("items", 2)`, in a nested List at `("items", 2, "items", 0)`.
     """
     depth = 0
     while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
@@ -62,10 +61,7 @@ def object_path(path: Path) -> Path:
 
 
 def parse_pattern(text: str) -> tuple[str, ...]:
-    """Return the pattern of a text: `("spec", "volumes", "[]")` for `spec.volumes[]`.
-
-    Raises UserError for a text that is not a pattern.
-    """
+    """`("spec", "volumes", "[]")` for `spec.volumes[]`; UserError if the text is not a pattern."""
     simple = text.replace(EVERY_ITEM, "." + EVERY_ITEM).split(".")
     has_only_items = simple.count(EVERY_ITEM) == text.count(EVERY_ITEM)
     if has_only_items and "" not in simple and _SPECIAL.isdisjoint(text.replace(EVERY_ITEM, "")):
@@ -86,7 +82,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
 
 
 def matches_start(path: Path, pattern: Sequence[str]) -> bool:
-    """Return whether a pattern matches a path, or the beginning of the path."""
+    """Whether a pattern matches a path, or the beginning of the path."""
     if len(path) < len(pattern):
         return False
     return all(
@@ -105,18 +101,14 @@ class PatternTree:
         self.payloads: list[Any] = []
 
     def add(self, pattern: Iterable[str], payload: Any) -> None:
-        """Add a pattern. payload: any object, which find() returns with each match."""
+        """Add a pattern. find() returns the payload with each match."""
         tree = self
         for part in pattern:
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
     def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
-        """Return the (path, value, payload) of every match.
-
-        If add() has added a pattern several times, the payloads at each path are in the order of
-        the calls.
-        """
+        """The (path, value, payload) of every match; for one pattern, in the order of add()."""
         matches: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), matches)
         return matches
@@ -138,7 +130,7 @@ class PatternTree:
 
 
 def value_at(data: Json, path: Path) -> Json:
-    """Return the value at a path, None if the path is missing or the value is null."""
+    """The value at a path, None if it is missing or null."""
     for part in path:
         if isinstance(data, dict):
             data = data.get(part)
@@ -150,11 +142,11 @@ def value_at(data: Json, path: Path) -> Json:
 
 
 def mappings_in(data: Json) -> list[dict[str, Json]]:
-    """Return the items of a list that are mappings, [] if the data is not a list."""
+    """The items of a list that are mappings, [] if the data is not a list."""
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:
-    """Return the mapping at a path, {} if the value is missing or is not a mapping."""
+    """The mapping at a path, {} if the value is missing or is not a mapping."""
     value = value_at(data, path)
     return value if isinstance(value, dict) else {}

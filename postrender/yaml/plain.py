@@ -1,8 +1,8 @@
 r"""A fast line-by-line reader for simple block YAML, which covers nearly every chart.
 
-`read_plain` returns a document only if the grammar below covers every line. Otherwise `read_plain`
-returns None. The YAML parser (module `nodes`) then reads the document or reports an error.
-tests/yaml/test_plain.py checks that both readers return equal data.
+`read_plain` returns a document only if the grammar below covers every line. Otherwise the YAML
+parser (module `nodes`) reads the document or reports an error. tests/yaml/test_plain.py checks that
+both readers return equal data.
 
     document  = [ "---" [comment] ] line*
     line      = indent [dash] entry [comment]  |  comment  |  empty line
@@ -48,15 +48,13 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# For a document with more nested levels, read_plain returns None. The YAML parser then reads up to
-# parser.MAX_DEPTH levels.
+# The YAML parser reads deeper documents, up to parser.MAX_DEPTH levels.
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
-# The forms of a line. The first four forms are `key: scalar`, `key:`, `key: |` and `key: {…}`. An
-# ITEM is a list item. A line without content, or only with a comment, is SKIPPED. NOT_COVERED is a
-# line outside the grammar. read_plain relies on the order of these numbers. After a dash, LITERAL
-# and FLOW do not need a key, and SCALAR does not have a key.
+# The forms of a line: `key: scalar`, `key:`, `key: |`, `key: {…}`, a list item, a line without
+# content or only with a comment, a scalar without a key, and a line outside the grammar. After a
+# dash, LITERAL and FLOW do not need a key. read_plain relies on the order of these numbers.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
@@ -102,16 +100,14 @@ _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
 
 
 class Line(NamedTuple):
-    """One line of a document, as the grammar divides the line.
+    """One line of a document, divided as in the grammar.
 
     form: a constant from PAIR to NOT_COVERED.
-    column: the number of characters before the key, the value or the dash.
-    key: the key, None if the line does not have a key.
+    column: of the key, the value or the dash.
     value: for a PAIR or SCALAR, the scalar; for a LITERAL, the chomping indicator "", "-" or "+";
-        for a FLOW, a function that returns a new collection; None for the other forms.
-    span: for a PAIR or SCALAR, the start, end and quote ("" if unquoted) of the scalar in the line;
-        None for the other forms.
-    entry: for an ITEM, the fields of the entry after the dash; None for the other forms.
+        for a FLOW, a function that returns a new collection.
+    span: for a PAIR or SCALAR, the start, end and quote ("" if unquoted) of the scalar in the line.
+    entry: for an ITEM, the fields of the entry after the dash.
     """
 
     form: int
@@ -131,8 +127,7 @@ _line_cache: dict[str, Fields] = {}
 class PlainDocument:
     """The data of a document, and the line numbers of the entries in block collections.
 
-    entry_lines: the line numbers of the entries of each block collection. The key is the id() of
-        the collection.
+    entry_lines: these line numbers for each block collection, by the id() of the collection.
     """
 
     __slots__ = ("_lines", "_starts", "data", "entry_lines", "text")
@@ -150,31 +145,29 @@ class PlainDocument:
 
     @property
     def lines(self) -> list[str]:
-        """The texts of the lines. A line number is an index in this list."""
         if not self._lines:
             self._lines = self.text.split("\n")
         return self._lines
 
     def start_of(self, number: int) -> int:
-        """Return the index in the text at which a line begins."""
+        """The index in the text at which a line begins."""
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self.lines))]
         return self._starts[number] + number  # `_starts` does not count line breaks
 
     def parsed_line(self, number: int) -> Line:
-        """Return the Line at a line number."""
         text = self.lines[number]
         return Line._make(_line_cache.get(text) or _read_line(text))
 
     def parsed_entry(self, number: int) -> Line:
-        """Return the Line at a line number; for an ITEM, return the entry after the dash."""
+        """The parsed line, or for an ITEM the entry after its dash."""
         line = self.parsed_line(number)
         return Line._make(line.entry) if line.entry else line
 
     def entry_line(self, path: Path) -> int | None:
-        """Return the line number of the key or dash at a path.
+        """The line of the key or dash at a path.
 
-        Returns None for (), for a missing path, and for a path in a flow collection.
+        None for (), for a missing path, and in a flow collection.
         """
         try:
             collection = self.existing_value(path[:-1])
@@ -183,20 +176,16 @@ class PlainDocument:
             return None
 
     def existing_value(self, path: Path) -> Any:
-        """Return the value at a path.
-
-        Raises KeyError, IndexError or TypeError for a missing path.
-        """
+        """The value at a path; KeyError, IndexError or TypeError if it is missing."""
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line number at which the value at a path begins.
+        """The line at which the value at a path begins, None for a missing path.
 
         A block collection begins with its first entry. A flow collection is on one line.
-        Returns None for a missing path.
         """
         try:
             value = self.existing_value(path)
@@ -209,31 +198,23 @@ class PlainDocument:
         return self.entry_line(path[:-1]) if line is None else line
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the value at a path is a literal, None if entry_line() returns None."""
+        """Whether the value at a path is a literal, None if entry_line() returns None."""
         number = self.entry_line(path)
         return None if number is None else self.parsed_entry(number).form == LITERAL
 
 
 def index_of(collection: Any, part: str | int) -> Any:
-    """Return the index of an entry of a collection.
-
-    part: the key of the entry. For a list, `part` is already the index.
-    Raises ValueError for a missing key.
-    """
+    """The position of an entry in its collection; ValueError for a missing key."""
     return list(collection).index(part) if collection.__class__ is dict else part
 
 
 def read_plain(text: str) -> PlainDocument | None:
-    """Return the document of a text.
-
-    Returns None if the grammar does not cover the text, or if the text has no content.
-    """
+    """Read a text, or return None if the grammar does not cover it or it has no content."""
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
-    # `inner` is the innermost block collection at the current line. `numbers` and `level` are the
-    # line numbers and the column of the entries in `inner`. `outer` has the collections around
-    # `inner`.
+    # `inner` is the innermost block collection at the current line, and `outer` has those around
+    # it. `numbers` and `level` are the line numbers and the column of the entries in `inner`.
     inner: Any = root
     numbers: list[int] = []
     level, is_list = 0, False
@@ -407,7 +388,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that creates a flow collection, None for text outside the grammar."""
+    """A function that creates the flow collection, None for text outside the grammar."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -446,10 +427,7 @@ def _skip_spaces(text: str, start: int) -> int:
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
-    """Return the start, end and quote of each value in the flow collection of a line.
-
-    Returns [] for a line without a flow collection.
-    """
+    """The start, end and quote of each value in the flow collection of a line, [] without one."""
     match = _LINE.match(text)
     parts = _flow_parts(match["flow"]) if match and match["flow"] else None
     if match is None or parts is None:
@@ -464,12 +442,9 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return the value and last line number of a literal, None for a literal outside the grammar.
+    """The value and last line number of a literal, None for a literal outside the grammar.
 
-    text: the text of the document.
-    number: the number of the line with `|`.
-    column: the column of the mapping or list that contains the literal.
-    chomping: "", "-" or "+".
+    number: the line with `|`. column: of the mapping or list that contains the literal.
     """
     lines = document.lines
     first, end = number + 1, len(lines)

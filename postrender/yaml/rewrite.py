@@ -19,10 +19,8 @@ from postrender.yaml.scalars import key_text
 def rewrite_object(
     document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
 ) -> tuple[int, int, str]:
-    """Return the range and the new text of the object at a path, with edits applied.
+    """The range and the new text of the object at a path; the edits have paths in the document.
 
-    edits: the edits of the object, with paths in the document.
-    newline: the line break of the new text.
     Keys keep their order, and numbers, booleans and tagged scalars keep their text. The new text
     lacks the comments of the object, and has values instead of aliases and merge keys.
     """
@@ -38,15 +36,12 @@ def rewrite_object(
 
 
 def verbatim_at(document: NodeDocument, path: Path) -> Json:
-    """Return the object at a path as data, in the form that verbatim() returns."""
+    """The object at a path, as verbatim() returns it."""
     return verbatim(node_at(document.root, path))
 
 
 def verbatim(node: YamlNode) -> Json:
-    """Return a node as data.
-
-    Numbers, booleans and tagged scalars are Verbatim, so that the scalars keep their text.
-    """
+    """A node as data, with Verbatim for numbers, booleans and tagged scalars."""
     if isinstance(node, SequenceNode):
         return [verbatim(item) for item in node.value]
     if not isinstance(node, MappingNode):

@@ -1,7 +1,7 @@
-"""The values of plain YAML scalars (unquoted and untagged), as Kubernetes tools read the scalars.
+"""The values of plain YAML scalars (unquoted and untagged), as Kubernetes tools read them.
 
-Helm, kubectl and kustomize use sigs.k8s.io/yaml 1.4 to convert manifests to JSON. This library
-contains a fork of go-yaml v2, which implements YAML 1.1.
+Helm, kubectl and kustomize convert manifests to JSON with sigs.k8s.io/yaml 1.4, which contains a
+fork of go-yaml v2, which implements YAML 1.1.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # Go's encoding/json writes an exponent for a float of at least this absolute value.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# The maximum length of a number. _number returns a longer text as a string, because Python's int()
-# would raise an error for thousands of digits.
+# A longer text is read as a string, because Python's int() would refuse thousands of digits.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 
 
 def resolve_plain(text: str) -> Scalar:
-    """Return the value of a plain scalar."""
+    """The value of a plain scalar."""
     if text in WORDS:
         return WORDS[text]
     if text[0] in _NUMBER_STARTS:
@@ -45,7 +44,7 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def key_text(name: str) -> str:
-    """Return the JSON key that sigs.k8s.io/yaml writes for an unquoted key: `true` for `on`."""
+    """The JSON key that sigs.k8s.io/yaml writes for an unquoted key: `true` for `on`."""
     value = resolve_plain(name)
     if isinstance(value, bool):
         return "true" if value else "false"

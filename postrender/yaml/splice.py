@@ -1,20 +1,19 @@
 """The application of edits to the text of a document, with every other byte unchanged.
 
-`edited_text` finds the site of each edit: the part of the text that the edit replaces. Most sites
-are in the lines that the module `plain` has read, the others in the nodes of the YAML parser. If an
-edit has no site, or two edits need the same site, the whole object is written again.
+`edited_text` finds the site of each edit: the part of the text that it replaces. Most sites are in
+the lines that `plain` has read, the others in the nodes of the YAML parser. If an edit has no site,
+or two edits need the same one, the whole object is written again.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import itemgetter
 
 from postrender.errors import Location, UserError
-from postrender.records import NamedTuple
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import (
     AddAfter,
@@ -33,7 +32,6 @@ from postrender.yaml.scalars import resolve_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 # A string that does not need quotes in block or flow style. _is_plain also excludes words such as
@@ -41,33 +39,27 @@ if TYPE_CHECKING:
 _PLAIN_ANYWHERE = re.compile(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
-class Splice(NamedTuple):
-    """A text that replaces the characters from index `start` up to index `end` of a document."""
-
-    start: int
-    end: int
-    text: str
+# The start and end of the replaced characters in a document, and their replacement.
+Splice = tuple[int, int, str]
 
 
 def _apply_splices(text: str, splices: Iterable[Splice]) -> str:
-    """Return a text with splices applied.
+    """Apply splices in order, and equal ones once.
 
-    The function applies equal splices once. Different splices with the same range keep the order
-    of the argument.
+    Different splices with the same range keep the order of the argument.
     """
     parts, position = [], 0
-    for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
+    for start, end, replacement in sorted(dict.fromkeys(splices), key=itemgetter(0, 1)):
         parts += [text[position:start], replacement]
         position = end
     return "".join([*parts, text[position:]])
 
 
 def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -> str:
-    """Return the text of a document with edits applied.
+    """The text of a document with edits applied; newline: the line break of the new text.
 
-    newline: the line break of the new text.
-    Raises UserError if an edit changes a string with aliases, but `edits` lacks the same change at
-    the path of an alias. Also raises UserError for an addition to a value of a wrong type.
+    UserError if an edit changes a string with aliases, but `edits` lacks the same change at the
+    path of an alias, and for an addition to a value of a wrong type.
     """
     splices: list[Splice] = []
     for path, object_edits in _by_object(edits).items():
@@ -77,18 +69,18 @@ def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -
 
             if path == () or document.nodes.has_aliases:
                 # Rewrite the whole document: an alias can refer to an anchor in another object.
-                splices = [Splice(*rewrite_object(document.nodes, (), edits, newline))]
+                splices = [rewrite_object(document.nodes, (), edits, newline)]
                 break
-            spliced = [Splice(*rewrite_object(document.nodes, path, object_edits, newline))]
+            spliced = [rewrite_object(document.nodes, path, object_edits, newline)]
         splices += spliced
     document.release()
     return _apply_splices(document.text, splices)
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Return the edits of a document, by the path of the edited object.
+    """The edits of a document, by the path of the edited object.
 
-    For an edit that adds or removes an item of a List, the edited object is the List.
+    An edit that adds or removes an item of a List edits the List.
     """
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
@@ -104,7 +96,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 def _splices(
     document: ParsedDocument, edits: Sequence[Edit], all_edits: Sequence[Edit], newline: str
 ) -> list[Splice] | None:
-    """Return the splices for the edits of one object, None if the object must be written again.
+    """The splices for the edits of one object, None if the object must be written again.
 
     It must be written again if an edit has no site or is a Remove, if two edits replace the same
     text differently, and for an addition to a value with aliases, unless all_edits has the same
@@ -125,7 +117,7 @@ def _splices(
                 if isinstance(edit, SetScalar):
                     _refuse_alias(edit, path, document.location_of(edit.path)._replace(path=""))
                 return None
-        new = Splice(site.start, site.end, _new_text(_content(edit, site), site, newline))
+        new = (site.start, site.end, _new_text(_content(edit, site), site, newline))
         same_site = splices.setdefault((site.start, site.end), [])
         if new not in same_site:
             same_site.append(new)
@@ -154,7 +146,6 @@ def _content(edit: SetScalar | Addition, site: Site) -> Json:
 
 
 def _new_text(content: Json, site: Site, newline: str) -> str:
-    """Return the text that replaces a site, in the form of the site."""
     form, indent = site.form, " " * site.indent
     if form == "scalar":
         return _scalar(content, site, newline)
@@ -185,14 +176,14 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a string certainly does not need quotes."""
+    """Whether a string certainly does not need quotes."""
     return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value
 
 
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if postrender must write the whole object again.
+    """Find the site of an edit, None if the whole object must be written again.
 
-    Raises UserError if the edit adds keys or items to a value of a wrong type, such as a string.
+    UserError if the edit adds keys or items to a value of a wrong type, such as a string.
     """
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
@@ -203,7 +194,7 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
 
 
 def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, None if locate() must search in the nodes of the YAML parser."""
+    """Find the site of an edit, None if only the nodes of the YAML parser can tell."""
     locate_edit = _IN_LINES.get(type(edit))
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
@@ -212,11 +203,10 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
-    """Return the site before the first entry of the block collection at a path.
+    """The site before the first entry of the block collection (dict or list) at a path.
 
-    kind: the type of the collection, dict or list.
-    If the collection is missing, the site is in the innermost existing mapping on the path.
-    Returns None for a flow collection, an empty collection, and a value of another type.
+    If it is missing, the site is in the innermost existing mapping on the path. None for a flow
+    collection, an empty collection, and a value of another type.
     """
     value: Any = plain.data
     depth = 0
@@ -282,11 +272,9 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
 def _span_in_flow(
     plain: PlainDocument, path: Path, parent: Any
 ) -> tuple[int, tuple[int, int, str]]:
-    """Return the line number and the span of the value at a path in a flow collection.
+    """The line of a value in a flow collection, and its start, end and quote in the line.
 
-    parent: the flow collection.
-    The span is the start, end and quote of the value in the line. Raises IndexError, TypeError or
-    ValueError if the value does not exist.
+    IndexError, TypeError or ValueError if the value does not exist.
     """
     number = plain.entry_line(path[:-1])
     if number is None:

@@ -1,14 +1,12 @@
 """The split of the input into YAML documents.
 
-A marker is the word `---` or `...` at the start of a line. YAML does not allow a marker inside a
-value, so markers divide the input. A document begins at `---`, at the directives above `---`, after
-a line with `...`, or at the start of the input. A document ends where the next document begins. Two
-more rules apply:
+A marker is the word `---` or `...` at the start of a line. YAML does not allow one inside a value,
+so markers divide the input. A document begins at `---`, at the directives above it, after a line
+with `...`, or at the start of the input, and ends where the next one begins. Two more rules:
 
-- If several JSON objects follow each other, each JSON object is a document.
-- kubectl ignores a byte order mark at the start of the line after `---`. In this module, the `---`
-  and the byte order mark are a document without content. The text after the mark is the next
-  document.
+- JSON objects that follow each other are separate documents.
+- kubectl ignores a byte order mark at the start of the line after `---`. Here, the `---` and the
+  mark are a document without content, and the text after the mark is the next document.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from postrender.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return is a line break in YAML. If the input contains a lone carriage return,
-# _markers uses _MARKER, which is slower than a search for bytes.
+# A lone carriage return is a line break in YAML. Only for an input with one, _markers uses _MARKER,
+# which is slower than a search for bytes.
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _MARKER = re.compile(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
@@ -38,7 +36,7 @@ _SOURCE = re.compile(r"^# Source: (.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):
-    """The bytes of a part of the input, such as a file; name: the name of the part in messages."""
+    """The bytes of a part of the input, such as a file; name: how messages call it."""
 
     name: str
     data: bytes
@@ -47,10 +45,9 @@ class Source(NamedTuple):
 class Document(NamedTuple):
     """One document of the input.
 
-    number: the number of the document, from 1; 0 for comments before the first document.
-    line: the line on which the document begins, from 1.
-    text: the text with the document marker, up to the next document.
-    source: the name of the source in messages.
+    number: from 1; 0 for comments before the first document.
+    line: where the document begins in its source, from 1.
+    text: everything from the document marker up to the next document.
     """
 
     number: int
@@ -62,10 +59,10 @@ class Document(NamedTuple):
 class Stream(NamedTuple):
     """The documents of the input, in order.
 
-    The joined texts of all documents are the input, without a byte order mark at the start of a
-    source.
+    Their joined texts are the input, except for a byte order mark at the start of a source.
+
     source: the name of the whole input in messages.
-    newline: the line break after the first line, and in text that postrender adds.
+    newline: the line break after the first line, which text that postrender adds also gets.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
     """
 
@@ -75,17 +72,14 @@ class Stream(NamedTuple):
     has_bom: bool
 
     def may_be_cut(self, index: int) -> bool:
-        """Return whether the end of a document may be missing.
-
-        The end may be missing if the last document of a source does not end with a newline.
-        """
+        """Whether a document is the last one of a source that does not end with a newline."""
         document = self.documents[index]
         following = self.documents[index + 1 : index + 2]
         is_last = not following or following[0].source != document.source
         return is_last and not document.text.endswith("\n")
 
     def location_of(self, document: Document, line: int = 0) -> Location:
-        """Return the location of a line of a document; line: the line in the document, from 0."""
+        """The location of a line of a document; line: the line in the document, from 0."""
         # Helm writes the comment `# Source:`. The method find() is faster than the pattern.
         has_comment = document.text.find("# Source: ", 0, 4096) >= 0
         comment = _SOURCE.search(document.text, 0, 4096) if has_comment else None
@@ -98,10 +92,9 @@ class Stream(NamedTuple):
 
 
 def read_stream(data: bytes, source: str) -> Stream:
-    """Return the documents in the bytes of a source.
+    """Split the bytes of a source, which has this name in messages.
 
-    source: the name of the source in messages.
-    Raises UserError for bytes that are not UTF-8, and for a NUL byte.
+    UserError for bytes that are not UTF-8, and for a NUL byte.
     """
     nul = data.find(b"\0")
     if nul >= 0:
@@ -119,11 +112,9 @@ def read_stream(data: bytes, source: str) -> Stream:
 
 
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
-    """Return one stream with the documents of several sources.
+    """One stream from several sources; name: the name of the whole input in messages.
 
-    The function splits each source separately, because a source can end without a newline.
-    name: the name of the whole input in messages.
-    Raises UserError as read_stream does.
+    Each source is split separately, because it can end without a newline.
     """
     streams = [read_stream(source.data, source.name) for source in sources]
     if len(streams) == 1:
@@ -134,16 +125,12 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return the parts of the output.
-
-    texts: the new texts of the documents. If the input begins with a byte order mark, the mark is
-        the first part. The texts are the other parts.
-    """
+    """The new texts of the documents, after the byte order mark of the input if it has one."""
     return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
-    """Return whether a document has more than comments, directives and markers."""
+    """Whether a document has more than comments, directives and markers."""
     if "\napiVersion:" in text or "\nkind:" in text:
         return True  # this check is fast, and sufficient for nearly every document
     text = text.removesuffix(BOM)
@@ -159,10 +146,10 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Return the documents in the bytes of a source, from the index `begin`.
+    """The documents from the index `begin`.
 
-    The function decodes each document separately, to save memory. If a text contains any character
-    beyond Latin-1, Python stores every character of the text in two or four bytes.
+    Each is decoded separately to save memory: one character beyond Latin-1 makes Python store every
+    character of its text in two or four bytes.
     """
     starts = _starts(data, begin)
     number, line = 0, 1
@@ -187,25 +174,23 @@ def _decode(data: bytes, start: int, end: int, source: str) -> str:
 
 
 def _starts(data: bytes, begin: int) -> list[int]:
-    """Return the indexes at which documents begin, in order."""
     starts = [begin]
     for marker in _markers(data, begin):
         is_end = data.startswith(b"...", marker)
         start = _next_line(data, marker) if is_end else marker
-        # A document with directives begins at the directives, and not at its marker.
+        # A document begins at its directives, and not at its marker.
         if not is_end and _has_only_directives(data, starts[-1], marker):
             continue
         if start > starts[-1]:
             starts.append(start)
-    # The search for one byte is much faster than the search for the whole byte order mark. Most
-    # streams do not contain the first byte of the mark.
+    # Most streams lack the first byte of the mark, and the search for one byte is much faster.
     if _BOM[:1] in data and data.find(b"\n" + _BOM, begin) >= 0:
         starts = _with_bom_starts(data, starts)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
 def _with_bom_starts(data: bytes, starts: list[int]) -> list[int]:
-    """Return starts and the index after each byte order mark that follows `---`, in order."""
+    """Add the index after each byte order mark that follows `---`."""
     ends = (_next_line(data, start) for start in starts if data.startswith(b"---", start))
     after_boms = {end + len(_BOM) for end in ends if data.startswith(_BOM, end)}
     return sorted({*starts, *after_boms})
@@ -238,7 +223,7 @@ def _markers(data: bytes, begin: int) -> list[int]:
 
 
 def _split_json(text: str) -> list[str]:
-    """Return a text for each JSON object of a document, [text] for a document in YAML."""
+    """One text for each JSON object of a document; [text] for YAML."""
     begin = text.find("\n") + 1 if text.startswith("---") else 0
     character = text[begin : begin + 1]
     may_be_json = character == "{" or character.isspace()
