@@ -1,10 +1,10 @@
-"""Messages for the user: errors and findings, with their location.
+"""Errors and findings: the messages for the user, with their location.
 
-A UserError or a finding is one line on stderr: `SEVERITY: LOCATION: PROBLEM. FIX.` A UserError
-without a location lacks `LOCATION:`. A finding ends with its code in brackets. The problem is a
-clause such as "X is Y, expected Z". The fix is an imperative that starts with a capital. The fields
-`problem` and `fix` do not end with a period. If a command does not catch a UserError, `cli/main.py`
-reports the UserError. click reports a UsageError (`cli/click_app.py`).
+A UserError or a finding is one line on stderr: `SEVERITY: LOCATION: PROBLEM. FIX.` A UserError may
+lack `LOCATION:`. A finding ends with its code in brackets. The problem is a clause such as "X is Y,
+expected Z". The fix is an imperative that starts with a capital. Neither ends with a period.
+`cli/main.py` reports a UserError that no command catches, and click reports a UsageError
+(`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 
 class Location(NamedTuple):
-    """A location in an input, in the configuration or in another file.
+    """A location in an input, in the configuration or in another file. 0 and "" mean unknown.
 
     source: the name of the input or file in messages, such as a path or `<stdin>`.
-    line: the number of the line in the source, from 1; 0 if unknown.
-    document: the number of the YAML document, from 1; 0 if unknown.
-    template: the chart template in Helm's comment `# Source:`, "" if unknown.
-    subject: the object as `Kind/name`, "" if unknown.
-    path: the path of the field inside the object, "" if unknown.
+    line, document: the line in the source and the YAML document, from 1.
+    template: the chart template in Helm's comment `# Source:`.
+    subject: the object as `Kind/name`.
+    path: the path of the field inside the object.
     """
 
     source: str
@@ -43,10 +42,7 @@ class Location(NamedTuple):
 
 
 class UserError(Exception):
-    """An error in the input, the configuration or the environment. The exit code is 1.
-
-    location: None if the error does not have a location in a file or an input.
-    """
+    """An error in the input, the configuration or the environment. The exit code is 1."""
 
     def __init__(self, problem: str, fix: str, location: Location | None = None) -> None:
         self.problem = problem
@@ -80,7 +76,6 @@ class Finding(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """The severity, WARNING or NOTE."""
         return NOTE if self.code in NOTES else WARNING
 
     def __str__(self) -> str:
@@ -88,13 +83,12 @@ class Finding(NamedTuple):
 
 
 def sentences(problem: str, fix: str) -> str:
-    """Return a problem and its fix as sentences on one line. fix: "" for a missing fix."""
+    """A problem and its fix, which can be "", as sentences on one line."""
     parts = (" ".join(part.split()) for part in (problem, fix) if part)
     return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
 
 
 def _message(location: Location | None, problem: str, fix: str) -> str:
-    """Return a message on one line, without its severity."""
     start = f"{location}:".split() if location else []
     return " ".join([*start, sentences(problem, fix)])
 

@@ -1,12 +1,7 @@
 """The output of a plan: the input with the edits of the plan. All other bytes are unchanged.
 
-If postrender cannot edit the text of an object, postrender writes the whole object again, without
-comments. If the document of this object has aliases, postrender writes the whole document again.
-
-The size of an output in Helm's release Secret.
-
-A Secret can store at most 1 MiB. Helm 3 and 4 store the manifests and the chart in the Secret,
-compressed with gzip and encoded as base64 (pkg/storage/driver).
+An object whose text cannot be edited is written again, without comments. If its document has
+aliases, the whole document is written again.
 """
 
 from __future__ import annotations
@@ -30,9 +25,9 @@ from postrender.yaml.stream import BOM, has_content, stream_texts
 
 
 def render(plan: Plan) -> list[str]:
-    """Return the texts whose concatenation is the output of a plan.
+    """The texts whose concatenation is the output of a plan.
 
-    Raises UserError if an edit would also change another value through an alias.
+    UserError if an edit would also change another value through an alias.
     """
     stream = plan.inventory.stream
     # If the only document is a List, new objects become items of the List.
@@ -61,7 +56,7 @@ def render(plan: Plan) -> list[str]:
 
 
 def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
-    """Return, by document index, the edits that append objects to a List or add a line break."""
+    """By document index, the edits that append objects to a List or add a line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     if plan.appended or plan.copies:
         for index, document in plan.inventory.parsed.items():
@@ -74,7 +69,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
 
 
 def _missing_line_break(document: ParsedDocument) -> list[Edit]:
-    """Return the edit that ends a block scalar at the end of a document with a line break."""
+    """The edit that ends a block scalar at the end of a document with a line break."""
     from postrender.yaml.nodes import last_block_scalar
 
     last = last_block_scalar(document.nodes.root)
@@ -82,7 +77,7 @@ def _missing_line_break(document: ParsedDocument) -> list[Edit]:
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the index of a List with items that is the only document with content, else None."""
+    """The index of a List with items that is the only document with content, else None."""
     documents = inventory.stream.documents
     indexes = [index for index, document in enumerate(documents) if has_content(document.text)]
     if len(indexes) != 1 or indexes[0] not in inventory.parsed:
@@ -96,7 +91,7 @@ class _DocumentEdits:
     index: the index of the document in the stream.
     items: the objects of the document that the plan edits.
     removed: the paths of the objects to remove.
-    extra: the edits of the document from _extra_edits().
+    extra: from _extra_edits().
     """
 
     __slots__ = ("document", "extra", "index", "items", "plan", "removed")
@@ -118,9 +113,9 @@ class _DocumentEdits:
         self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the texts that replace the document, [] if the plan removes the document.
+        """The texts that replace the document, [] if the plan removes it.
 
-        For an original that stays in the output, the texts are the original and the revision.
+        An original that stays in the output is followed by its revision.
         """
         if () in self.removed:
             return []
@@ -134,13 +129,13 @@ class _DocumentEdits:
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
-        """Return whether the document is JSON, and the next document does not start with `---`."""
+        """Whether the document is JSON, and the next document does not start with `---`."""
         after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
         is_separated = any(document.text.startswith("---") for document in after)
         return not is_separated and _is_json(self.document.text)
 
     def object_edits(self) -> list[Edit]:
-        """Return the edits of the objects, except originals in a List that copy_edits() copies."""
+        """The edits of the objects, except originals in a List that copy_edits() copies."""
         copies = self.plan.copies
         return [
             edit
@@ -150,10 +145,7 @@ class _DocumentEdits:
         ]
 
     def copy_edits(self) -> list[Edit]:
-        """Return the edits that add a revision after each original that stays in a List.
-
-        The result also has the edits that remove outdated annotations from these originals.
-        """
+        """Add a revision after each original that stays in a List, and clean its annotations."""
         edits: list[Edit] = []
         for item in self.items:
             if item.key in self.plan.copies:
@@ -175,7 +167,7 @@ class _DocumentEdits:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return all edits, without an extra SetScalar if `edits` has a SetScalar at the same path."""
+    """All edits, without an extra SetScalar if `edits` has a SetScalar at the same path."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -184,10 +176,9 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
 
 
 def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool) -> list[str]:
-    """Return the texts of an original and of its revision, with a line `---` between the texts.
+    """The texts of an original and of its revision (copy), with a line `---` between them.
 
-    copy: the text of the revision.
-    is_in_json_lines: whether the texts are JSON objects in a row, which do not need this line.
+    JSON objects in a row do not need this line.
     """
     if not original.endswith("\n"):
         original += newline
@@ -199,7 +190,7 @@ def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:
-    """Return the texts, followed by each appended object of the plan as a document."""
+    """The texts, followed by each appended object of the plan as a document."""
     if not plan.appended:
         return texts
     stream, newline = plan.inventory.stream, plan.inventory.stream.newline
@@ -215,7 +206,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a document is a JSON object, and not YAML that begins with a brace."""
+    """Whether a document is a JSON object, and not YAML that begins with a brace."""
     if not text.lstrip().startswith("{"):
         return False
 
@@ -228,13 +219,16 @@ def _is_json(text: str) -> bool:
 
 _LIMIT = 1024 * 1024  # bytes
 _WARN_AT = 0.75  # an output of at least this fraction of the limit is near the limit
-# An output of fewer bytes is never near the limit, even if gzip does not compress the output.
-# base64 encodes 3 bytes as 4 bytes.
+# Even if gzip does not compress, fewer bytes are never near the limit. base64 makes 4 bytes of 3.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
 def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
-    """Return a finding if an output is near the limit of the release Secret, else None."""
+    """A finding if an output is near the limit of Helm's release Secret.
+
+    A Secret can store at most 1 MiB. Helm 3 and 4 store the manifests and the chart in it,
+    compressed with gzip and encoded as base64 (pkg/storage/driver).
+    """
     data = "".join(output).encode()
     if len(data) < _ALWAYS_FITS:
         return None
@@ -255,10 +249,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
 
 
 def _largest_sentence(plan: Plan) -> str:
-    """Return a period and a sentence about the base names with the largest retained revisions.
-
-    Returns "" if the output does not have retained revisions.
-    """
+    """A period and a sentence about the base names with the largest retained revisions, if any."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:

@@ -1,26 +1,7 @@
-"""The search for names as whole words in a text, and the replacement of these words.
+"""Names as words of a text, Base64, and what messages print.
 
 A word consists of ASCII letters, digits, `.` and `-`. The `-` before the default value of a shell
-variable is not a part of a word. In `${NAME:-web-config}`, the words are `NAME` and `web-config`.
-
-The forms in which a name occurs in a text: a whole value, a host, a path, or a plain word.
-
-- WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
-  namespace (`--map=shop/web-config`);
-- HOST: a part of a URL (`http://web-config:8080/health`), or a host with a port or a user
-  (`web-config:8080`, `git@web-config`);
-- PATH: a part of a file path (`/etc/web-config/app.yaml`);
-- WORD: every other occurrence (`see web-config for details`).
-
-The common prefix of two texts, or of two lists of lines.
-
-Base64 in the data of Secrets, decoded for the search for names.
-
-postrender never prints the decoded text.
-
-Escapes for characters that a reader would not see, or that would control the terminal.
-
-The form in which a message prints a value.
+variable is not a part of a word: the words of `${NAME:-web-config}` are `NAME` and `web-config`.
 """
 
 from __future__ import annotations
@@ -28,49 +9,52 @@ from __future__ import annotations
 import json
 import re
 from binascii import a2b_base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
+# The forms in which a name occurs in a text:
+# - WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
+#   namespace (`--map=shop/web-config`);
+# - HOST: a part of a URL (`http://web-config:8080/health`), or a host with a port or a user
+#   (`web-config:8080`, `git@web-config`);
+# - PATH: a part of a file path (`/etc/web-config/app.yaml`);
+# - WORD: every other occurrence (`see web-config for details`).
+WHOLE, HOST, PATH, WORD = "whole", "host", "path", "word"
 
 # A shell variable up to its default value: `${NAME:-` or `${NAME-`.
 _VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
 _DEFAULT = re.compile(_VARIABLE)
 _WORD = re.compile(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
-# A WordSet of at most this many names first searches a text for each name as a substring. If the
-# text does not contain any of the names, this search is faster than splitting the text into words.
+# A WordSet of at most this many names first searches a text for each name as a substring, which is
+# faster than splitting a text that contains none of the names.
 _FEW = 12
-# A table that replaces every byte outside a word with a space. Splitting at spaces is faster than
-# a search with _WORD.
+# Replaces every byte outside a word with a space, because splitting is faster than using _WORD.
 _TO_SPACES = bytes(
     code if code < 128 and (chr(code).isalnum() or code in b".-") else 32 for code in range(256)
 )
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, with duplicates."""
+    """The words of a text in order, with duplicates."""
     return _spaced(text).decode("ascii").split()
 
 
 def _spaced(text: str) -> bytes:
-    """Return a text as bytes, with a space for each byte outside of words."""
+    """A text as bytes, with a space for each byte outside of words."""
     return split_defaults(text).encode("utf-8", "surrogatepass").translate(_TO_SPACES)
 
 
 def split_defaults(text: str) -> str:
-    """Return a text in which a space replaces the `-` before the default value of a variable."""
+    """Replace the `-` before the default value of each variable with a space."""
     return _DEFAULT.sub(lambda match: match[0][:-1] + " ", text) if "${" in text else text
 
 
 def letters_of(text: str) -> str:
-    """Return a text in lower case, without the separators `-` and `_`."""
+    """A text in lower case, without the separators `-` and `_`."""
     return text.lower().replace("-", "").replace("_", "")
 
 
 class WordSet:
-    """A set of names that counts how many words of a text are in the set."""
+    """A set of names, to be found as words of texts."""
 
     __slots__ = ("_encoded", "_few")
 
@@ -80,11 +64,11 @@ class WordSet:
         self._encoded = frozenset(name.encode("utf-8", "surrogatepass") for name in distinct)
 
     def count_in(self, text: str) -> int:
-        """Return the number of words of a text that are in the set."""
+        """The number of words of a text that are in the set."""
         return self._count_words(text) if self.may_be_in(text) else 0
 
     def may_be_in(self, text: str) -> bool:
-        """Return False if a fast search proves that no name is a word of a text."""
+        """False if a fast search proves that no name is a word of a text."""
         if self._few is None:
             return True
         for name in self._few:  # noqa: SIM110 (any() would call a generator for each text)
@@ -96,7 +80,7 @@ class WordSet:
         return bool(self._encoded)
 
     def found_in(self, text: str) -> set[str]:
-        """Return the names that are words of a text."""
+        """The names that are words of a text."""
         if not self.may_be_in(text):
             return set()
         found = self._encoded.intersection(_spaced(text).split())
@@ -107,20 +91,12 @@ class WordSet:
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
-    """Return a text in which each word that is a key of `renames` becomes the key's value."""
+    """Replace each word that is a key of `renames` with its value."""
     return _WORD.sub(lambda match: match[1] + renames.get(match[2], match[2]), text)
 
 
-WHOLE, HOST, PATH, WORD = "whole", "host", "path", "word"
-
-_DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
-
-
 def forms_of(text: str, name: str) -> set[str]:
-    """Return the forms in which a name occurs in a text.
-
-    The result is an empty set if no word of the text is the name.
-    """
+    """The forms in which a name occurs in a text, empty if no word of the text is the name."""
     is_one_line = "\n" not in text.strip()
     return {
         form
@@ -130,8 +106,11 @@ def forms_of(text: str, name: str) -> set[str]:
     }
 
 
+_DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
+
+
 def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """Return the form of the name in each token that contains the name as a word.
+    """The form of the name in each token that contains it as a word.
 
     A token is a part of the line between two delimiters, such as spaces, quotes or brackets.
     is_value: whether the line is the whole text.
@@ -151,7 +130,7 @@ def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
 
 
 def _form_of_value(value: str, name: str) -> str:
-    """Return the form of a name in one token, or in the part of a token after the last `=`."""
+    """The form of a name in one token, or in the part of a token after the last `=`."""
     bare = value.rstrip(".:!?")
     if bare == name:
         return WHOLE
@@ -170,7 +149,7 @@ def _form_of_value(value: str, name: str) -> str:
 
 
 def common_length(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the length of the common prefix of two texts, or of two lists."""
+    """The length of the common prefix of two texts, or of two lists."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -181,14 +160,10 @@ def common_length(old: Sequence[str], new: Sequence[str]) -> int:
     return low
 
 
-# A base64 value of at least four characters, on one line or folded over several indented lines.
-_VALUE = re.compile(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
-
-
 def decoded(value: str) -> str:
-    """Return the text of a base64 value, "" if the value has wrong padding or is not UTF-8 text.
+    """The text of a base64 value, "" if its padding is wrong or it is not UTF-8 text.
 
-    The function ignores characters that base64 does not use.
+    Characters that base64 does not use are ignored. postrender never prints decoded text.
     """
     try:
         return a2b_base64(value).decode()
@@ -196,11 +171,14 @@ def decoded(value: str) -> str:
         return ""
 
 
-def decoded_values(text: str) -> Iterator[str]:
-    """Return the decoded text of each base64 value in the document of a Secret.
+# A base64 value of at least four characters, on one line or folded over several indented lines.
+_VALUE = re.compile(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
 
-    The function skips values that decoded() cannot decode. Some words that are not base64 also look
-    like base64 values, so the result can contain meaningless text.
+
+def decoded_values(text: str) -> Iterator[str]:
+    """The decoded text of each base64 value in the document of a Secret that decoded() can decode.
+
+    Some words that are not base64 look like it, so the result can contain meaningless text.
     """
     if "data:" in text or '"data"' in text:
         yield from filter(None, map(decoded, _VALUE.findall(text)))
@@ -215,13 +193,12 @@ _BLANK = re.compile(
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Return a text in which an escape such as `\x1b` replaces each invisible character.
+    r"""Replace each character that a reader would not see, or that would control the terminal.
 
-    Invisible characters are control characters, format characters such as the controls of
-    bidirectional text, and separators except the space. Unassigned and private-use characters,
-    unpaired surrogates, fillers and variation selectors also count as invisible.
-    keep: characters to leave unchanged, such as a tab. `keep` has no effect on fillers and
-        variation selectors.
+    The replacement is an escape such as `\x1b`. Invisible are control and format characters (such
+    as those of bidirectional text), separators except the space, unassigned and private-use
+    characters, unpaired surrogates, fillers and variation selectors.
+    keep: characters to leave unchanged, such as a tab, except fillers and variation selectors.
     """
     has_blank = not text.isascii() and _BLANK.search(text) is not None
     if text.isprintable() and not has_blank:
@@ -242,10 +219,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def shown(value: object) -> str:
-    """Return a scalar as JSON, such as `"text"`, `true` or `null`.
-
-    For a mapping or a list, return `a mapping` or `a list`.
-    """
+    """A value as messages print it: `"text"`, `true`, `null`, `a mapping` or `a list`."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -254,7 +228,7 @@ def shown(value: object) -> str:
 
 
 def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """Return the known word that is most similar to a misspelt word, as a list of at most one item.
+    """The known word that is most similar to a misspelt word, as a list of at most one.
 
     cutoff: the minimum similarity, from 0 to 1 (the ratio of difflib).
     """

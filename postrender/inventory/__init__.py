@@ -1,1 +1,9 @@
-"""The inventory: the objects, their references, and the positions of possible edits."""
+"""The inventory: the objects of the input, with their references, pod templates and content.
+
+model       the records
+prefilter   which documents must be parsed at all
+examine     one document: its objects, and errors in them
+build       the inventory of a whole stream
+mistakes    duplicate keys, unrendered templates, an input without objects
+notes       other releases and ownerReferences (for `explain`), unknown annotations
+"""

@@ -1,13 +1,8 @@
 """The inventory of a stream: the objects and their references.
 
-A stream is the input, divided into YAML documents. ConfigMaps are revisable. If the setting
-`secrets` is true, Secrets are also revisable. take_inventory has two steps:
-
-1. Parse the documents that can contain revisable objects, and the documents whose end may be
-   missing.
-2. If step 1 finds revisable objects, parse the other documents that can use these objects.
-
-The module `prefilter` selects the documents for both steps.
+take_inventory parses the documents that can contain revisable objects (ConfigMaps, and with the
+setting `secrets` also Secrets), and those whose end may be missing. If it finds revisable objects,
+it then parses the other documents that can use them. The module `prefilter` selects the documents.
 """
 
 from __future__ import annotations
@@ -32,11 +27,10 @@ from postrender.yaml.stream import Stream
 class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
-    parsed: the documents that were parsed, by index.
-    items: the objects of the parsed documents.
+    parsed: the parsed documents, by index.
     findings: a finding for each duplicate key.
-    fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` sets
-        this field for Secrets if the setting `secrets` is false.
+    fixed_kinds: kinds that postrender does not revise, although Item.content is set: for `diff`,
+        Secrets if the setting `secrets` is false.
     """
 
     stream: Stream
@@ -49,8 +43,8 @@ class Inventory(NamedTuple):
     def fixed_names(self) -> set[str]:
         """The names of the parsed objects that postrender never revises, such as Services.
 
-        The result does not include CustomResourceDefinitions. `diff` parses their documents, but
-        `render` does not, and both commands must get the same result.
+        CustomResourceDefinitions are left out: `diff` parses their documents, but `render` does
+        not, and both commands must get the same result.
         """
         return {
             item.identity.name
@@ -61,21 +55,19 @@ class Inventory(NamedTuple):
 
     @property
     def is_from_helm_4(self) -> bool:
-        """Return whether Helm 4 wrote the stream."""
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
     def document(self, index: int) -> ParsedDocument:
-        """Return a parsed document. Raises UserError if the document is not YAML."""
+        """A document, parsed now if it was not needed before."""
         if index not in self.parsed:
             document = self.stream.documents[index]
             self.parsed[index] = parse_document(document.text, self.stream.location_of(document))
         return self.parsed[index]
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
-        """Return the location of an object, or of a part of the object.
+        """The location of an object, or of the part at `path`.
 
-        path: the path of the part in the document.
-        line: the line of the part in the document, from 0. None means the first line of the object.
+        line: of the part in the document, from 0; None for the first line of the object.
         """
         document = self.stream.documents[item.document]
         location = self.stream.location_of(document, item.line if line is None else line)
@@ -85,7 +77,7 @@ class Inventory(NamedTuple):
     def location_of_reference(
         self, item: Item, reference: Reference, path: Path | None = None
     ) -> Location:
-        """Return the location of a reference of an object.
+        """The location of a reference.
 
         path: another path to show, such as the rule of a Role that has the reference.
         """
@@ -94,10 +86,10 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
-    """Return the inventory of a stream.
+    """The inventory of a stream.
 
-    Raises UserError as `examine` does, and if the input ends in the middle of an object. The error
-    of an invalid ConfigMap or Secret is in Item.error instead.
+    UserError for text that is not YAML, for an invalid reference, and if the input ends in the
+    middle of an object. The error of an invalid ConfigMap or Secret is in Item.error instead.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
@@ -118,9 +110,9 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 
 
 def take_full_inventory(stream: Stream, indexes: Iterable[int], settings: Settings) -> Inventory:
-    """Return the inventory of the documents at `indexes`, with references to any name.
+    """The inventory of the documents at `indexes`, with references to any name.
 
-    Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
+    An invalid ConfigMap or Secret is a UserError here.
     """
     reader = _Reader(stream, settings)
     for index in indexes:
@@ -134,10 +126,7 @@ def take_full_inventory(stream: Stream, indexes: Iterable[int], settings: Settin
 def read_items(
     stream: Stream, index: int, settings: Settings, names: set[str] | None
 ) -> tuple[Item, ...]:
-    """Return the objects of one document. The parameters and errors are those of `examine`.
-
-    Also raises UserError for text that is not YAML.
-    """
+    """The objects of one document; names: as for `examine`."""
     document = stream.documents[index]
     return examine(index, _parsed(document.text, stream.location_of(document)), settings, names)
 
@@ -155,7 +144,7 @@ class _Reader:
         self._findings: dict[int, tuple[Finding, ...]] = {}
 
     def read(self, index: int, names: set[str] | None) -> None:
-        """Parse and examine a document. names: as for `examine`."""
+        """Parse and examine a document; names: as for `examine`."""
         document = self.stream.documents[index]
         location = self.stream.location_of(document)
         parsed = self.parsed[index] = _parsed(document.text, location)
@@ -194,7 +183,7 @@ def _parsed(text: str, location: Location) -> ParsedDocument:
 
 
 def _is_fragment(data: Json) -> bool:
-    """Return whether a document has `apiVersion` or `kind`, but is incomplete.
+    """Whether a document has `apiVersion` or `kind`, but is incomplete.
 
     A complete document has both keys, and either `metadata` or the items of a List.
     """
@@ -205,7 +194,7 @@ def _is_fragment(data: Json) -> bool:
 
 
 def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:
-    """Return the names and the base names of the revisable objects."""
+    """The names and the base names of the revisable objects."""
     names = set()
     for item in items:
         if item.identity.group_kind in settings.revisable:

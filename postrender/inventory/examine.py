@@ -41,13 +41,11 @@ _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 def examine(
     index: int, document: ParsedDocument, settings: Settings, names: set[str] | None
 ) -> tuple[Item, ...]:
-    """Return the objects of one document.
+    """The objects of one document, which has this index in the stream.
 
-    index: the index of the document in the stream.
-    names: the names of the possible targets of references, None if every name is possible. The
-        result lacks a reference to another name, unless this name ends in a hash or Rule.is_word is
-        set.
-    Raises UserError for a reference whose name is not a string, and for an annotation
+    names: the names of the possible targets of references, None for any name. References to other
+        names are left out, unless the name ends in a hash or Rule.is_word is set.
+    UserError for a reference whose name is not a string, and for an annotation
     `postrender/rewrite-references` that has no effect.
     """
     examiner = _Examiner(index, document, settings, names)
@@ -60,7 +58,7 @@ def examine(
 
 
 class _Examiner:
-    """A converter of objects to items, for one document."""
+    """The steps of examine(), for one document."""
 
     __slots__ = ("document", "index", "names", "settings")
 
@@ -77,7 +75,7 @@ class _Examiner:
         self.names = names
 
     def item(self, path: Path, data: dict[str, Json]) -> Item | None:
-        """Return the item for the data at a path, None if the data is not a Kubernetes object."""
+        """The item for the data at a path, None if it is not a Kubernetes object."""
         group_kind = group_kind_of(data)
         if group_kind is None:
             return None
@@ -90,10 +88,9 @@ class _Examiner:
         return self.with_references(item, data)
 
     def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError if `postrender/rewrite-references` is invalid or does not have an effect.
+        """Refuse `postrender/rewrite-references` if it is invalid or does not have an effect.
 
-        The value "false" does not have an effect on a Rollout that uses the pod template of another
-        object.
+        "false" has no effect on a Rollout that uses the pod template of another object.
         """
         value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
@@ -113,7 +110,7 @@ class _Examiner:
             self.refuse(path, problem, f"Move the annotation to {kind}/{name}")
 
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
-        """Return an item without references, pod templates and content."""
+        """An item without references, pod templates and content."""
         metadata = mapping_at(data, ("metadata",))
         name, namespace = _name_text(metadata.get("name")), metadata.get("namespace")
         labels, annotations = strings_at(data, "labels"), strings_at(data, "annotations")
@@ -139,7 +136,7 @@ class _Examiner:
         )
 
     def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError if a name, namespace, label or annotation is neither string nor null."""
+        """Refuse a name, namespace, label or annotation that is neither string nor null."""
         path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
@@ -151,7 +148,7 @@ class _Examiner:
             self.check_strings((*path, key), mapping_at(metadata, (key,)))
 
     def check_mapping(self, path: Path, value: Json) -> None:
-        """Raise UserError if a value that gets new keys is neither a mapping nor null."""
+        """Refuse a value that gets new keys and is neither a mapping nor null."""
         if value is not None and not isinstance(value, dict):
             self.refuse(
                 path,
@@ -160,17 +157,14 @@ class _Examiner:
             )
 
     def check_strings(self, path: Path, values: dict[str, Json]) -> None:
-        """Raise UserError for a value that is neither a string nor null.
-
-        path: the path of the mapping with the values.
-        """
+        """Refuse a value that is neither string nor null; path: of the mapping with the values."""
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
                 problem = f"the value is {_type_of(value)}, expected a string"
                 self.refuse((*path, name), problem, _string_fix(value, "value"))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return an item with `content` set, and with `error` set if the object is invalid."""
+        """Set `content`, and `error` if the object is invalid."""
         try:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
@@ -181,7 +175,7 @@ class _Examiner:
             return item._replace(content=data, error=error)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
-        """Raise UserError if `data`, `binaryData` or `stringData` is not a mapping of strings."""
+        """Refuse `data`, `binaryData` or `stringData` that is not a mapping of strings."""
         for key in ("data", "binaryData", "stringData"):
             values = data.get(key)
             if values is None:
@@ -192,7 +186,7 @@ class _Examiner:
             self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return an item with the references, pod templates, workloadRef and history limit set."""
+        """Set the references, pod templates, workloadRef and history limit."""
         group_kind = item.identity.group_kind
         templates = [
             ((*item.path, *path), template) for path, template in pod_templates(group_kind, data)
@@ -217,11 +211,6 @@ class _Examiner:
     def references(
         self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
-        """Return the references in an object.
-
-        templates: the path and data of each pod template of the object.
-        Raises UserError as the method `reference` does.
-        """
         settings, group_kind = self.settings, item.identity.group_kind
         if group_kind[1] == CRD:
             return ()  # the schema in a CRD does not have references
@@ -256,11 +245,7 @@ class _Examiner:
     def reference(
         self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
-        """Return the reference at a path, or None if the value cannot be the name of a target.
-
-        templates: as in the method `references`.
-        Raises UserError for a value that is not a string, unless is_unrelated returns True.
-        """
+        """The reference at a path, None if the value cannot be the name of a target."""
         if not isinstance(value, str):
             if self.is_unrelated(value, rule):
                 return None
@@ -282,11 +267,11 @@ class _Examiner:
         )
 
     def may_target(self, name: str) -> bool:
-        """Return whether a name is the name of a possible target, or ends in a hash."""
+        """Whether a name is the name of a possible target, or ends in a hash."""
         return self.names is None or name in self.names or bool(without_hash(name))
 
     def is_unrelated(self, value: Json, rule: Rule) -> bool:
-        """Return whether a value that is not a string is certainly not the name of a target."""
+        """Whether a value that is not a string is certainly not the name of a target."""
         if rule.origin:
             return False
         if isinstance(value, (dict, list)):
@@ -310,12 +295,10 @@ class _Examiner:
         self.refuse(path, problem, fix)
 
     def refuse(self, path: Path, problem: str, fix: str) -> NoReturn:
-        """Raise UserError for the value at a path."""
         raise UserError(problem, fix, self.document.location_of(path))
 
 
 def _type_of(value: Json) -> str:
-    """Return the type of a value in words, such as "a list"."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -329,7 +312,7 @@ def _string_fix(value: Json, noun: str) -> str:
 
 
 def _name_text(name: Json) -> str:
-    """Return a name as text, "" for a value that is neither a string nor a number.
+    """A name as text, "" for a value that is neither a string nor a number.
 
     A YAML parser reads the unquoted name `123` as a number. A reference to the object can
     contain the string "123".

@@ -1,12 +1,8 @@
-"""Findings and errors about duplicate keys in a mapping.
+"""Mistakes in the input: duplicate keys, Helm templates that are not rendered, no objects.
 
-If a key is duplicated, kubectl, Helm and the API server use the last value.
-
-A pair of keys is ambiguous if the keys differ in YAML, but are equal in JSON. An example is an
-unquoted `on`, which is a boolean in YAML, and a quoted "true". kubectl, Helm and the API server
-then pick one of the two values at random (sigs.k8s.io/yaml).
-
-An error for Helm templates, and a finding for an input without Kubernetes objects.
+Of a duplicate key, kubectl, Helm and the API server use the last value. A pair of keys is ambiguous
+if the keys differ in YAML, but are equal in JSON, such as an unquoted `on`, which is a boolean in
+YAML, and a quoted "true". These tools then pick a value at random (sigs.k8s.io/yaml).
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
-    """Return a finding for each duplicate key of a document."""
+    """A finding for each duplicate key of a document."""
     return tuple(_finding(document, duplicate) for duplicate in document.duplicate_keys())
 
 
@@ -56,15 +52,15 @@ def _error(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
 
 
 def _as_written(key: YamlNode) -> str:
-    """Return a key in backticks, with quotes if the key has quotes in the input."""
+    """A key in backticks, with quotes if it has quotes in the input."""
     return f"`{shown(key.value) if key.style else key.value}`"
 
 
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     """Raise UserError if the object at a path has an ambiguous pair of keys.
 
-    Without this error, the hash in a revision name could cover one value, and the API server could
-    store the other value.
+    Without it, the hash in a revision name could cover one value, and the API server could store
+    the other.
     """
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:
@@ -75,12 +71,11 @@ _ACTION = "{{"
 
 
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
-    """Return an error if a text that is not YAML looks like a Helm template, else None.
+    """A better error than that of the YAML parser, if the text looks like a Helm template.
 
-    The function searches for an action (`{{ … }}`) in the line of the error, and in the nearest
-    non-empty line above. An action in any other line can be ConfigMap data.
-    error: the error of the YAML parser.
-    location: the location of the first line of the text.
+    An action (`{{ … }}`) counts in the line of the error, and in the nearest non-empty line above.
+    In any other line, it can be ConfigMap data.
+    location: of the first line of the text.
     """
     if _ACTION not in text:
         return None
@@ -97,7 +92,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 
 
 def find_no_objects(stream: Stream) -> Finding | None:
-    """Return a finding if the input has content, but lacks Kubernetes objects, else None."""
+    """A finding if the input has content, but lacks Kubernetes objects."""
     documents = [document for document in stream.documents if has_content(document.text)]
     if not documents or any(map(_may_be_object, documents)):
         return None
@@ -111,7 +106,7 @@ def find_no_objects(stream: Stream) -> Finding | None:
 
 
 def _may_be_object(document: Document) -> bool:
-    """Return whether a document can contain a Kubernetes object, or is not YAML."""
+    """Whether a document can contain a Kubernetes object, or is not YAML."""
     text = document.text
     if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
         return False

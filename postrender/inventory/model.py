@@ -1,4 +1,4 @@
-"""The objects of the input as records: identity, labels, references, pod templates, content."""
+"""The objects of the input as records."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, mapping_at
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
-# The number of a revision. A number of at most 18 digits fits in 64 bits. Python's int() would
-# raise an error for a text of thousands of digits.
+# At most 18 digits fit in 64 bits. Python's int() would refuse thousands of digits.
 _REVISION_NUMBER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
@@ -30,10 +29,10 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    path: the path of the field in the document.
-    name: the name in the field, without a namespace. If rule.is_word is set, the whole string in
-        the field. Each word of this string can be a name.
-    namespace: the namespace in the reference, None for the namespace of the referencing object.
+    path: in the document.
+    name: without a namespace. If rule.is_word is set, the whole string, each word of which can be a
+        name.
+    namespace: in the reference; None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
     """
 
@@ -45,19 +44,18 @@ class Reference(NamedTuple):
 
 
 class PodTemplate(NamedTuple):
-    """One pod template of a workload. path: the path in the document. data: the template there."""
+    """One pod template of a workload; path: in the document."""
 
     path: Path
     data: Json
 
     @property
     def annotations(self) -> dict[str, Json]:
-        """The annotations of the template in the input."""
         return mapping_at(self.data, ("metadata", "annotations"))
 
     @property
     def has_render_id(self) -> bool:
-        """Return whether an earlier run of postrender annotated the template."""
+        """Whether an earlier run of postrender annotated the template."""
         return self.annotations.get(RENDER_ID_ANNOTATION) is not None
 
 
@@ -71,14 +69,13 @@ class Item(NamedTuple):
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
     is_rewritable: whether postrender rewrites the references of the object. False if the object is
         a hook, has a generated name, has opted out, or has an immutable kind such as Job.
-    templates: the pod templates, () if `is_rewritable` is False.
-    content: the whole object if the object is revisable or `is_attacher` is True, else None.
-        ConfigMaps are revisable. If the setting `secrets` is true, Secrets are also revisable.
+    templates: () if `is_rewritable` is False.
+    content: the whole object if it is revisable (a ConfigMap, or with the setting `secrets` a
+        Secret) or `is_attacher` is True, else None.
     folded: the path and the value of each folded block scalar (`>`) in `content`.
-    workload_ref: the (group, kind) and the name in the workloadRef of a Rollout, else None.
+    workload_ref: the (group, kind) and the name in the workloadRef of a Rollout.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
-    error: the error in an invalid ConfigMap or Secret, else None. postrender raises the error only
-        if postrender needs the content.
+    error: the error in an invalid ConfigMap or Secret, raised only if its content is needed.
     """
 
     key: ItemKey
@@ -99,12 +96,12 @@ class Item(NamedTuple):
 
     @property
     def requests_auto_mount(self) -> bool:
-        """Return whether the object has an annotation that can request an auto-mount."""
+        """Whether the object has an annotation that can request an auto-mount."""
         return not self.annotations.keys().isdisjoint(_MOUNTS)
 
     @property
     def has_opted_out(self) -> bool:
-        """Return whether an annotation turns off the rewriting of the object's references."""
+        """Whether an annotation turns off the rewriting of the object's references."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
@@ -114,17 +111,16 @@ class Item(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The path of the object in its document: () unless the object is in a List."""
+        """The path of the object in its document: () unless it is in a List."""
         return self.key[1]
 
     @property
     def has_generated_name(self) -> bool:
-        """Return whether the API server generates the name of the object (generateName)."""
+        """Whether the API server generates the name of the object (generateName)."""
         return not self.identity.name
 
     @property
     def is_revision(self) -> bool:
-        """Return whether the object has the label and the annotation of a revision."""
         return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property
@@ -134,6 +130,6 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The revision number in the annotations, 0 if the number is missing or invalid."""
+        """The revision number in the annotations, 0 if it is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if number and _REVISION_NUMBER.match(number) else 0

@@ -1,11 +1,4 @@
-"""Notes for `explain` about references to other releases, and about ownerReferences.
-
-A reference to a revision of another release fails after the other release deletes the revision. A
-manifest that a user copied from a cluster can have ownerReferences. If these owners do not exist,
-Kubernetes deletes the object.
-
-Findings about unknown annotations, such as misspelled annotations.
-"""
+"""Notes about references to other releases and ownerReferences, and unknown annotations."""
 
 from __future__ import annotations
 
@@ -26,7 +19,7 @@ _REVISION = re.compile(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """Return the notes about ownerReferences, and about references to other releases."""
+    """The notes about ownerReferences, and about references to other releases."""
     yield from _copied_owners(inventory)
     # To save time, read only the documents with text that looks like the name of a revision.
     indexes = [
@@ -44,11 +37,12 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Return a note for each reference to a ConfigMap that is probably from another release.
+    """A note for each reference to a ConfigMap that is probably from another release.
 
-    The name in the reference ends in a hash. The input contains neither a ConfigMap with this name,
-    nor a ConfigMap with the base name. References of one object to one name share a note.
-    names: the names of the revisable objects in the input, and of the objects of attachers.
+    The reference fails after the other release deletes the revision. Its name ends in a hash, and
+    the input contains neither a ConfigMap with this name nor one with the base name. References of
+    one object to one name share a note.
+    names: of the revisable objects in the input, and of the objects of attachers.
     """
     seen = set()
     for item in inventory.items:
@@ -69,6 +63,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
 
 
 def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
+    # A manifest that a user copied from a cluster can have owners that do not exist elsewhere.
     for item in inventory.items:
         metadata = mapping_at(item.content, ("metadata",))
         if metadata.get("ownerReferences"):
@@ -82,7 +77,7 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
 
 
 def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
-    """Return a finding for each unknown annotation with the prefix `postrender/`."""
+    """A finding for each unknown, perhaps misspelled annotation with the prefix `postrender/`."""
     for item in inventory.items:
         for key in item.annotations:
             if is_unknown(key):

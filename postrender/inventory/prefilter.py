@@ -1,8 +1,8 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not reference ConfigMaps. postrender parses only a few of these
-documents, so postrender is fast, and unusual YAML rarely causes an error. If the setting `secrets`
-is true, "ConfigMap" means "ConfigMap or Secret" in this module.
+Most documents of a chart do not reference ConfigMaps. Because only a few of them are parsed,
+postrender is fast, and unusual YAML rarely causes an error. With the setting `secrets`, "ConfigMap"
+means "ConfigMap or Secret" in this module.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 # The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
 # The pattern begins with a fixed character (the newline), because Python then searches quickly.
 _UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
-# Escapes in a double-quoted scalar. A text search does not find a name that contains an escape.
+# In a double-quoted scalar.
 _NAME_ESCAPE = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
 def may_escape_names(text: str) -> bool:
-    """Return whether a text can contain names with escapes, which a text search does not find."""
+    """Whether a text can contain names with escapes, which a text search does not find."""
     return "\\" in text and _NAME_ESCAPE.search(text) is not None
 
 
 def root_kind(text: str) -> str:
-    """Return the value of the root key `kind`, "" if only a YAML parser can find the value."""
+    """The value of the root key `kind`, "" if only a YAML parser can find it."""
     start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
     kind = _kind_at(text, start)
     if not kind or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
@@ -40,7 +40,7 @@ def root_kind(text: str) -> str:
 
 
 def _kind_at(text: str, start: int) -> str:
-    """Return the kind if a line `kind: …` begins at an index, else ""."""
+    """The kind if a line `kind: …` begins at an index, else ""."""
     end = text.find("\n", start)
     kind = text[start + len(_KIND) : end]
     if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
@@ -50,21 +50,16 @@ def _kind_at(text: str, start: int) -> str:
 
 
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
-    """Return whether a document can contain an object of some kinds.
-
-    kind: root_kind(text).
-    kinds: the kinds, without groups.
-    """
+    """Whether a document with this root_kind() can contain an object of one of the kinds."""
     if kind and not kind.endswith("List"):
         return kind in kinds
     return any(name in text for name in kinds) or may_escape_names(text)
 
 
 def must_check_end(stream: Stream, index: int) -> bool:
-    """Return whether postrender must parse a document because its end could be missing.
+    """Whether the end of a document could be missing, so that it must be parsed.
 
-    The end could be missing in two cases: the document is JSON without the last bracket, or
-    Stream.may_be_cut returns True.
+    It is JSON without the last bracket, or Stream.may_be_cut returns True.
     """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
@@ -73,12 +68,10 @@ def must_check_end(stream: Stream, index: int) -> bool:
 
 
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
-    """Return whether postrender must parse a document.
+    """Whether a document with this root_kind() must be parsed, after those with ConfigMaps.
 
-    The caller has parsed the documents with ConfigMaps. postrender must also parse a document that
-    can reference a ConfigMap. A document can also affect the output without a reference, for
-    example a hook, or a Rollout with a workloadRef.
-    kind: root_kind(text).
+    It must be if it can reference a ConfigMap, or can affect the output without a reference, as a
+    hook or a Rollout with a workloadRef does.
     names: the names of the ConfigMaps.
     has_mounts: whether any ConfigMap requests an auto-mount.
     """
@@ -95,9 +88,9 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
 
 
 def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
-    """Return whether a document can contain a Secret whose data has one of the names in base64.
+    """Whether a document can contain a Secret whose data has one of the names in base64.
 
-    kind: root_kind(text), None if the caller has not computed this kind.
+    kind: root_kind(text), None if the caller has not computed it.
     """
     if "Secret" not in text:
         return False

@@ -1,1 +1,6 @@
-"""Facts about Kubernetes and related tools: kinds, hashes, annotations and pod templates."""
+"""Facts about Kubernetes and related tools.
+
+kinds         kinds and identities of objects, Lists, and the kinds with pod templates
+hashing       content hashes, the names of revisions, and render IDs
+annotations   the labels and annotations of postrender and of Helm, Argo CD, Flux and other tools
+"""

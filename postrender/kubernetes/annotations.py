@@ -1,43 +1,19 @@
-"""The labels and annotations of postrender, and the annotations of other tools.
+"""The labels and annotations of postrender, and what annotations of other tools mean.
 
-Kubernetes requires that the prefix of an annotation has the syntax of a DNS subdomain. The prefix
-`postrender` has this syntax. The prefix is not a domain such as `postrender.dev`, because somebody
-else could register the domain. The prefix must not change. With a new prefix, attach would not
-recognise the live revisions.
-
-Annotations that stop Helm, Argo CD and Flux from deleting objects that the manifests lack.
-
-Argo CD needs two annotations. With `Prune=false`, Argo CD does not delete the object. Without
-`IgnoreExtraneous`, the object would make the Application OutOfSync. postrender sets the
-annotations of all tools together, so that the output does not depend on the tool.
-
-Annotations that let a program copy a ConfigMap or Secret to other namespaces.
-
-A rename would break the copies, because a copy has or references the name of the copied object.
-
-The annotations and labels because of which a program writes data into a ConfigMap or Secret.
-
-The manifest contains only a placeholder, or only a part of the data. The program writes into the
-object with the base name, so a revision would contain only the data of the manifest.
+The prefix `postrender` has the syntax of a DNS subdomain, as Kubernetes requires. It is not a
+domain such as `postrender.dev`, because somebody else could register the domain. It must not
+change: with a new prefix, attach would not recognise the live revisions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from postrender.kubernetes.kinds import GroupKind
-
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
 
 PREFIX = "postrender/"
 
-# Users set this annotation to "false" on an object. postrender then does not change the references
-# of the object.
+# Users set this annotation to "false" on an object whose references must not change.
 REWRITE_ANNOTATION = PREFIX + "rewrite-references"
 # Users set these annotations on a ConfigMap or Secret.
 STRATEGY_ANNOTATION = PREFIX + "strategy"
@@ -56,21 +32,19 @@ USER_ANNOTATIONS = (
     REWRITE_ANNOTATION,
 )
 
-# `postrender render` sets this label on a revision and on the objects of the attacher. `postrender
-# adopt` sets this label on a live original.
+# render sets these on a revision. It also sets GROUP_LABEL on the objects of the attacher, as adopt
+# does on a live original.
 GROUP_LABEL = PREFIX + "attach-group"
-# render sets this annotation on each revision.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
-# render sets this annotation on a revision that later outputs retain.
+# Only on a revision that later outputs retain.
 NUMBER_ANNOTATION = PREFIX + "revision-number"
-# render sets this annotation to "false" on a revision that the attacher must not delete. adopt
-# copies the annotation to the live original.
+# "false" on a revision that the attacher must not delete; adopt copies it to the live original.
 SWEEP_ANNOTATION = PREFIX + "sweep"
-# If a hash key is configured, render sets this annotation to KEYED_HASH on the revision of a
-# Secret. Only somebody with the key can check the hash in the name.
+# KEYED_HASH on the revision of a Secret, if a hash key is configured. Only somebody with the key
+# can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
-# render sets this label on the Pods of the attacher, and in the selector of the attacher Job.
+# On the Pods of the attacher, and in the selector of the attacher Job.
 JOB_LABEL = PREFIX + "attach-job"
 
 # render sets these annotations on a pod template.
@@ -114,12 +88,6 @@ _KNOWN = frozenset(
     }
 )
 
-
-def is_unknown(annotation: str) -> bool:
-    """Return whether an annotation has the prefix of postrender, but is not in _KNOWN."""
-    return annotation.startswith(PREFIX) and annotation not in _KNOWN
-
-
 _KEEP = {
     RESOURCE_POLICY_ANNOTATION: "keep",
     SYNC_OPTIONS_ANNOTATION: "Prune=false",
@@ -130,16 +98,23 @@ _KEEP = {
 _OPTION_LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
 
 
+def is_unknown(annotation: str) -> bool:
+    """Whether an annotation has the prefix of postrender, but is not one of its annotations."""
+    return annotation.startswith(PREFIX) and annotation not in _KNOWN
+
+
 def keep_annotations() -> dict[str, str]:
-    """Return the annotations that stop Helm, Argo CD and Flux from deleting an object."""
+    """The annotations that stop Helm, Argo CD and Flux from deleting an object.
+
+    All are set together, so that the output does not depend on the tool. Argo CD needs two:
+    `Prune=false` keeps the object, and without `IgnoreExtraneous` the Application would be
+    OutOfSync.
+    """
     return dict(_KEEP)
 
 
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without the annotations in keep_annotations().
-
-    If the value is a list of options, the function removes only the option in keep_annotations().
-    """
+    """Annotations without keep_annotations(), and without these options in lists of options."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _OPTION_LISTS:
         options = _options(rest.get(key, ""))
@@ -152,11 +127,10 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels or annotations to write, so that an object has the desired values.
+    """The labels or annotations to write, so that an object has the desired values.
 
-    If the value is a list of options, the function adds an option, and removes only a contrary
-    option such as `Prune=true`.
-    current: the labels or annotations of the object.
+    To a list of options, the desired option is added, and only a contrary one such as `Prune=true`
+    is removed.
     """
     merged = {
         key: _with_option(current[key], value) if key in current and key in _OPTION_LISTS else value
@@ -166,7 +140,7 @@ def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> di
 
 
 def _with_option(text: str, option: str) -> str:
-    """Return a comma-separated list with an option set: `Prune=false` replaces `Prune=true`."""
+    """Set an option in a comma-separated list: `Prune=false` replaces `Prune=true`."""
     options = _options(text)
     if option in options:
         return text
@@ -179,7 +153,7 @@ def _options(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-# The program of each annotation that permits or requests copies with the value `true`. Sources:
+# The program of each annotation that permits or requests copies if it is true. Sources:
 # emberstack/kubernetes-reflector README.md
 # mittwald/kubernetes-replicator replicate/common/consts.go
 _COPY_SWITCHES = {
@@ -198,9 +172,10 @@ _KUBED = "kubed.appscode.com/sync"
 
 
 def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
-    """Return the program that can copy an object, and the annotation that lets it copy the object.
+    """The program that can copy an object to other namespaces, and the annotation that lets it.
 
-    The result is ("", "") if no annotation permits or requests copies.
+    A rename would break the copies, because a copy has or references the name of the copied object.
+    ("", "") if no annotation permits or requests copies.
     """
     for name, value in annotations.items():
         if name in _COPY_SWITCHES and is_true(value):
@@ -212,13 +187,10 @@ def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-# The values that mean true, in lower case. Most programs ignore the case of the value.
-_TRUE = frozenset({"1", "t", "true"})
-
 _SERVICE_CA = "the service CA operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
-# The program of each annotation that requests data if the value of the annotation is `true`.
-# Source: openshift/service-ca-operator pkg/controller/api/api.go
+# The program of each annotation that requests data if it is true. Source:
+# openshift/service-ca-operator pkg/controller/api/api.go
 _FILL_SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
     "service.alpha.openshift.io/inject-cabundle": _SERVICE_CA,
@@ -226,16 +198,15 @@ _FILL_SWITCHES = {
 # Source:
 # openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
 _TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
-# The program of each annotation that requests data. The annotation can have any value, such as the
-# name of another object. Sources:
+# The program of each annotation that requests data with any value, such as the name of another
+# object. Sources:
 # mittwald/kubernetes-replicator replicate/common/consts.go
 # emberstack/kubernetes-reflector README.md
 _SOURCES = {
     "replicator.v1.mittwald.de/replicate-from": "kubernetes-replicator",
     "reflector.v1.k8s.emberstack.com/reflects": "Reflector",
 }
-# The program of each annotation that requests data only for a Secret. Source:
-# mittwald/kubernetes-secret-generator README.md
+# The same, only for a Secret. Source: mittwald/kubernetes-secret-generator README.md
 _SECRET_SOURCES = {
     "secret-generator.v1.mittwald.de/autogenerate": _GENERATOR,
     "secret-generator.v1.mittwald.de/type": _GENERATOR,
@@ -245,9 +216,10 @@ _SECRET_SOURCES = {
 def filler_of(
     kind: GroupKind, annotations: Mapping[str, str], labels: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the program that writes data into an object, and the reason.
+    """The program that writes data into an object, and a clause "because of the annotation …".
 
-    The reason is a clause, such as "because of the annotation …". The result is ("", "") if no
+    The manifest has only a placeholder or a part of the data. The program writes into the object
+    with the base name, so a revision would contain only the data of the manifest. ("", "") if no
     annotation or label requests data.
     """
     for name, program in _FILL_SWITCHES.items():
@@ -262,6 +234,9 @@ def filler_of(
     return "", ""
 
 
+_TRUE = frozenset({"1", "t", "true"})
+
+
 def is_true(value: str) -> bool:
-    """Return whether the value of an annotation or label means true."""
+    """Whether the value of an annotation or label means true. Most programs ignore its case."""
     return value.strip().lower() in _TRUE

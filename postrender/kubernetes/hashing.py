@@ -1,15 +1,11 @@
 """Content hashes, revision names and render IDs.
 
-The content hash equals the hash of kustomize (api/hasher, v5), with three exceptions. The hash
-differs for a mutable object, for a truncated base name, and with a hash key.
-`kubectl create --append-hash` writes another hash, which also covers the name.
+Both algorithms are a published contract, and change only with a major version: another content hash
+would rename every ConfigMap, and another render ID would roll every workload.
 
-A hash with a key is an HMAC-SHA-256, and occurs only in the names of Secrets' revisions. Without a
-key, anybody who knows the name of the revision can check a guess of the content.
-
-The algorithms for content hashes and render IDs are a published contract, and change only with a
-major version. Another content hash would rename every ConfigMap. Another render ID would roll every
-workload.
+The content hash equals the hash of kustomize (api/hasher, v5), except for a mutable object, for a
+truncated base name, and with a hash key. `kubectl create --append-hash` writes another hash, which
+also covers the name.
 """
 
 from __future__ import annotations
@@ -22,13 +18,6 @@ from hashlib import sha256
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.yaml.paths import Json, mapping_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from postrender.yaml.paths import Json
-
 
 # The annotations that do not change the render ID.
 IGNORED_ANNOTATIONS = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
@@ -53,7 +42,7 @@ _SUFFIX = re.compile(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Json) -> str:
-    """Return data as JSON without spaces, with sorted keys, and with the escapes of Go."""
+    """JSON without spaces, with sorted keys, and with the escapes of Go."""
     text = _encode(data)
     for character, escape in _GO_ESCAPES:
         if character in text:
@@ -62,7 +51,10 @@ def canonical_json(data: Json) -> str:
 
 
 class HashKey:
-    """The secret key for the hashes in the names of Secrets' revisions."""
+    """The secret key for the hashes in the names of Secrets' revisions.
+
+    Without a key, anybody who knows the name of a revision can check a guess of its content.
+    """
 
     __slots__ = ("_key",)
 
@@ -70,17 +62,14 @@ class HashKey:
         self._key = key
 
     def hexdigest(self, data: bytes) -> str:
-        """Return the HMAC-SHA-256 of data as hex digits."""
+        """The HMAC-SHA-256 of data."""
         import hmac  # late, because the import is slow
 
         return hmac.new(self._key, data, "sha256").hexdigest()
 
 
 def encode_hash(text: str, length: int, key: HashKey | None = None) -> str:
-    """Return the first hex digits of the hash of a text, with the replacements in _ALPHABET.
-
-    key: the key of an HMAC-SHA-256, None for a plain SHA-256.
-    """
+    """The first hex digits of a SHA-256, with a key of an HMAC-SHA-256, in _ALPHABET."""
     data = text.encode("utf-8", "surrogatepass")
     digest = key.hexdigest(data) if key else sha256(data).hexdigest()
     return digest[:length].translate(_ALPHABET)
@@ -89,12 +78,10 @@ def encode_hash(text: str, length: int, key: HashKey | None = None) -> str:
 def hashed_content(
     group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool
 ) -> dict[str, Json]:
-    """Return the part of a ConfigMap or Secret that the content hash covers.
+    """The part of a ConfigMap or Secret that the content hash covers; data: the whole object.
 
     A mutable object has a different hash than an immutable object with the same data. Otherwise
     a change of `immutable` would keep the name, and the next apply would change the live object.
-    data: the whole object.
-    is_immutable: whether the revision is immutable.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -114,10 +101,7 @@ def hashed_content(
 
 
 def _without_nulls(values: Json) -> Json:
-    """Return a mapping with "" in place of each null, as the API server does.
-
-    The result is "" for an empty mapping, and for a value that is not a mapping.
-    """
+    """A mapping with "" for each null, as in the API server; "" for an empty or other value."""
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
@@ -126,14 +110,11 @@ def _without_nulls(values: Json) -> Json:
 def revision_name(
     base_name: str, content: dict[str, Json], order: int = 0, key: HashKey | None = None
 ) -> str:
-    """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
+    """`<base name>-<hash>` or, for an order, `<base name>-v<order>-<hash>`: at most 253 characters.
 
-    If the base name is too long, the result contains only the beginning of the base name. The hash
-    then also covers the whole base name, so that long base names with the same beginning get
-    different results.
-    content: the result of hashed_content().
-    order: the revision number, or 0 for a name without a number.
-    key: the key of the hash, None for a hash without a key.
+    Of a base name that is too long, the name has only the beginning, and the hash also covers the
+    whole base name, so that base names with the same beginning differ.
+    content: from hashed_content().
     """
     number = f"-v{order}" if order else ""
     max_length = MAX_NAME_LENGTH - CONTENT_HASH_LENGTH - 1 - len(number)
@@ -151,12 +132,9 @@ def fits_content(
     data: Mapping[str, Json],
     key: HashKey | None = None,
 ) -> bool:
-    """Return whether a name matches the base name and the content of a revision.
+    """Whether a name matches the base name and the content of a revision; data: the whole object.
 
-    After an edit of the content, the result is False. After an edit that only sets `immutable` to
-    false, the result is still True.
-    data: the whole object.
-    key: the key of the hash, None for a hash without a key.
+    It still matches after an edit that only sets `immutable` to false.
     """
     numbered = _NUMBERED.search(name)
     return any(
@@ -167,18 +145,17 @@ def fits_content(
 
 
 def without_hash(name: str) -> str:
-    """Return a name without the hyphen and the hash at its end, "" for a name without a hash."""
+    """A name without the hyphen and the hash at its end, "" for a name without a hash."""
     suffix = _SUFFIX.search(name)
     return name[: suffix.start()] if suffix else ""
 
 
 def render_id(templates: Sequence[Json], is_list: bool) -> str:
-    """Return the render ID of a workload's pod templates, in hex digits.
+    """The render ID of a workload, from its pod templates with the new names.
 
-    templates: the pod templates, with the new names. IGNORED_ANNOTATIONS do not count, nor do
-        `metadata.annotations` and `metadata` if they are empty.
-    is_list: whether the hash covers a list of templates. True for a kind that can have several
-        templates, even if the workload has only one template.
+    IGNORED_ANNOTATIONS do not count, nor do `metadata.annotations` and `metadata` if they are
+    empty.
+    is_list: whether the kind can have several templates, even if the workload has only one.
     """
     plain = [_without_ignored_annotations(template) for template in templates]
     text = canonical_json(plain if is_list else plain[0])

@@ -15,17 +15,17 @@ CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 POD: GroupKind = ("", "Pod")
 RBAC_GROUP = "rbac.authorization.k8s.io"
-# The maximum number of characters in a DNS label, such as the name of a volume. The value of a
-# Kubernetes label has the same maximum.
+# Of a DNS label, such as the name of a volume, and of the value of a Kubernetes label.
 MAX_LABEL_LENGTH = 63
-# The kind of custom resource definitions. A definition does not reference other objects.
+# A definition does not reference other objects.
 CRD = "CustomResourceDefinition"
+_ROLLOUT: GroupKind = ("argoproj.io", "Rollout")
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object. postrender treats manifests with equal keys as the same object.
+    """Manifests with equal keys are the same object.
 
-    namespace: the namespace, None if unknown or if the manifest does not set a namespace.
+    namespace: None if unknown or if the manifest does not set one.
     """
 
     group_kind: GroupKind
@@ -34,10 +34,7 @@ class ObjectKey(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """The identity of an object in its manifest.
-
-    namespace: the namespace in the manifest, None if absent.
-    """
+    """The identity of an object in its manifest, whose namespace is None if absent."""
 
     group: str
     kind: str
@@ -46,11 +43,9 @@ class Identity(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind of the object."""
         return self.group, self.kind
 
     def key_in(self, namespace: str | None) -> ObjectKey:
-        """Return the key of the object in a namespace."""
         return ObjectKey(self.group_kind, namespace, self.name)
 
     def __str__(self) -> str:
@@ -62,7 +57,6 @@ class WorkloadKind(NamedTuple):
 
     template: a pattern for the path of each pod template; () for a Pod, which is itself a template.
     is_mutable: whether the API server accepts changes of a pod template.
-    is_namespaced: whether each object of the kind is in a namespace.
     """
 
     template: tuple[str, ...]
@@ -71,7 +65,6 @@ class WorkloadKind(NamedTuple):
 
     @property
     def has_several_templates(self) -> bool:
-        """Return whether an object of the kind can have several pod templates."""
         return "[]" in self.template
 
 
@@ -84,7 +77,7 @@ _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 # the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind that the
 # attacher need not follow is a custom kind in the catalogue instead.
 WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
-    ("argoproj.io", "Rollout"): WorkloadKind(_SPEC_TEMPLATE),
+    _ROLLOUT: WorkloadKind(_SPEC_TEMPLATE),
     ("apps", "Deployment"): WorkloadKind(_SPEC_TEMPLATE),
     ("apps", "StatefulSet"): WorkloadKind(_SPEC_TEMPLATE),
     ("apps", "DaemonSet"): WorkloadKind(_SPEC_TEMPLATE),
@@ -100,8 +93,8 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# API groups of Kubernetes itself. The rules in `references` cover every field in which objects
-# of these groups reference a ConfigMap. Only free text can contain other references.
+# The rules in `references` cover every field of these groups that references a ConfigMap. Only free
+# text can contain other references.
 _BUILT_IN_GROUPS = frozenset(
     {
         "",
@@ -127,26 +120,23 @@ _BUILT_IN_GROUPS = frozenset(
 
 
 def is_namespaced_workload(group_kind: GroupKind) -> bool:
-    """Return whether a kind has pod templates, and each object of the kind is in a namespace.
-
-    The attacher reads only the pod templates of these kinds.
-    """
+    """Whether a kind has pod templates that the attacher reads: only those in a namespace."""
     workload = WORKLOAD_KINDS.get(group_kind)
     return workload is not None and workload.is_namespaced
 
 
 def is_built_in(group: str) -> bool:
-    """Return whether an API group is one of _BUILT_IN_GROUPS."""
+    """Whether an API group belongs to Kubernetes itself."""
     return group in _BUILT_IN_GROUPS
 
 
 def api_group(api_version: str) -> str:
-    """Return the group of an apiVersion: `apps` for `apps/v1`, "" for `v1`."""
+    """The group of an apiVersion: `apps` for `apps/v1`, "" for `v1`."""
     return api_version.rpartition("/")[0]
 
 
 def group_kind_of(data: Json) -> GroupKind | None:
-    """Return the group and kind of an object, None if `kind` or `apiVersion` is not a string."""
+    """The group and kind of an object, None if `kind` or `apiVersion` is not a string."""
     if not isinstance(data, dict):
         return None
     kind, api_version = data.get("kind"), data.get("apiVersion")
@@ -156,7 +146,7 @@ def group_kind_of(data: Json) -> GroupKind | None:
 
 
 def items_of(data: Json) -> list[Json] | None:
-    """Return the items of any kind of List, such as a ConfigMapList; None for other data."""
+    """The items of any kind of List, such as a ConfigMapList; None for other data."""
     if not isinstance(data, dict):
         return None
     kind, items = data.get("kind"), data.get("items")
@@ -165,12 +155,10 @@ def items_of(data: Json) -> list[Json] | None:
 
 
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Return the path and data of each object: `data` itself, or the items of a List.
+    """The path and data of each object: `data` itself, which is at `path`, or the items of a List.
 
-    The function yields the items of an inner List, not the inner List. An item of a List such as
-    a ConfigMapList can lack `kind` and `apiVersion`. The function then yields a copy of the item
-    with both fields. In an invalid List, an item can be a value that is not a mapping.
-    path: the path of `data` in the document.
+    An inner List yields its items. An item of a List such as a ConfigMapList can lack `kind` and
+    `apiVersion`; it becomes a copy with both. In an invalid List, an item need not be a mapping.
     """
     items = items_of(data)
     if items is None:
@@ -190,9 +178,9 @@ _NO_STRINGS: dict[str, str] = {}
 
 
 def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
-    """Return the labels or annotations of an object, without values that are not strings.
+    """The string values of the `labels` or `annotations` (key) of an object.
 
-    key: `labels` or `annotations`. The caller must not change the result.
+    The caller must not change the result.
     """
     values = mapping_at(data, ("metadata", key))
     if not values:
@@ -200,12 +188,8 @@ def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
     return {name: value for name, value in values.items() if isinstance(value, str)}
 
 
-_ROLLOUT = ("argoproj.io", "Rollout")
-
-
 @cache
 def _template_tree(group_kind: GroupKind) -> PatternTree:
-    """Return the pattern for the paths of a kind's pod templates, as a tree."""
     tree = PatternTree()
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload and workload.template:
@@ -214,18 +198,12 @@ def _template_tree(group_kind: GroupKind) -> PatternTree:
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
-    """Return the path and value of each pod template in an object.
-
-    The result is [] for a Pod, which is itself a template, and for a kind without pod templates.
-    """
+    """The path and value of each pod template in an object; [] for a Pod, which is itself one."""
     return [(path, template) for path, template, _ in _template_tree(group_kind).find(data)]
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return the kind and name of the object in the field spec.workloadRef of a Rollout.
-
-    The result is None for other kinds, and for a workloadRef without a kind or name.
-    """
+    """The kind and name in spec.workloadRef of a Rollout, else None."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))
