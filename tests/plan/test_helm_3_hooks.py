@@ -95,3 +95,19 @@ def test_a_hook_in_a_function_call_is_not_reported() -> None:
     plan = plan_of(head + "\n".join(items) + "\n", SETTINGS, History())
     assert findings(plan) == set()
     assert "shop-config" in config_maps(plan)
+
+
+def test_a_program_does_not_keep_an_original_that_an_annotation_gives_up() -> None:
+    pod = "{containers: [{name: web, envFrom: [{configMapRef: {name: app}}]%s}]}"
+    reader = ", env: [{name: APP_CONFIGMAP, value: app}]"
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\n"
+        '  annotations: {postrender/keep-original: "false"}\ndata: {a: b}\n'
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+        f"spec: {{template: {{spec: {pod % reader}}}}}\n"
+        "---\napiVersion: batch/v1\nkind: Job\n"
+        "metadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\n"
+        f"spec: {{template: {{spec: {pod % ''}}}}}\n"
+    )
+    assert findings(plan_of(text, SETTINGS, History())) == {"app"}
+    assert not findings(plan_of(text.replace('"false"', '"true"'), SETTINGS, History()))
