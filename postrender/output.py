@@ -86,13 +86,7 @@ def _sole_list(inventory: Inventory) -> int | None:
 
 
 class _DocumentEdits:
-    """The edits of one document.
-
-    index: the index of the document in the stream.
-    items: the objects of the document that the plan edits.
-    removed: the paths of the objects to remove.
-    extra: from _extra_edits().
-    """
+    """The edits of one document; items: the objects that the plan edits; extra: _extra_edits()."""
 
     __slots__ = ("document", "extra", "index", "items", "plan", "removed")
 

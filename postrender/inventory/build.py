@@ -77,10 +77,7 @@ class Inventory(NamedTuple):
     def location_of_reference(
         self, item: Item, reference: Reference, path: Path | None = None
     ) -> Location:
-        """The location of a reference.
-
-        path: another path to show, such as the rule of a Role that has the reference.
-        """
+        """The location of a reference; path: to show instead, such as the rule in a Role."""
         line = self.document(item.document).line_of(reference.path)
         return self.location_of(item, reference.path if path is None else path, line)
 
@@ -132,8 +129,6 @@ def read_items(
 
 
 class _Reader:
-    """The documents of a stream that have been read so far."""
-
     __slots__ = ("_findings", "_items", "parsed", "settings", "stream")
 
     def __init__(self, stream: Stream, settings: Settings) -> None:

@@ -106,7 +106,6 @@ class Item(NamedTuple):
 
     @property
     def document(self) -> int:
-        """The index of the document that contains the object."""
         return self.key[0]
 
     @property
