@@ -131,9 +131,9 @@ class _Group(_WritesHelp, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.start + cmd_name
-        return (
-            _click_command(load(name)) if name in COMMANDS else super().get_command(ctx, cmd_name)
-        )
+        if cmd_name in self.commands and name in COMMANDS:
+            return _click_command(load(name))
+        return super().get_command(ctx, cmd_name)
 
 
 class _Commands(_Group):
@@ -167,9 +167,7 @@ class _Command(_WritesHelp):
         super().__init__(own.name.split()[-1], **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(
-            ctx, _with_two_dashes(args, self.own) if self.own.has_one_dash else args
-        )
+        return super().parse_args(ctx, _with_two_dashes(args, self.own))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Example"):
@@ -178,8 +176,9 @@ class _Command(_WritesHelp):
 
 
 def _with_two_dashes(words: Sequence[str], command: Command) -> list[str]:
-    """Write `--name` instead of `-name`, except for the options of every command."""
-    names = {name for option in command.options for name in option.long_names}
+    """Write `--name` instead of `-name`, if the command permits one dash for its own options."""
+    options = command.options if command.has_one_dash else ()
+    names = {name for option in options for name in option.long_names}
     return [
         f"-{word}" if word[:1] == "-" and word[1:].partition("=")[0] in names else word
         for word in words

@@ -1,23 +1,21 @@
-"""Functions that print messages on stderr, write the log file, and report bugs.
+"""What a process writes: messages on stderr and in the log file, a result on stdout, bug reports.
 
-Functions for stdin and stdout, and for the end of the process.
-
-The output of commands in a GitHub Actions job.
-
-A *workflow command* is a line such as `::warning file=…,line=…::MESSAGE`. GitHub shows the message
-next to the code of a pull request. GitHub's runner reads workflow commands from stderr and stdout
-(actions/runner, Handlers/ScriptHandler.cs). postrender writes messages as workflow commands to
-stderr. A result on stdout contains text from manifests, so `without_commands` escapes text that
-looks like a workflow command.
+In a job of GitHub Actions, a message is a *workflow command* such as `::warning file=…::TEXT`, and
+GitHub shows it next to the code of a pull request. GitHub's runner reads workflow commands from
+stderr and stdout (actions/runner, Handlers/ScriptHandler.cs). A result contains text from
+manifests, so text that looks like a workflow command is escaped there.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from postrender import __version__
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
+from postrender.sources.paths import ENDINGS
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +31,8 @@ DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
-# The maximum number of stack frames in the file about a bug. An endless recursion has thousands of
-# frames.
+_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands
+# The maximum number of stack frames in a bug report. An endless recursion has thousands of frames.
 _MOST_FRAMES = 50
 
 
@@ -61,11 +59,10 @@ def is_quiet() -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Return whether postrender writes colours to a stream.
+    """Return whether to write colours to a stream, which is None if it is closed.
 
-    stream: None if the stream is closed. The result is then False.
-    With --color=auto, NO_COLOR turns colours off. Without NO_COLOR, FORCE_COLOR turns colours on.
-    Without both variables, only terminals show colours.
+    With --color=auto, NO_COLOR turns colours off, or else FORCE_COLOR turns colours on. Without
+    both variables, only terminals show colours.
     """
     if _Presentation.color != "auto" or stream is None:
         return _Presentation.color == "always" and stream is not None
@@ -87,19 +84,16 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note, unless --quiet or --verbose is set.
-
-    With --verbose, report_detail prints the note instead.
-    """
+    """Print a note that report_detail prints with --verbose, unless --quiet is set."""
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, sentences(text, ""))
 
 
 def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
-    """Print a finding on stderr, and append the finding to the log file.
+    """Print a finding, and append it to the log file.
 
-    is_failure: whether the finding makes the command fail. The function then prints the finding as
-        an error, even if --quiet is set.
+    is_failure: whether the command fails because of it. The finding is then an error, which is
+        printed with --quiet too.
     """
     severity = ERROR if is_failure else finding.severity
     _log(severity, str(finding))
@@ -108,7 +102,7 @@ def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
 
 
 def report_error(error: UserError) -> None:
-    """Print an error on stderr, even if --quiet is set, and append the error to the log file."""
+    """Print an error, with --quiet too, and append it to the log file."""
     _log(ERROR, str(error))
     _print_message(ERROR, str(error), error.location)
 
@@ -119,16 +113,12 @@ def log_note(text: str) -> None:
 
 
 def set_log_file(name: str) -> None:
-    """Set the log file of the process, and create the file if the file does not exist.
+    """Set the log file of the process, and create the file. name: the path, "" for none.
 
-    name: the path of the log file, "" for none.
-    Raises UserError if postrender cannot write to the file. Also raises UserError if the name has
-    the ending of a manifest, because messages would damage a manifest.
+    A name with the ending of a manifest is an error, because messages would damage a manifest.
     """
     if not name:
         return
-    from postrender.sources.paths import ENDINGS
-
     if name.lower().endswith(ENDINGS):
         raise UserError(
             f"the log file ends in {os.path.splitext(name)[1]} like a manifest, expected another "
@@ -155,7 +145,7 @@ def _log(severity: str, text: str) -> None:
             with open(
                 _Presentation.log_file, "a", encoding="utf-8", errors="backslashreplace"
             ) as log:
-                log.write(_visible(f"{severity}: {text}") + "\n")
+                log.write(visible(f"{severity}: {text}") + "\n")
         except OSError:
             pass
 
@@ -163,35 +153,18 @@ def _log(severity: str, text: str) -> None:
 def _print_message(
     severity: str, text: str, location: Location | None = None, title: str = "postrender"
 ) -> None:
-    """Print a message on stderr. In the log of a GitHub Actions job, print a workflow command.
-
-    title: the title of the workflow command.
-    """
+    """Print a message. title: the title of the workflow command in a job of GitHub Actions."""
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     if in_job and sys.stderr is not None and not sys.stderr.isatty():
-        # Import the module late, because few processes run in a GitHub Actions job.
-
         _print(workflow_command(severity, title, text, location))
     else:
         _print(f"{severity}: {text}", _COLOURS[severity])
 
 
-def _visible(line: str) -> str:
-    """Return a line with escapes for control characters.
-
-    Names in manifests can contain control characters.
-    """
-    if line.isascii() and line.isprintable():
-        return line
-    from postrender.text import visible
-
-    return visible(line)
-
-
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    line = _visible(line)
+    line = visible(line)
     text = f"{colour}{line}{_END}" if colour and is_coloured(sys.stderr) else line
     try:
         print(text, file=sys.stderr, flush=True)
@@ -201,11 +174,11 @@ def _print(line: str, colour: str = "") -> None:
 
 
 def report_bug(error: BaseException) -> None:
-    """Write the traceback of a bug to a temporary file, and print the path of the file on stderr.
+    """Write the traceback of a bug to a temporary file, and print the path of the file.
 
     If the file cannot be written, print the file names and lines of the traceback instead.
     """
-    # Import these modules late, because the import takes longer than the render of a small input.
+    # Importing these modules takes longer than the render of a small input.
     import platform
     import tempfile
     import traceback
@@ -249,25 +222,20 @@ def stdout_terminal() -> Terminal:
 
 
 def write_for_reader(text: str, escapes: tuple[str, str]) -> None:
-    """Write a result to stdout, for a person.
+    """Write a result for a person to stdout, without workflow commands.
 
-    If stdout can be the log of a GitHub Actions job, the function escapes text that looks like a
-    workflow command.
     escapes: the escapes of the output format (Reporter.escapes).
-    Raises UserError if stdout cannot be written.
     """
-    if os.environ.get("GITHUB_ACTIONS"):
-        text = without_commands(text, escapes) if is_in_log() else text
+    if os.environ.get("GITHUB_ACTIONS") and _is_in_log():
+        text = without_commands(text, escapes)
     write([text], for_reader=True)
 
 
 def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
-    """Write the result of a command to stdout.
+    """Write the result of a command, in parts, to stdout.
 
-    parts: the parts of the result, in order.
-    for_reader: whether the result is for a person. A closed pipe is then not an error, because the
-        person can quit the pager before the end of the result.
-    Raises UserError if stdout cannot be written.
+    for_reader: whether the result is for a person, who can quit the pager before the end. A closed
+        pipe is then not an error.
     """
     try:
         if sys.stdout is None:
@@ -293,16 +261,12 @@ def unwritable_error(error: OSError) -> UserError:
 
 
 def end_process(code: int) -> None:
-    """Flush stderr and stdout, and end the process.
-
-    The exit code is FAULT if stdout cannot be written, otherwise `code`. The function calls
-    os._exit, because a normal exit of Python takes longer.
-    """
+    """End the process, with the exit code FAULT if stdout cannot be flushed."""
+    # A normal exit of Python takes longer.
     os._exit(_flush() or code)
 
 
 def _flush() -> int:
-    """Flush stderr and stdout. Return DONE, or FAULT if stdout cannot be written."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()
@@ -317,16 +281,8 @@ def _flush() -> int:
     return DONE
 
 
-_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
-
-
-def is_in_log() -> bool:
-    """Return whether stdout can be the log of a GitHub Actions job.
-
-    A closed stdout, a file and a terminal cannot be the log.
-    """
-    import stat
-
+def _is_in_log() -> bool:
+    """Return whether stdout can be the log of a job. A file or a terminal cannot."""
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
     except (AttributeError, OSError, ValueError):
@@ -335,11 +291,9 @@ def is_in_log() -> bool:
 
 
 def without_commands(text: str, escapes: tuple[str, str]) -> str:
-    """Return a result with escapes for text that looks like a workflow command.
+    """Escape one character of `##[`, and of `::` after white space at the start of a line.
 
-    The runner finds a command at each `##[`. The runner also finds a command at `::` if only white
-    space precedes `::` in the line (actions/runner, ActionCommand.cs). One character of `##[` and
-    of `::` is escaped.
+    There, the runner would find a workflow command (actions/runner, ActionCommand.cs).
     escapes: the escapes of the output format (Reporter.escapes).
     """
     colon, hash_sign = escapes
@@ -354,10 +308,8 @@ def without_commands(text: str, escapes: tuple[str, str]) -> str:
 def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
     """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`.
 
-    severity: ERROR, WARNING or NOTE.
+    The command has a file only if the repository contains the file.
     title: the title that GitHub shows above the message.
-    location: the location of the message, None if unknown. The command has a file only if the
-        repository contains the file.
     """
     file, line = _file_of(location) if location else ("", 0)
     properties = {"file": file, "line": str(line or ""), "title": title}
@@ -377,9 +329,8 @@ def _escaped(text: str) -> str:
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    If the location is in stdin, the file is the chart template. The line is then 0, because the
-    location has the line in stdin and not the line in the template. The result is `("", 0)` if the
-    file does not exist or is not in the repository.
+    The file is "" if it is not in the repository. The line is 0 if it is unknown: for stdin, the
+    file is the chart template, but the location has the line in stdin.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

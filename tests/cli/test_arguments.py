@@ -127,8 +127,12 @@ def test_every_option_is_a_parameter_of_its_command(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("options", [[], ["-qv"]], ids=str)  # click reads joined options
 def test_a_usage_error_ends_the_only_run_of_a_command(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    options: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = load(name)
     runs = []
@@ -142,7 +146,7 @@ def test_a_usage_error_ends_the_only_run_of_a_command(
         sys.modules[f"postrender.cli.{module}"], attribute, command._replace(run=run)
     )
     given = [(argument.choices or ("a.yaml",))[0] for argument in command.arguments]
-    assert main.run([*name.split(), *given]) == USAGE
+    assert main.run([*name.split(), *options, *given]) == USAGE
     assert len(runs) == 1
     usage, hint, empty, message = capsys.readouterr().err.splitlines()
     assert usage.startswith(f"Usage: postrender {name} [OPTIONS]")

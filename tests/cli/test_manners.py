@@ -41,6 +41,10 @@ def test_each_command_has_help_with_an_example(name: str, option: str, run: Run)
     assert "Example:\n" in out
 
 
+def test_the_name_of_a_command_in_a_group_is_two_words(run: Run) -> None:
+    assert "No such command 'config show'" in run("config show")[2]
+
+
 def test_the_list_of_commands_does_not_cut_summaries(run: Run) -> None:
     _, out, _ = run("--help")
     assert "..." not in out.partition("Commands:")[2]
