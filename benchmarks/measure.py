@@ -13,7 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-_REVISION = re.compile(r'\bname: "?([a-z0-9-]+-config-[2456789bcdfghkmt]{10})\b')
+from postrender.kubernetes.hashing import HASH_SUFFIX
+
+_REVISION = re.compile(rf'\bname: "?([a-z0-9-]+-config{HASH_SUFFIX})\b')
 _OBJECT = re.compile(r"\b((?:ConfigMap|Service|Rollout)/app-\d+(?:-config)?)\b")
 _INSTRUCTIONS = re.compile(r"I\s+refs:\s+([0-9,]+)")
 

@@ -30,6 +30,7 @@ from postrender.diff.model import (
 )
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from postrender.kubernetes.kinds import Identity
 from postrender.output import render
 from postrender.plan.build import make_plan
@@ -55,7 +56,7 @@ RUNS = st.tuples(st.sampled_from(["", "", "blue"]), st.booleans(), st.booleans()
 )
 
 # The name of an object that the chart itself names like a revision.
-REVISION_NAME = re.compile(r"-[0-9a-z]{10}$")
+REVISION_NAME = re.compile(rf"{HASH_SUFFIX}$")
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {team: TEAM}}\n"
 DEPLOYMENT = """\
@@ -349,7 +350,9 @@ spec: {{template: {{spec: {{containers: [{{name: app, image: "{image}"}}]}}}}}}
 def revision_of_web(data: str) -> str:
     """Return the name of a revision of the ConfigMap web, with the data."""
     config_map = CONFIG_MAP.replace("NAME", "web") + data
-    found = re.search(r"web-\w{10}\b", rendered(f"{config_map}---\n{DEPLOYMENT}", Settings()))
+    found = re.search(
+        rf"web{HASH_SUFFIX}\b", rendered(f"{config_map}---\n{DEPLOYMENT}", Settings())
+    )
     assert found
     return found[0]
 

@@ -21,6 +21,7 @@ from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph,
 from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
+from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import Identity
 from postrender.output import render
 from postrender.plan.build import make_plan
@@ -389,7 +390,7 @@ def test_every_reference_to_a_configmap_is_an_edge(explained: Graph) -> None:
 
 def test_the_note_of_a_configmap_is_its_decision(explained: Graph) -> None:
     notes = {node.identity.name: node.note for node in explained.nodes if node.role == "config"}
-    assert re.fullmatch(r"becomes app-[a-z0-9]{10}, original kept", notes["app"])
+    assert re.fullmatch(rf"becomes app{HASH_SUFFIX}, original kept", notes["app"])
     assert notes["unused"] == "not renamed: workloads do not reference the ConfigMap"
     assert notes["sums"] == "checksum: the annotation postrender/strategy sets the strategy"
     assert notes["database"] == "becomes a revision, original kept"
@@ -407,7 +408,9 @@ def test_a_drawing_never_contains_the_hash_of_a_secret() -> None:
     for explanation in (explain(plan), explain(again)):
         drawn = re.sub(r"<br/>|#\d+;", "", MermaidReporter().render(explanation, Terminal()))
         assert "database" in drawn
-        assert not [name for name in redacted if name in drawn or name[-10:] in drawn]
+        assert not [
+            name for name in redacted if name in drawn or name[-CONTENT_HASH_LENGTH:] in drawn
+        ]
 
 
 def test_a_secret_named_by_another_tool_is_drawn_without_its_hash() -> None:

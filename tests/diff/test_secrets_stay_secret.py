@@ -21,7 +21,12 @@ import pytest
 
 from postrender.diff.formats import REPORTERS
 from postrender.explain import REPORTERS as EXPLAIN_REPORTERS
-from postrender.kubernetes.hashing import hashed_content, revision_name
+from postrender.kubernetes.hashing import (
+    HASH_SUFFIX,
+    RENDER_ID_LENGTH,
+    hashed_content,
+    revision_name,
+)
 from tests.diff.change_cases import Result, run
 from tests.diff.reporters import check_shows
 
@@ -191,8 +196,9 @@ def pulling(name: str, *secrets: str) -> dict[str, object]:
 
 def guessable(text: str) -> set[str]:
     """Return the hashes of planted values in a rendered stream."""
-    revisions = re.findall(r"\bweb-[a-z]+-([2456789bcdfghkmt]{10})\b", text)
-    render_ids = re.findall(r'postrender/render-id"?: "?([0-9a-f]{10})', text)
+    suffixes = re.findall(rf"\bweb-[a-z]+({HASH_SUFFIX})\b", text)
+    revisions = [suffix.removeprefix("-") for suffix in suffixes]
+    render_ids = re.findall(rf'postrender/render-id"?: "?([0-9a-f]{{{RENDER_ID_LENGTH}}})', text)
     checksums = re.findall(r'postrender/checksum"?: "?([0-9a-f]{64})', text)
     return {*revisions, *render_ids, *checksums}
 

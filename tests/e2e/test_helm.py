@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX, RENDER_ID_LENGTH
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
@@ -64,7 +65,7 @@ def test_the_page_leads_from_an_empty_folder_to_a_release(
     write_script(machine.folder / "bin" / "kubectl", f'exec {program("kubernetes")} kubectl "$@"')
     done = machine.with_variables(KUBECONFIG=str(plane.kubeconfig)).run(["sh", "-e", "-c", script])
     assert done.returncode == 0, done.stderr
-    old, *names = re.findall(r"^(web-config-\w{10}) ", done.stdout, re.M)
+    old, *names = re.findall(rf"^(web-config{HASH_SUFFIX}) ", done.stdout, re.M)
     [new] = {*names} - {old}
     contents = [api.get("ConfigMap", name)["data"] for name in (old, new)]
     assert contents == [{"greeting": "hello"}, {"greeting": "bye"}]
@@ -243,7 +244,7 @@ def test_a_dry_run_shows_the_revisions_and_does_not_write(
 
 def revision_names(output: str) -> list[str]:
     """Return the names of the revisions in a manifest, without duplicates."""
-    return sorted(set(re.findall(r"^  name: (app-config-\w{10})$", output, re.M)))
+    return sorted(set(re.findall(rf"^  name: (app-config{HASH_SUFFIX})$", output, re.M)))
 
 
 @helm_4
@@ -258,7 +259,7 @@ def test_both_helms_and_the_pipe_produce_the_same_names(
 
 
 def identities(output: str) -> list[str]:
-    ids = re.findall(r"^ +postrender/render-id: \"?(\w{10})\"?$", output, re.M)
+    ids = re.findall(rf"^ +postrender/render-id: \"?(\w{{{RENDER_ID_LENGTH}}})\"?$", output, re.M)
     return [*revision_names(output), *ids]
 
 

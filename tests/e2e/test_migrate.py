@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from tests.e2e import spinnaker as spinnaker_stage
 from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.attach_processes import parse
@@ -436,7 +437,7 @@ def test_spinnaker_gives_a_version_to_a_revision_without_the_annotation(
 ) -> None:
     spinnaker.run("render for Spinnaker")
     deploy_with_spinnaker(spinnaker, api, "rendered.yaml")
-    assert any(re.fullmatch(r"app-config-\w{10}-v000", name) for name in config_maps(api))
+    assert any(re.fullmatch(rf"app-config{HASH_SUFFIX}-v000", name) for name in config_maps(api))
 
 
 # Flagger

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from tests.e2e.api import Api
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kustomize_shell import Shell
@@ -157,7 +158,7 @@ def test_the_queries_about_a_release(recipe: Recipe, api: Api) -> None:
     recipe.names["GROUP"] = group
     texts = commands(REFERENCE / "attach.md", test)
     owners, secrets, arguments = (recipe.run_text(text).stdout for text in texts)
-    assert re.search(r"^app-config-\w{10} +\S*app", owners, re.M), owners
+    assert re.search(rf"^app-config{HASH_SUFFIX} +\S*app", owners, re.M), owners
     assert secrets == ""
     assert '"attach"' in arguments
     assert "--workload" in arguments

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from tests.e2e.plugins import Machine, link_plugin, new_machine, packed, write_script
 from tests.e2e.programs import program
 from tests.e2e.releases import CHART
@@ -355,4 +356,4 @@ def sources(output: str) -> dict[tuple[str, str], str]:
 
 
 def without_hash(name: str) -> str:
-    return re.sub(r"-[0-9a-z]{10}$", "", name)
+    return re.sub(rf"{HASH_SUFFIX}$", "", name)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from tests.e2e.api import Api
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.lifecycle_checks import NothingIsLost
@@ -277,7 +278,7 @@ def test_numbers_keep_increasing_after_rollbacks(release: Release, api: Api) -> 
 def numbers(api: Api) -> list[int]:
     """Return the numbers in the names of the revisions."""
     names = [revision["metadata"]["name"] for revision in revisions(api)]
-    matches = [re.fullmatch(r"app-config-v(\d+)-\w{10}", name) for name in names]
+    matches = [re.fullmatch(rf"app-config-v(\d+){HASH_SUFFIX}", name) for name in names]
     return sorted(int(match[1]) for match in matches if match)
 
 

@@ -11,7 +11,13 @@ import string
 
 import pytest
 
-from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HashKey, canonical_json, encode_hash
+from postrender.kubernetes.hashing import (
+    CONTENT_HASH_LENGTH,
+    HASH_SUFFIX,
+    HashKey,
+    canonical_json,
+    encode_hash,
+)
 from tests.security.attack import Attack
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -51,7 +57,7 @@ def render(attack: Attack, *options: str, stdin: str = MANIFESTS, **variables: s
 
 
 def name_in(output: str) -> str:
-    [name] = set(re.findall(r"\bdb-[a-z0-9]{10}\b", output))
+    [name] = set(re.findall(rf"\bdb{HASH_SUFFIX}\b", output))
     return str(name)
 
 
@@ -90,7 +96,7 @@ def test_the_name_is_stable_and_depends_on_the_key(attack: Attack) -> None:
 def test_the_hash_is_the_documented_hmac(attack: Attack) -> None:
     text = '{"data":"","kind":"Secret","name":"","stringData":{"pin":"0417"},"type":"Opaque"}'
     digest = hmac.new(KEY.encode(), text.encode(), hashlib.sha256).hexdigest()
-    suffix = digest[:10].translate(str.maketrans("013ae", "ghkmt"))
+    suffix = digest[:CONTENT_HASH_LENGTH].translate(str.maketrans("013ae", "ghkmt"))
     assert name_in(render(attack, **VARIABLE)) == f"db-{suffix}"
 
 

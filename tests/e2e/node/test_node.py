@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.hashing import HASH_SUFFIX
 from tests.e2e.node.images import SIDECAR, build, build_sidecar, buildah, locked_storage
 from tests.e2e.node.machine import cgroups
 from tests.e2e.node.nodes import RealNodes
@@ -203,7 +204,7 @@ def test_the_image_of_the_sidecar_renders_a_chart(tmp_path: Path) -> None:
     found = buildah("run", *options, container, "--", "postrender-argocd", "discover")
     rendered = buildah("run", *options, container, "--", "postrender-argocd", "generate")
     assert found.strip() == "/chart/postrender.yaml"
-    assert re.search(r"name: shop-file-[a-z0-9]{10}$", rendered, re.M)
+    assert re.search(rf"name: shop-file{HASH_SUFFIX}$", rendered, re.M)
 
 
 def test_two_builds_of_the_image_are_equal(images: list[Path], tmp_path: Path) -> None:
