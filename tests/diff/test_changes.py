@@ -144,7 +144,7 @@ def test_a_preview_has_exactly_the_expected_facts(case: Case) -> None:
 
 @pytest.mark.golden
 @every_case
-def test_each_format_prints_the_expected_output(case: Case, golden_file: CheckFile) -> None:
+def test_a_format_prints_the_expected_output(case: Case, golden_file: CheckFile) -> None:
     for name in FORMATS:
         golden_file(case.folder / name, printed(case, name))
 
