@@ -59,9 +59,9 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
     """By document index, the edits that append objects to a List or add a line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     if plan.appended or plan.copies:
-        for index, document in plan.inventory.parsed.items():
-            if not document.text.endswith("\n") and document.data is not None:
-                extra[index] += _missing_line_break(document)
+        for index in plan.inventory.parsed:
+            if not plan.inventory.stream.documents[index].text.endswith("\n"):
+                extra[index] += _missing_line_break(plan.inventory.document(index))
     if sole_list is not None:
         items = items_of(plan.inventory.document(sole_list).data) or ()
         extra[sole_list].append(AddAfter(("items", len(items) - 1), plan.appended))
@@ -72,7 +72,7 @@ def _missing_line_break(document: ParsedDocument) -> list[Edit]:
     """The edit that ends a block scalar at the end of a document with a line break."""
     from postrender.yaml.nodes import last_block_scalar
 
-    last = last_block_scalar(document.nodes.root)
+    last = None if document.data is None else last_block_scalar(document.nodes.root)
     return [SetScalar(*last)] if last else []
 
 

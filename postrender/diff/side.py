@@ -61,7 +61,7 @@ def read_side(
     if is_plain:
         side_settings = side_settings._replace(rules=(StrategyRule(IGNORE),))
     inventory = take_full_inventory(stream, indexes, side_settings)
-    data = {index: document.data for index, document in inventory.parsed.items()}
+    data = {index: inventory.document(index).data for index in inventory.parsed}
     if is_plain:
         inventory = _without_user_annotations(inventory, (CONFIG_MAP, SECRET))
     elif not settings.with_secrets:

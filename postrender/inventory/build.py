@@ -7,7 +7,8 @@ it then parses the other documents that can use them. The module `prefilter` sel
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import inf
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
@@ -20,21 +21,25 @@ from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of
 from postrender.records import NamedTuple
 from postrender.text import WordSet
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Json, Path, format_path
+from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
+
+# The characters of the documents that stay parsed. Later documents are parsed again when needed, so
+# that a large stream does not take several times its size in memory.
+_MAX_KEPT = 16 * 1024 * 1024
 
 
 class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
-    parsed: the parsed documents, by index.
+    parsed: by index, the documents that were parsed; None if the document was not kept.
     findings: a finding for each duplicate key.
     fixed_kinds: kinds that postrender does not revise, although Item.content is set: for `diff`,
         Secrets if the setting `secrets` is false.
     """
 
     stream: Stream
-    parsed: dict[int, ParsedDocument]
+    parsed: Mapping[int, ParsedDocument | None]
     items: tuple[Item, ...]
     findings: tuple[Finding, ...]
     fixed_kinds: frozenset[GroupKind] = frozenset()
@@ -58,11 +63,16 @@ class Inventory(NamedTuple):
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
     def document(self, index: int) -> ParsedDocument:
-        """A document, parsed now if it was not needed before."""
-        if index not in self.parsed:
-            document = self.stream.documents[index]
-            self.parsed[index] = parse_document(document.text, self.stream.location_of(document))
-        return self.parsed[index]
+        """A document, parsed now if it was not kept."""
+        kept = self.parsed.get(index)
+        if kept is not None:
+            return kept
+        document = self.stream.documents[index]
+        return parse_document(document.text, self.stream.location_of(document))
+
+    def template(self, item: Item, number: int) -> Json:
+        """The data of one pod template of a workload."""
+        return value_at(self.document(item.document).data, item.templates[number].path)
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """The location of an object, or of the part at `path`.
@@ -111,7 +121,7 @@ def take_full_inventory(stream: Stream, indexes: Iterable[int], settings: Settin
 
     An invalid ConfigMap or Secret is a UserError here.
     """
-    reader = _Reader(stream, settings)
+    reader = _Reader(stream, settings, keeps_all=True)
     for index in indexes:
         reader.read(index, None)
     for item in reader.items():
@@ -129,12 +139,13 @@ def read_items(
 
 
 class _Reader:
-    __slots__ = ("_findings", "_items", "parsed", "settings", "stream")
+    __slots__ = ("_findings", "_free", "_items", "parsed", "settings", "stream")
 
-    def __init__(self, stream: Stream, settings: Settings) -> None:
+    def __init__(self, stream: Stream, settings: Settings, *, keeps_all: bool = False) -> None:
         self.stream = stream
         self.settings = settings
-        self.parsed: dict[int, ParsedDocument] = {}
+        self.parsed: dict[int, ParsedDocument | None] = {}
+        self._free: float = inf if keeps_all else _MAX_KEPT
         self._items: dict[int, tuple[Item, ...]] = {}
         self._findings: dict[int, tuple[Finding, ...]] = {}
 
@@ -142,7 +153,9 @@ class _Reader:
         """Parse and examine a document; names: as for `examine`."""
         document = self.stream.documents[index]
         location = self.stream.location_of(document)
-        parsed = self.parsed[index] = _parsed(document.text, location)
+        parsed = _parsed(document.text, location)
+        self._free -= len(document.text)
+        self.parsed[index] = parsed if self._free >= 0 else None
         self._items[index] = examine(index, parsed, self.settings, names)
         if self.stream.may_be_cut(index) and _is_fragment(parsed.data):
             raise UserError(

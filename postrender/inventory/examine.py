@@ -203,7 +203,10 @@ class _Examiner:
             return item
         return item._replace(
             references=references,
-            templates=tuple(PodTemplate(path, template) for path, template in templates),
+            templates=tuple(
+                PodTemplate(path, mapping_at(template, _ANNOTATIONS))
+                for path, template in templates
+            ),
             workload_ref=template_source,
             history_limit=history_limit,
         )

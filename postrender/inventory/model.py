@@ -17,7 +17,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.yaml.paths import Json, Path, mapping_at
+from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # At most 18 digits fit in 64 bits. Python's int() would refuse thousands of digits.
@@ -47,11 +47,7 @@ class PodTemplate(NamedTuple):
     """One pod template of a workload; path: in the document."""
 
     path: Path
-    data: Json
-
-    @property
-    def annotations(self) -> dict[str, Json]:
-        return mapping_at(self.data, ("metadata", "annotations"))
+    annotations: dict[str, Json]
 
     @property
     def has_render_id(self) -> bool:

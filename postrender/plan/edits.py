@@ -208,7 +208,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     identifier = ""
     if any(has_revision):
         is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
-        identifier = render_id(_edited_templates(item, edits, checksums), is_list)
+        identifier = render_id(_edited_templates(context, item, edits, checksums), is_list)
     for number, template in enumerate(item.templates):
         annotations = checksums[number]
         if has_revision[number]:
@@ -219,13 +219,13 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 
 
 def _edited_templates(
-    item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
+    context: PlanContext, item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[Json]:
     """The pod templates as the API server will get them, except for the render ID."""
     templates = []
-    for template, checksum_annotations in zip(item.templates, checksums, strict=True):
-        annotate = AddKeys((*template.path, *_ANNOTATIONS), checksum_annotations)
-        data = copied(template.data)
+    for number, template in enumerate(item.templates):
+        annotate = AddKeys((*template.path, *_ANNOTATIONS), checksums[number])
+        data = copied(context.inventory.template(item, number))
         templates.append(apply_edits(data, [*edits, annotate], template.path))
     return templates
 

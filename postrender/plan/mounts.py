@@ -230,8 +230,8 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]
     name: the name of the mounted object in the output.
     """
     edits: list[AddItems] = []
-    for template in mount.workload.templates:
-        spec = value_at(template.data, ("spec",))
+    for number, template in enumerate(mount.workload.templates):
+        spec = value_at(inventory.template(mount.workload, number), ("spec",))
         path = (*template.path, "spec")
         if mount.path:
             edits += _volume_edits(inventory, mount, name, spec, path)
