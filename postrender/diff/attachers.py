@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 
 from postrender.config.settings import Settings
-from postrender.diff.pairs import ComparedObject, ExpectedAttachers, Pair, Side
+from postrender.diff.pairs import AttacherArguments, AttacherObjects, ComparedObject, Pair, Side
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
@@ -20,6 +20,7 @@ from postrender.plan.appended import attacher_key, without_tool_annotations
 from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.groups import find_groups
 from postrender.plan.model import PlanContext
+from postrender.yaml.edits import copied
 from postrender.yaml.paths import Json, mapping_at, value_at
 
 # The options of the attacher's Job for a workload with its revisions, and for all other revisions.
@@ -31,7 +32,7 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
-) -> ExpectedAttachers:
+) -> tuple[AttacherObjects, AttacherArguments]:
     """Return the attachers that postrender would append to one side.
 
     If `context` is None, both mappings in the result are empty.
@@ -52,7 +53,7 @@ def expected_attachers(
                 for values in _argument_lists(data)
                 for argument in _revision_arguments(values)
             )
-    return ExpectedAttachers(objects, arguments)
+    return objects, arguments
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
@@ -76,7 +77,6 @@ def _with_group_name(compared: ComparedObject) -> ComparedObject:
 
 
 def _group_of(compared: ComparedObject) -> str:
-    """Return the attach group of an attacher's object, "" if the object does not have an item."""
     return compared.item.labels.get(GROUP_LABEL, "") if compared.item else ""
 
 
@@ -95,10 +95,10 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     side, other = (new, old) if pair.new else (old, new)
     group, namespace = _group_of(pair.newest), item.identity.namespace
     if pair.new is None and not new.is_rendered:
-        return (namespace, group) in old.attachers.arguments
-    if (namespace, group) in other.attachers.arguments and other.is_rendered:
+        return (namespace, group) in old.attacher_arguments
+    if (namespace, group) in other.attacher_arguments and other.is_rendered:
         return False
-    expected = side.attachers.objects.get(item.identity.key_in(namespace))
+    expected = side.attacher_objects.get(item.identity.key_in(namespace))
     return expected is not None and without_tool_annotations(item) == expected
 
 
@@ -116,7 +116,7 @@ def comparable_pair(
     if all(map(_has_own_hash, pair)):
         both = tuple(_without_hash(compared) for compared in both)
     expected_old, expected_new = (
-        side.attachers.arguments.get((compared.identity.namespace, _group_of(compared)))
+        side.attacher_arguments.get((compared.identity.namespace, _group_of(compared)))
         or frozenset()
         for side, compared in zip((old, new), both, strict=True)
     )
@@ -136,9 +136,7 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
     In a RoleBinding, a subject without a namespace gets the namespace "". Otherwise, this subject
     would equal a subject in the namespace of the object.
     """
-    from copy import deepcopy
-
-    data = deepcopy(compared.data)
+    data = copied(compared.data)
     namespace = compared.identity.namespace
     subjects = data.get("subjects")
     for subject in subjects if isinstance(subjects, list) else ():
@@ -176,9 +174,7 @@ def _has_own_hash(compared: ComparedObject) -> bool:
 
 
 def _without_hash(compared: ComparedObject) -> ComparedObject:
-    from copy import deepcopy
-
-    data = deepcopy(compared.data)
+    data = copied(compared.data)
     for path in _HASHED_LABELS:
         mapping_at(data, path).pop(JOB_LABEL, None)
     return compared._replace(data=data, name=compared.identity.name)

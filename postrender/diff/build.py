@@ -7,6 +7,7 @@ outputs of postrender. `compare` reads the history only from the older stream.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.attachers import with_group_names
@@ -24,7 +25,7 @@ from postrender.diff.pairs import (
     sort_key,
 )
 from postrender.diff.redact import redact
-from postrender.diff.revisions import find_revisions
+from postrender.diff.revisions import RevisionTitle, find_revisions, lost_owners
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_undecided, find_unreported_originals
@@ -36,10 +37,6 @@ from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.stream import Source, Stream, has_content
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from postrender.diff.revisions import RevisionTitle
 
 
 def compare(
@@ -72,17 +69,11 @@ def compare(
     _check_objects(old_side, old_indexes)
     _check_objects(new_side, new_indexes)
 
-    def find_lost_owners() -> Mapping[RevisionTitle, tuple[str, ...]]:
-        # Import the module only here, because few changes remove a workload.
-        from postrender.diff.revisions import lost_owners
-
-        return lost_owners(old, new, settings, history)
-
+    find_lost_owners = partial(lost_owners, old, new, settings, history)
     return _compare(old_side, new_side, Resolver(settings.namespace), context, find_lost_owners)
 
 
 def _check_plain(stream: Stream) -> None:
-    """Raise UserError if the stream from before the first release is an output of postrender."""
     if is_rendered(stream):
         raise UserError(
             "--first-release is set, but OLD is an output of postrender",

@@ -1,7 +1,4 @@
-"""The changes of ConfigMaps and Secrets, of workloads, and of other objects.
-
-The reference graph of a preview: the objects that change, and all connected objects.
-"""
+"""The changes of all pairs, and the graph of the objects that change with all connected objects."""
 
 from __future__ import annotations
 
@@ -10,13 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out
 from postrender.diff.contents import (
-    ComparedContent,
-    Users,
     annotations_to_leave_out,
     compare_content,
 )
 from postrender.diff.fields import differing, find_field_changes, is_same
-from postrender.diff.labels import WORKLOAD_REF
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -33,7 +27,7 @@ from postrender.diff.model import (
 from postrender.diff.normalise import BaseNames, as_written, comparable, without_cluster_values
 from postrender.diff.pairs import Pair, Side, sort_key
 from postrender.diff.undecided import find_unreported
-from postrender.diff.usages import Target, UsageIndex
+from postrender.diff.usages import WORKLOAD_REF, Target, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change, is_workload
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.kinds import Identity
@@ -76,12 +70,14 @@ def find_changes(
     is_exact = old.is_rendered and new.is_rendered
     users = _users(pairs, *usages)
     compared = _compared_contents(pairs, names, users, context, is_exact=is_exact)
-    contents = {number: content.change for number, content in compared.items()}
+    contents = {number: change for number, (change, _) in compared.items()}
     comparison = Comparison(
         old=usages[0],
         new=usages[1],
         contents=contents,
-        rewritten=frozenset(number for number, content in compared.items() if content.is_rewritten),
+        rewritten=frozenset(
+            number for number, (_, is_rewritten) in compared.items() if is_rewritten
+        ),
         base_names=names,
     )
     workloads, objects = _other_changes(pairs, comparison, old, new)
@@ -92,12 +88,12 @@ def find_changes(
 def _compared_contents(
     pairs: Sequence[Pair],
     names: BaseNames,
-    users: Mapping[Target, Users],
+    users: Mapping[Target, tuple[Sequence[Identity], Sequence[Identity]]],
     context: int,
     *,
     is_exact: bool,
-) -> dict[int, ComparedContent]:
-    """Return the ConfigMaps and Secrets that change, by the index of the pair.
+) -> dict[int, tuple[ContentChange, bool]]:
+    """Return the ConfigMaps and Secrets that change, by the index of the pair, as compare_content.
 
     is_exact: whether both sides are outputs of postrender. If so, annotations_to_leave_out decides
     which annotations the function does not compare.
@@ -106,7 +102,8 @@ def _compared_contents(
     for number, pair in enumerate(pairs):
         if pair.newest.is_content and pair.identity.name:
             left_out = annotations_to_leave_out(pair) if is_exact else None
-            content = compare_content(pair, names, users.get(number, Users()), context, left_out)
+            both, former = users.get(number, ((), ()))
+            content = compare_content(pair, names, context, left_out, both, former)
             if content:
                 contents[number] = content
     return contents
@@ -115,7 +112,6 @@ def _compared_contents(
 def _other_changes(
     pairs: Sequence[Pair], comparison: Comparison, old: Side, new: Side
 ) -> tuple[dict[int, WorkloadChange], dict[int, ObjectChange]]:
-    """Return the changes of workloads and of other objects, by the index of the pair."""
     workloads, objects = {}, {}
     for number, pair in enumerate(pairs):
         if pair.newest.is_content or not pair.identity.name:
@@ -151,15 +147,18 @@ def _object_change(
     return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
 
 
-def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Target, Users]:
+def _users(
+    pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex
+) -> dict[Target, tuple[list[Identity], list[Identity]]]:
+    """Return the workloads that reference each target, and those that no longer do."""
     before, after = (
         _identities_by_target(pairs, index, is_new=is_new)
         for index, is_new in ((old, False), (new, True))
     )
     return {
-        target: Users(
-            all=tuple(sorted(before[target] | after[target], key=sort_key)),
-            former=tuple(sorted(before[target] - after[target], key=sort_key)),
+        target: (
+            sorted(before[target] | after[target], key=sort_key),
+            sorted(before[target] - after[target], key=sort_key),
         )
         for target in {**before, **after}
     }

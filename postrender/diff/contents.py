@@ -1,9 +1,7 @@
-"""The changes in the data, names and metadata of ConfigMaps and Secrets.
+"""The changes in the data, names and metadata of ConfigMaps and Secrets, with notes about them.
 
 The module `changes` passes each pair of current objects to `compare_content`. `compare_originals`
-compares the originals. `compare_earlier` compares revisions that are EARLIER on at least one side.
-
-Notes about originals: a change can delete an original, or change an original that stays.
+compares the originals, and `compare_earlier` the revisions that are EARLIER on at least one side.
 """
 
 from __future__ import annotations
@@ -44,45 +42,26 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
 
 # The annotations that postrender changes when a current revision becomes a retained revision.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
-class Users(NamedTuple):
-    """The workloads that reference an object.
-
-    all: the workloads on either side; former: the workloads only on the older side.
-    """
-
-    all: tuple[Identity, ...] = ()
-    former: tuple[Identity, ...] = ()
-
-
-class ComparedContent(NamedTuple):
-    """A ConfigMap or Secret that changes.
-
-    is_rewritten: whether both sides have the object, with different data.
-    """
-
-    change: ContentChange
-    is_rewritten: bool
-
-
 def compare_content(
     pair: Pair,
     names: BaseNames,
-    users: Users,
     context: int,
     left_out: Iterable[str] | None = None,
-) -> ComparedContent | None:
-    """Return the change of a ConfigMap or Secret, None if nothing changes.
+    users: Sequence[Identity] = (),
+    former: Sequence[Identity] = (),
+) -> tuple[ContentChange, bool] | None:
+    """Return the change of a ConfigMap or Secret, and whether its data differs between the sides.
 
-    The result for a Secret has keys, which postrender.diff.redact removes later.
+    None if nothing changes. The change of a Secret has keys, which `redact` removes later.
     context: the number of unchanged lines before and after each change in a text.
     left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
     labels and annotations that postrender adds to a revision.
+    users, former: the workloads that reference the object on either side, and only on the older.
     """
     old, new = (_content(compared) if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
@@ -99,11 +78,11 @@ def compare_content(
             _without_secret_names(old, names), _without_secret_names(new, names), context
         ),
         fields=fields,
-        users=users.all,
-        note=_note(pair, users, is_rewritten=is_rewritten),
-        former=users.former,
+        users=tuple(users),
+        note=_note(pair, len(users), len(former), is_rewritten=is_rewritten),
+        former=tuple(former),
     )
-    return ComparedContent(change, is_rewritten)
+    return change, is_rewritten
 
 
 def _content(compared: ComparedObject) -> Content:
@@ -161,13 +140,13 @@ def _fields(
     return tuple(fields)
 
 
-def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
+def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
     """Return a remark about a change, or "".
 
     The remark does not contain the object's name, because formats group objects with equal remarks.
     """
     kind = pair.identity.kind
-    if pair.new is None and len(users.all) > len(users.former):
+    if pair.new is None and users > former:
         return (
             f"a workload still references the {kind}. Without the {kind}, new pods do not start, "
             "except if the reference is optional"
@@ -182,7 +161,7 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
         )
     if new.is_immutable and old.is_immutable:
         return f"the {kind} is immutable and keeps its name, so the API server rejects the change"
-    if not users.all:
+    if not users:
         return ""
     if new.is_hook:
         return f"the {kind} is a hook, so hooks that run later read the new content"
@@ -224,13 +203,10 @@ def compare_originals(
         is_alone = key in revised_keys[other] and key not in keys[other]
         if pair.identity in identities or (pair.both is None and is_alone):
             pairs.append(pair)
-    compared = (compare_content(pair, names, Users(), context) for pair in pairs)
+    compared = filter(None, (compare_content(pair, names, context) for pair in pairs))
     return [
-        content.change._replace(
-            note=f"this entry is the original {content.change.identity.kind}, not a revision"
-        )
-        for content in compared
-        if content
+        change._replace(note=f"this entry is the original {change.identity.kind}, not a revision")
+        for change, _ in compared
     ]
 
 
@@ -272,15 +248,14 @@ def compare_earlier(
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)
         left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if is_exact else None
-        content = compare_content(pair, names, Users(), context, left_out)
+        content = compare_content(pair, names, context, left_out)
         if content:
             note = f"this entry is an earlier revision of the {identity.kind}"
-            changes.append(content.change._replace(change=CHANGED, note=note))
+            changes.append(content[0]._replace(change=CHANGED, note=note))
     return changes
 
 
 def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return each original whose data differs from the data of its revision on the same side."""
     identities = {original.identity for original in originals}
     contents = {
         compared.identity: _content(compared)
@@ -343,7 +318,6 @@ def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
 def _readers(
     side: Side, usages: UsageIndex, resolver: Resolver
 ) -> Mapping[ObjectKey, AbstractSet[Identity]]:
-    """Return the workloads that reference each ConfigMap or Secret by its base name."""
     readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
     for item_key, item_usages in usages.by_item.items():
         for usage in item_usages:

@@ -1,20 +1,19 @@
-"""The hunks of a unified diff of two texts.
+"""The differences between two values: the lines of texts, the fields of objects, and data keys.
 
-difflib compares only short texts, because difflib's time grows with the square of the number of
-lines. Like `git diff --patience`, this module splits long texts at lines that occur exactly once in
-each text. If a long part does not have a line to split at, all lines of the part count as replaced.
-
-The fields in which two objects differ, with the path of each field.
+difflib compares only short texts, because its time grows with the square of the number of lines.
+Like `git diff --patience`, `find_hunks` splits long texts at lines that occur exactly once in each.
+A long part without such a line counts as replaced.
 
 List items match by a key such as `name` or `port` if the values of the key are unique in each list.
 difflib matches the items of other lists. In lists longer than _MAX_SEQUENCE, items match by index.
-
-The changed keys of a ConfigMap or Secret: text as hunks, binary values as size and digest.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -62,7 +61,6 @@ def _lines(text: str) -> list[str]:
 
 
 def _changed_blocks(old: list[str], new: list[str]) -> Iterator[_Change]:
-    """Return the changes, in order. All other lines are equal."""
     start = common_length(old, new)
     end = common_length(old[start:][::-1], new[start:][::-1])
     yield from _changes_between(old, new, start, len(old) - end, start, len(new) - end)
@@ -130,8 +128,6 @@ def _anchors(
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest subsequence in which the second index increases (patience sorting)."""
-    from bisect import bisect_left
-
     tops: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -289,7 +285,6 @@ def _inside(path: str, key: str) -> str:
 
 
 def _item_key(old: Sequence[Json], new: Sequence[Json]) -> str:
-    """Return the key that distinguishes the items of each list, or ""."""
     items = [*old, *new]
     if not items or not all(isinstance(item, dict) for item in items):
         return ""
@@ -372,9 +367,6 @@ def _strings(data: Mapping[str, Json], field: str) -> dict[str, str]:
 
 
 def _decoded(text: str) -> bytes:
-    import base64
-    import binascii
-
     try:
         # The API server ignores line breaks, and rejects all other characters outside base64.
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)

@@ -1,11 +1,8 @@
-"""The changes of Pods and Jobs that the API server accepts.
-
-The API server rejects all other changes of a Pod's spec and of a Job's pod template.
-
-The kinds of workloads in a comparison: WORKLOAD_KINDS, and custom kinds.
+"""The kinds of workloads: where the pod template is, and which changes a kind accepts.
 
 A custom kind counts as a workload if postrender.references.catalogue has the location of its pod
-template. For a custom kind, the catalogue also decides the effect of a new pod template.
+template; the catalogue then also decides the effect of a new one. The API server accepts only a few
+changes of a Pod's spec and of a Job's pod template, and rejects all others.
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ from postrender.diff.model import ADDED, IMAGE, NEXT_RUN, ROLLS, STAYS, Cause
 from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.references.catalogue import entry_of
 from postrender.yaml.paths import Json, Path, PatternTree, matches_start, value_at
 
 TYPE_CHECKING = False
@@ -149,11 +147,7 @@ def is_in_custom_template(item: Item, path: Path) -> bool:
 
 @cache
 def _custom_template(group_kind: GroupKind) -> Template | None:
-    """Return the pod template of a custom kind in the catalogue, None for any other kind."""
     if group_kind in WORKLOAD_KINDS or is_built_in(group_kind[0]):
         return None
-    # Import the catalogue only here, because most manifests do not have custom kinds.
-    from postrender.references.catalogue import entry_of
-
     entry = entry_of(group_kind)
     return entry.template if entry else None

@@ -3,8 +3,6 @@
 From the ContentChange of a Secret, postrender.diff.redact removes the keys, the fields and the
 revision names. The model does not contain the render IDs in annotations, because a render ID can
 cover a Secret's revision name. Every tuple has a stable order.
-
-The sections of a preview that `--only` selects.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout 
 # The pod template does not change, is not in the manifests, or belongs to a custom resource that
 # keeps its pods.
 STAYS = "stays"
+EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 
 # The kinds of causes.
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"

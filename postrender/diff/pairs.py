@@ -1,9 +1,7 @@
-"""The records of a comparison: the two sides, and the objects of each side.
+"""The two sides of a comparison, and the pairs of an object before and after the change.
 
-Pairs of an object before and after a change. Objects match by kind, namespace and base name.
-
-The content of an object does not matter. If two ConfigMaps swap their values, both ConfigMaps
-change. If all values of a ConfigMap change, the ConfigMap still matches.
+Objects match by kind, namespace and base name, whatever they contain. If two ConfigMaps swap their
+values, both change. If all values of a ConfigMap change, it still matches.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.kinds import Identity, ObjectKey
+from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -68,17 +67,12 @@ class ComparedObject(NamedTuple):
         return self.name != self.identity.name
 
 
-class ExpectedAttachers(NamedTuple):
-    """The attachers that postrender would append to one side.
-
-    objects: the objects by key. The namespace in a key is the namespace in the manifests, None if
-    absent.
-    arguments: the workloads and revisions in the arguments of the Jobs, by the namespace in the
-    manifests and the attach group. An example is (`--emitted`, `configmap/web-m567dfc6df`).
-    """
-
-    objects: Mapping[ObjectKey, dict[str, Json]]
-    arguments: Mapping[tuple[str | None, str], frozenset[tuple[str, str]]]
+# The objects of the attachers that postrender would append to one side. The namespace in a key is
+# the namespace in the manifests, None if absent.
+AttacherObjects = Mapping[ObjectKey, dict[str, Json]]
+# The workloads and revisions in the arguments of the attachers' Jobs, by the namespace in the
+# manifests and the attach group. An example is (`--emitted`, `configmap/web-m567dfc6df`).
+AttacherArguments = Mapping[tuple[str | None, str], frozenset[tuple[str, str]]]
 
 
 class Side(NamedTuple):
@@ -92,7 +86,8 @@ class Side(NamedTuple):
     base_names: the base names, by revision name.
     secret_names: the base names, by the revision names to redact.
     written: the objects of an output without the edits of the plan, by item. Empty for an input.
-    attachers: the attachers that postrender would append to an output again. Empty for an input.
+    attacher_objects, attacher_arguments: the attachers that postrender would append to an output
+    again. Empty for an input.
     non_objects: each value that is not a Kubernetes object, with its location.
     findings: the findings of the plan.
     """
@@ -107,7 +102,8 @@ class Side(NamedTuple):
     base_names: Mapping[str, str]
     secret_names: Mapping[str, str]
     written: Mapping[ItemKey, dict[str, Json]]
-    attachers: ExpectedAttachers
+    attacher_objects: AttacherObjects
+    attacher_arguments: AttacherArguments
     non_objects: tuple[tuple[Json, Location], ...]
     findings: tuple[Finding, ...]
 
@@ -154,6 +150,21 @@ class Pair(NamedTuple):
     def both(self) -> tuple[ComparedObject, ComparedObject] | None:
         """The objects of both sides, None if a side does not have the object."""
         return (self.old, self.new) if self.old and self.new else None
+
+
+def base_name_of(item: Item, *, is_revision: bool) -> str:
+    """Return the base name of an object with a revision name, or the name of any other object.
+
+    If the object has the label of a revision and the annotation `postrender/base-name`, the result
+    is the value of the annotation. A Secret's name that ends like a revision name counts as a
+    revision name, because an output must not show the hash.
+    is_revision: the field `is_revision` of the plan's StrategyDecision for the object.
+    """
+    name = item.identity.name
+    if item.is_revision:
+        return item.base_name
+    has_hash = is_revision or item.identity.group_kind == SECRET
+    return (without_hash(name) if has_hash else "") or name
 
 
 def find_pairs(
@@ -254,12 +265,10 @@ def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[Compa
 
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
-    """Return the key of an object; a hook and an ordinary object have different keys."""
     return resolver.key_of(compared.identity), compared.is_hook
 
 
 def _generate_name(compared: ComparedObject) -> str:
-    """Return the generateName of an object without a name, else ""."""
     if compared.identity.name:
         return ""
     metadata = compared.data.get("metadata")

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
-from postrender.diff.labels import base_name_of
 from postrender.diff.model import Cause, ContentChange, RevisionChange
+from postrender.diff.pairs import ComparedObject, base_name_of
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import (
     CONTENT_HASH_LENGTH,
@@ -36,7 +36,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from postrender.diff.pairs import ComparedObject
     from postrender.inventory.build import Inventory
     from postrender.plan.model import PlanContext
 
@@ -161,7 +160,6 @@ def _find_secret_names(
 
 
 def _holds_any(data: object, names: AbstractSet[str]) -> bool:
-    """Return whether a key or a text in data contains one of the names as a word."""
     if isinstance(data, str):
         return not names.isdisjoint(words_of(data))
     if isinstance(data, Mapping):
@@ -183,7 +181,6 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
 
 
 def _depends_on_secret(context: PlanContext, item: Item) -> bool:
-    """Return whether an object is a Secret, or references a Secret directly or indirectly."""
     seen = {item.key}
     queue = [item]
     while queue:

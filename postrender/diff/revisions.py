@@ -1,7 +1,4 @@
-"""The status of each revision: new, reused, superseded, retained or dropped.
-
-The revisions of the newer side that lose all owners. Kubernetes deletes these revisions.
-"""
+"""The status of each revision, and the revisions that Kubernetes deletes with all their owners."""
 
 from __future__ import annotations
 
@@ -90,7 +87,6 @@ def _revisions_by_key(
 
 
 def _is_unchanged(pair: Pair) -> bool:
-    """Return whether a revision has the same role and base name on both sides."""
     if pair.both is None:
         return False
     old, new = pair.both

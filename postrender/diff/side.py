@@ -11,8 +11,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.diff.attachers import expected_attachers
-from postrender.diff.labels import base_name_of
-from postrender.diff.pairs import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
+from postrender.diff.pairs import (
+    CURRENT,
+    EARLIER,
+    ORIGINAL,
+    ComparedObject,
+    Side,
+    base_name_of,
+)
 from postrender.diff.redact import secret_names_of_side
 from postrender.errors import Location
 from postrender.inventory.build import Inventory, take_full_inventory
@@ -89,7 +95,9 @@ def read_side(
     revisions = [compared for compared in objects if compared.is_revised]
     base_names = {revision.name: revision.identity.name for revision in revisions}
     secret_names = secret_names_of_side(revisions, inventory, data)
-    rendered_context = context if was_rendered else None
+    attacher_objects, attacher_arguments = expected_attachers(
+        context if was_rendered else None, render_ids, settings
+    )
     return Side(
         inventory=inventory,
         objects=objects,
@@ -101,7 +109,8 @@ def read_side(
         base_names={**secret_names, **base_names},
         secret_names=secret_names,
         written=written,
-        attachers=expected_attachers(rendered_context, render_ids, settings),
+        attacher_objects=attacher_objects,
+        attacher_arguments=attacher_arguments,
         non_objects=tuple(_non_objects(stream, data, context, inventory)),
         findings=context.findings if context else (),
     )
@@ -125,7 +134,6 @@ def is_rendered(stream: Stream) -> bool:
 
 
 def _without_user_annotations(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
-    """Return an inventory without USER_ANNOTATIONS on the objects of `kinds`."""
     items = (
         item._replace(
             annotations={
@@ -263,7 +271,6 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
 def _non_objects(
     stream: Stream, data: Mapping[int, Json], context: PlanContext | None, inventory: Inventory
 ) -> Iterator[tuple[Json, Location]]:
-    """Return each value in the documents that is not a Kubernetes object, with the location."""
     repeated = context.repeated if context else frozenset()
     known = {item.key for item in inventory.items} | repeated
     for index, root in data.items():

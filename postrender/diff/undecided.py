@@ -1,10 +1,8 @@
-"""The parts of a comparison that diff cannot decide, with a fix for each part.
-
-Differences that no other step of a comparison reports.
+"""What the other steps of a comparison cannot tell: undecided parts, and unreported differences.
 
 Other modules leave out values that postrender always overwrites. If an object does not have a
-reported change, this module compares the object on both sides, including these values
-(`as_written`). A manifest therefore cannot hide a difference in these values.
+reported change, `find_unreported` compares it including these values (`as_written`), so a manifest
+cannot hide a difference in them.
 """
 
 from __future__ import annotations

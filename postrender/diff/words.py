@@ -1,12 +1,8 @@
-"""The phrases for changes, effects and causes in the formats text, markdown and html.
+"""The words of a preview, in every format for readers: phrases, the summary line, and groups.
 
-The phrases do not contain markup. A Style formats the names and values in a phrase.
-
-The summary line of a preview.
-
-Groups of objects with equal changes, such as a new chart version in the labels of each object.
-
-A format describes the change of a group only once, so that repetitions do not hide other changes.
+A phrase does not contain markup; a Style formats the names and values in it. A format describes
+objects with equal changes, such as a new chart version in each label, once for the whole group, so
+that repetitions do not hide other changes.
 """
 
 from __future__ import annotations
@@ -57,7 +53,10 @@ from postrender.diff.values import (
 from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
 
+    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
 
 # The title of each section, by the section's field in Preview.
 TITLES = {
@@ -78,27 +77,68 @@ CHANGES = {
     UNCHANGED: Forms("is only renamed", "are only renamed"),
 }
 
-# The keys are in order of importance to a reader: failures first, then workloads that roll.
+
+class Effect(NamedTuple):
+    """The words for an effect.
+
+    one, many: the verb for one workload and for several.
+    sentence: the verb for one workload with an explanation.
+    badge: the words in a badge of the HTML page.
+    drawn: the words in a box of the graph.
+    """
+
+    one: str
+    many: str
+    sentence: str
+    badge: str
+    drawn: str
+
+    def of(self, count: int) -> str:
+        """Return the verb that fits a count."""
+        return self.one if count == 1 else self.many
+
+
+def _effect(
+    one: str, many: str, badge: str, *, explained: str = "", drawn: str | None = None
+) -> Effect:
+    return Effect(one, many, one + explained, badge, one if drawn is None else drawn)
+
+
+# In order of importance to a reader: failures first, then workloads that roll.
 EFFECTS = {
-    REFUSED: Forms("is rejected by the API server", "are rejected by the API server"),
-    ROLLS: Forms("rolls", "roll"),
-    HOOK: Forms("runs again", "run again"),
-    NEXT_RUN: Forms("uses the change on its next run", "use the change on their next run"),
-    NEXT_PODS: Forms("changes only new pods", "change only new pods"),
-    STARTS: Forms("is added", "are added"),
-    ENDS: Forms("is removed", "are removed"),
-    NO_PODS: Forms("does not have its own pods", "do not have their own pods"),
-    STAYS: Forms("does not roll", "do not roll"),
-}
-
-# The words for an effect in a badge of the HTML page, if the words differ from the constant.
-BADGES = {REFUSED: "rejected", STAYS: "no roll"}
-
-_LONG_EFFECTS = {
-    REFUSED: "is rejected by the API server. Delete or rename the object before the apply",
-    HOOK: "runs again: Helm or Argo CD deletes and re-creates the hook",
-    NEXT_RUN: "uses the change on its next run, and does not roll",
-    NEXT_PODS: "changes only new pods, and does not roll",
+    REFUSED: _effect(
+        "is rejected by the API server",
+        "are rejected by the API server",
+        "rejected",
+        explained=". Delete or rename the object before the apply",
+        drawn="rejected by the API server",
+    ),
+    ROLLS: _effect("rolls", "roll", "rolls"),
+    HOOK: _effect(
+        "runs again",
+        "run again",
+        "hook",
+        explained=": Helm or Argo CD deletes and re-creates the hook",
+        drawn="hook, runs again",
+    ),
+    NEXT_RUN: _effect(
+        "uses the change on its next run",
+        "use the change on their next run",
+        "next run",
+        explained=", and does not roll",
+    ),
+    NEXT_PODS: _effect(
+        "changes only new pods",
+        "change only new pods",
+        "next pods",
+        explained=", and does not roll",
+    ),
+    STARTS: _effect("is added", "are added", "starts", drawn="starts"),
+    ENDS: _effect("is removed", "are removed", "ends", drawn="ends"),
+    NO_PODS: _effect(
+        "does not have its own pods", "do not have their own pods", "no pods", drawn=""
+    ),
+    STAYS: _effect("does not roll", "do not roll", "no roll"),
 }
 
 _REVISIONS = {
@@ -157,7 +197,7 @@ def describe_change(change: str) -> str:
 
 def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
-    return _LONG_EFFECTS.get(workload.effect, EFFECTS[workload.effect].one)
+    return EFFECTS[workload.effect].sentence
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
@@ -319,7 +359,7 @@ def _workloads(preview: Preview) -> list[str]:
             continue  # another workload in the preview has the pods
         counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
         counter[workload.identity.kind] += 1
-    verbs = {**EFFECTS, STAYS: _NO_ROLL}
+    verbs: dict[str, Forms | Effect] = {**EFFECTS, STAYS: _NO_ROLL}
     clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
     return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
 
@@ -360,16 +400,11 @@ def _other_objects(preview: Preview) -> list[str]:
     return clauses
 
 
-def _clause(kinds: Counter[str], verb: Forms) -> str:
+def _clause(kinds: Counter[str], verb: Forms | Effect) -> str:
     """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
     subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
     return f"{subject} {verb.of(sum(kinds.values()))}"
 
-
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
 
 _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 

@@ -99,19 +99,6 @@ class Comparison(NamedTuple):
         return self.contents.get(target) if isinstance(target, int) else None
 
 
-class _Difference(NamedTuple):
-    """The difference between two workloads.
-
-    fields: the changes outside of pod templates.
-    causes: the causes of the difference between the pod templates.
-    is_in_template: whether the pod templates differ in more than revision names and notation.
-    """
-
-    fields: tuple[FieldChange, ...]
-    causes: tuple[Cause, ...]
-    is_in_template: bool = False
-
-
 def is_workload(compared: ComparedObject) -> bool:
     """Return whether the kind of an object is the kind of a workload (see `template_path`)."""
     return template_path(compared.identity.group_kind) is not None
@@ -129,7 +116,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     if comparison.old.missing_source(old) or comparison.new.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     elif new_source is not new or old_source is not old:
-        causes = _difference(old_source, new_source, comparison).causes
+        _, causes, _ = _difference(old_source, new_source, comparison)
     in_place = () if new.is_hook else tuple(_in_place(old_source, new_source, comparison))
     if not (causes or fields or in_place):
         return None
@@ -176,7 +163,15 @@ def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
     return (replicas == 0 and replicas is not False) or any(mode in _SCALES_DOWN for mode in modes)
 
 
-def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
+def _difference(
+    old: ComparedObject, new: ComparedObject, comparison: Comparison
+) -> tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool]:
+    """Return the difference between two workloads.
+
+    1. the changes outside of pod templates;
+    2. the causes of the difference between the pod templates;
+    3. whether the pod templates differ in more than revision names and notation.
+    """
     names = comparison.base_names
     before, after = differing(*without_cluster_values(old.data, new.data))
     changes = find_field_changes(comparable(before, names), comparable(after, names))
@@ -186,7 +181,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
         # metric without a Job.
         inside = _template_fields(kind)
-        return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
+        return tuple(change for change in changes if not inside.match(change.path)), (), False
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
     template_changes = [change for change in changes if around.match(change.path)]
@@ -195,7 +190,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     causes = [*config_causes, *_field_causes(field_changes)]
     causes = causes or list(_causes_of_last_resort(new, *templates))
     ordered = tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
-    return _Difference(fields, ordered, bool(template_changes))
+    return fields, ordered, bool(template_changes)
 
 
 def _causes_of_last_resort(
@@ -232,7 +227,6 @@ def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    """Return the pod templates of a workload in the form of `as_stored`."""
     tree = template_pattern(group_kind)
     if tree is None:
         # The API server accepts new labels and annotations of a Pod.

@@ -1,12 +1,8 @@
-"""The report of `postrender explain`, built from a plan.
+"""The report of `postrender explain` as data, with its reference graph, built from a plan.
 
-The reference graph for `postrender explain`.
-
-The node of a ConfigMap or Secret has the base name, and a note with the decision. The note of a
-revision contains the revision name, unless the hash in this name could reveal a Secret. If a
-ConfigMap references a Secret, the hash of the ConfigMap covers the Secret's revision name.
-
-The report of `postrender explain` as data. The module `build` creates an Explanation.
+The node of a ConfigMap or Secret has the base name, and a note with the decision. The note contains
+the revision name, unless its hash could reveal a Secret. The hash of a ConfigMap that references a
+Secret covers the Secret's revision name.
 """
 
 from __future__ import annotations
@@ -14,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.labels import AUTO_MOUNT, WORKLOAD_REF, base_name_of, label_of
 from postrender.diff.model import UNCHANGED, Edge, Graph, GraphNode
+from postrender.diff.pairs import base_name_of
 from postrender.diff.redact import redact, secret_names_of_plan
+from postrender.diff.usages import AUTO_MOUNT, WORKLOAD_REF, label_of
 from postrender.errors import Finding
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS, Identity
@@ -25,6 +22,81 @@ from postrender.plan.links import Link, by_target
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision, is_known_revision
 from postrender.records import NamedTuple
+
+# The source of a reference: a field, or the auto-mount annotations of the ConfigMap or Secret.
+FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
+
+
+class ObjectReference(NamedTuple):
+    """A reference to a ConfigMap or Secret.
+
+    identity: the object that has the reference.
+    line: the line of the field in the input, from 1; 0 for an auto-mount.
+    path: the path of the field in the object, "" for an auto-mount.
+    source: FROM_FIELD or FROM_AUTO_MOUNT.
+    is_rewritten: whether the output references the revision. A Role also keeps the base name.
+    """
+
+    identity: Identity
+    line: int
+    path: str
+    source: str
+    is_rewritten: bool
+
+
+class ObjectEntry(NamedTuple):
+    """The decision for one ConfigMap or Secret.
+
+    strategy: RENAME, CHECKSUM or IGNORE (module `config.settings`).
+    reason: the reason for the strategy.
+    revision: the revision name, "" if there is none or if the name could reveal a Secret.
+    keep_reason: the reason why the output also has the original, "" if the original does not stay.
+    attach_group: the attach group of the revision, "" if there is none.
+    references: the references to the object. References that can cause a rename are first.
+    """
+
+    identity: Identity
+    strategy: str
+    reason: str
+    revision: str
+    keep_reason: str
+    attach_group: str
+    references: tuple[ObjectReference, ...]
+
+
+class EarlierEntry(NamedTuple):
+    """The decision for one object of earlier outputs.
+
+    number: the value of the annotation postrender/revision-number, 0 for an original.
+    decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`).
+    reason: the reason for the decision.
+    """
+
+    identity: Identity
+    base_name: str
+    number: int
+    decision: str
+    reason: str
+
+
+class Explanation(NamedTuple):
+    """The report for one input.
+
+    objects: the ConfigMaps of the input and, if --secrets is set, the Secrets.
+    earlier: the objects of earlier outputs, which --previous provides.
+    attach_groups: the names of the attach groups, () if the attacher is off.
+    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
+    mode_reason: the reason for the mode, "" if attach_groups is empty.
+    graph: the reference graph, for the format mermaid.
+    """
+
+    objects: tuple[ObjectEntry, ...] = ()
+    earlier: tuple[EarlierEntry, ...] = ()
+    attach_groups: tuple[str, ...] = ()
+    mode: str = ""
+    mode_reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    graph: Graph = Graph()
 
 
 def explain(plan: Plan) -> Explanation:
@@ -103,7 +175,6 @@ def _references(
 
 
 def _auto_mounts(context: PlanContext, key: ItemKey, *, is_renamed: bool) -> list[ObjectReference]:
-    """Return the auto-mounts of a ConfigMap or Secret as references."""
     return [
         ObjectReference(
             identity=mount.workload.identity,
@@ -131,17 +202,9 @@ def _earlier(context: PlanContext) -> tuple[EarlierEntry, ...]:
     )
 
 
-class _KeyEdge(NamedTuple):
-    """An edge between two objects of the inventory.
-
-    keeps_base_name: whether the reference keeps the base name although postrender renames the
-    target.
-    """
-
-    source: ItemKey
-    target: ItemKey
-    label: str
-    keeps_base_name: bool = False
+# An edge between two objects of the inventory: their keys, the label of the reference, and whether
+# the reference keeps the base name although postrender renames the target.
+_KeyEdge = tuple[ItemKey, ItemKey, str, bool]
 
 
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
@@ -151,39 +214,29 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
     secret_names: the revision names that the graph must not contain.
     """
     edges = list(_edges_of_references(context))
-    edges += _workload_refs(context, {edge.source for edge in edges})
-    keys = {*context.decisions, *(edge.source for edge in edges)}
+    edges += _workload_refs(context, {source for source, *_ in edges})
+    keys = {*context.decisions, *(source for source, *_ in edges)}
     items = [item for item in context.inventory.items if item.key in keys]
     indexes = {item.key: index for index, item in enumerate(items)}
     return Graph(
         tuple(_node(context, item, secret_names) for item in items),
         tuple(
-            Edge(
-                source=indexes[edge.source],
-                target=indexes[edge.target],
-                label=edge.label,
-                keeps_base_name=edge.keeps_base_name,
-            )
-            for edge in dict.fromkeys(edges)
+            Edge(indexes[source], indexes[target], label, keeps_base_name=keeps_base_name)
+            for source, target, label, keeps_base_name in dict.fromkeys(edges)
         ),
     )
 
 
 def _edges_of_references(context: PlanContext) -> Iterator[_KeyEdge]:
-    """Return an edge for each reference to a ConfigMap or Secret, and for each auto-mount."""
     for source, links in context.links.items():
         for link in links:
             target = link.target.key
             if target in context.decisions:
-                yield _KeyEdge(
-                    source=source,
-                    target=target,
-                    label=label_of(link.reference.path),
-                    keeps_base_name=link.keeps_base_name and target in context.names,
-                )
+                keeps_base_name = link.keeps_base_name and target in context.names
+                yield source, target, label_of(link.reference.path), keeps_base_name
     for workload, mounts in context.mounts.items():
         for mount in mounts:
-            yield _KeyEdge(source=workload, target=mount.item.key, label=AUTO_MOUNT)
+            yield workload, mount.item.key, AUTO_MOUNT, False
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
@@ -194,7 +247,7 @@ def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterat
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():
-            yield _KeyEdge(source=rollout.key, target=workload, label=WORKLOAD_REF)
+            yield rollout.key, workload, WORKLOAD_REF, False
 
 
 def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> GraphNode:
@@ -224,79 +277,3 @@ def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> st
         return f"becomes {shown}" + (", original kept" if decision.keep_reason else "")
     strategy = "not renamed" if decision.strategy == IGNORE else decision.strategy
     return f"{strategy}: {decision.reason}"
-
-
-# The source of a reference: a field, or the auto-mount annotations of the ConfigMap or Secret.
-FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
-
-
-class ObjectReference(NamedTuple):
-    """A reference to a ConfigMap or Secret.
-
-    identity: the object that has the reference.
-    line: the line of the field in the input, from 1; 0 for an auto-mount.
-    path: the path of the field in the object, "" for an auto-mount.
-    source: FROM_FIELD or FROM_AUTO_MOUNT.
-    is_rewritten: whether the output references the revision. A Role also keeps the base name.
-    """
-
-    identity: Identity
-    line: int
-    path: str
-    source: str
-    is_rewritten: bool
-
-
-class ObjectEntry(NamedTuple):
-    """The decision for one ConfigMap or Secret.
-
-    strategy: RENAME, CHECKSUM or IGNORE (module `config.settings`).
-    reason: the reason for the strategy.
-    revision: the revision name, "" if there is none or if the name could reveal a Secret.
-    keep_reason: the reason why the output also has the original, "" if the original does not stay.
-    attach_group: the attach group of the revision, "" if there is none.
-    references: the references to the object. References that can cause a rename are first.
-    """
-
-    identity: Identity
-    strategy: str
-    reason: str
-    revision: str
-    keep_reason: str
-    attach_group: str
-    references: tuple[ObjectReference, ...]
-
-
-class EarlierEntry(NamedTuple):
-    """The decision for one object of earlier outputs.
-
-    number: the value of the annotation postrender/revision-number, 0 for an original.
-    decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`).
-    reason: the reason for the decision.
-    """
-
-    identity: Identity
-    base_name: str
-    number: int
-    decision: str
-    reason: str
-
-
-class Explanation(NamedTuple):
-    """The report for one input.
-
-    objects: the ConfigMaps of the input and, if --secrets is set, the Secrets.
-    earlier: the objects of earlier outputs, which --previous provides.
-    attach_groups: the names of the attach groups, () if the attacher is off.
-    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
-    mode_reason: the reason for the mode, "" if attach_groups is empty.
-    graph: the reference graph, for the format mermaid.
-    """
-
-    objects: tuple[ObjectEntry, ...] = ()
-    earlier: tuple[EarlierEntry, ...] = ()
-    attach_groups: tuple[str, ...] = ()
-    mode: str = ""
-    mode_reason: str = ""
-    findings: tuple[Finding, ...] = ()
-    graph: Graph = Graph()

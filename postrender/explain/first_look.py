@@ -130,7 +130,6 @@ def _attacher(settings: Settings) -> str:
 
 
 def _names(identities: Sequence[Identity]) -> str:
-    """Return the names of the first objects, and the count of the other objects."""
     names = ", ".join(str(identity) for identity in identities[:_MAX_NAMES])
     rest = len(identities) - _MAX_NAMES
     return f"{names} {and_more(rest)}" if rest > 0 else names
@@ -153,7 +152,6 @@ def _title(identity: Identity) -> str:
 
 
 def _decision(entry: ObjectEntry) -> str:
-    """Return the new name of an object, or the strategy and its reason."""
     if entry.strategy == RENAME:
         kept = ", and the original stays" if entry.keep_reason else ""
         return f"-> {visible(entry.revision or 'a revision')}{kept}"

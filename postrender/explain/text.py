@@ -46,7 +46,6 @@ class TextReporter(Reporter):
 
 
 def _renames(explanation: Explanation) -> str:
-    """Return the number of renames for each kind, such as `rename 1 of 2 ConfigMaps`."""
     entries_by_kind: dict[str, list[ObjectEntry]] = {}
     for entry in explanation.objects:
         entries_by_kind.setdefault(entry.identity.kind, []).append(entry)

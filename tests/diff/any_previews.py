@@ -13,21 +13,13 @@ from postrender.diff.model import (
     CHANGED,
     CONFIG,
     DROPPED,
-    ENDS,
+    EFFECTS,
     ENV,
-    HOOK,
     IMAGE,
     NEW,
-    NEXT_PODS,
-    NEXT_RUN,
-    NO_PODS,
-    REFUSED,
     REMOVED,
     RETAINED,
     REUSED,
-    ROLLS,
-    STARTS,
-    STAYS,
     SUPERSEDED,
     TEMPLATE,
     UNCHANGED,
@@ -110,9 +102,7 @@ def any_record(
 TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=12) | st.sampled_from(("web", "web-config"))
 _CHANGES = st.sampled_from((ADDED, REMOVED, CHANGED))
 _ANY_CHANGE = st.sampled_from((ADDED, REMOVED, CHANGED, UNCHANGED))
-_EFFECTS = st.sampled_from(
-    (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
-)
+_EFFECTS = st.sampled_from(EFFECTS)
 _REVISIONS = st.sampled_from((NEW, REUSED, SUPERSEDED, RETAINED, DROPPED))
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, width=32) | TEXTS
 _DATA = st.recursive(

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 
 from postrender.config.settings import AttacherSettings, Settings, StrategyRule
-from postrender.diff.formats import mermaid as drawing
-from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES, MermaidReporter
-from postrender.diff.labels import label_of
+from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES, MermaidReporter, draw
 from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, GraphNode, Preview
+from postrender.diff.usages import label_of
 from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
@@ -225,18 +224,16 @@ def test_a_name_that_looks_like_an_icon_is_escaped() -> None:
 
 
 def expected(graph: Graph) -> dict[str, Any]:
-    drawn = drawing.draw(graph)
-    boxes = [box for frame in drawn.frames for box in frame.boxes]
+    frames, arrows = draw(graph)
     return {
         "nodes": [
-            [box.id, "\n".join(box.lines), *([box.style] if box.style != UNCHANGED else [])]
-            for box in boxes
+            [box_id, "\n".join(lines), *([style] if style != UNCHANGED else [])]
+            for _, _, boxes in frames
+            for box_id, _, lines, style in boxes
         ],
-        "edges": [[arrow.source, arrow.target, arrow.label] for arrow in drawn.arrows],
+        "edges": [list(arrow[:3]) for arrow in arrows],
         "groups": [
-            [frame.id, frame.title.strip(), len(frame.boxes)]
-            for frame in drawn.frames
-            if frame.title
+            [frame_id, title.strip(), len(boxes)] for frame_id, title, boxes in frames if title
         ],
     }
 

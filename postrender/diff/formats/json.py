@@ -13,21 +13,13 @@ from postrender.diff.model import (
     CHANGED,
     CONFIG,
     DROPPED,
-    ENDS,
+    EFFECTS,
     ENV,
-    HOOK,
     IMAGE,
     NEW,
-    NEXT_PODS,
-    NEXT_RUN,
-    NO_PODS,
-    REFUSED,
     REMOVED,
     RETAINED,
     REUSED,
-    ROLLS,
-    STARTS,
-    STAYS,
     SUPERSEDED,
     UNCHANGED,
     Blob,
@@ -51,7 +43,6 @@ if TYPE_CHECKING:
 VERSION = 1
 
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
-_EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 _REVISIONS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 Json = dict[str, Any]
@@ -94,7 +85,7 @@ class JsonReporter(Reporter):
 def _summary(preview: Preview) -> Json:
     return {
         "contents": _counts(_CHANGES, (content.change for content in preview.contents)),
-        "workloads": _counts(_EFFECTS, (workload.effect for workload in preview.workloads)),
+        "workloads": _counts(EFFECTS, (workload.effect for workload in preview.workloads)),
         "revisions": _counts(_REVISIONS, (revision.change for revision in preview.revisions)),
         "objects": _counts(_CHANGES[:3], (change.change for change in preview.objects)),
         "undecided": len(preview.undecided),
@@ -102,7 +93,6 @@ def _summary(preview: Preview) -> Json:
 
 
 def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
-    """Return the number of occurrences of each word in the values, by the word in camel case."""
     counts = Counter(values)
     return {_camel_case(word): counts[word] for word in words}
 
@@ -162,7 +152,6 @@ def _graph(graph: Graph) -> Json:
 
 
 def _camel_case(text: str) -> str:
-    """Return a word of the model as a JSON value: `nextRun` for `next run`."""
     first, *rest = text.split(" ")
     return first + "".join(word.capitalize() for word in rest)
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.diff.formats.reporter import Reporter
+from postrender.diff.formats.truncate import Part, Section, Truncation
 from postrender.diff.model import (
     REFUSED,
     ROLLS,
@@ -24,10 +25,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.values import (
     Forms,
-    Part,
-    Section,
     Style,
-    Truncation,
     and_more,
     describe_field,
     describe_key,
@@ -115,7 +113,6 @@ def _longest_ticks(text: str) -> int:
 
 
 def _code_in_table(text: str) -> str:
-    """Return a text as a code span in a table cell, with `|` escaped."""
     return code(text).replace("|", "\\|")
 
 
@@ -184,7 +181,6 @@ def _notice(omissions: Sequence[str]) -> str:
 
 
 def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
-    """Return groups of at most _LARGEST_GROUP changes. A larger group becomes several groups."""
     for group in groups:
         for start in range(0, len(group), _LARGEST_GROUP):
             yield group[start : start + _LARGEST_GROUP]
@@ -217,7 +213,6 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
 
 
 def _contents(group: Sequence[ContentChange], style: Style) -> Section:
-    """Return the section of one ConfigMap or Secret, or of a group with equal changes."""
     content, *rest = group
     if not rest:
         return _content(content, style)
@@ -273,7 +268,6 @@ def _key(key: KeyChange, style: Style) -> Part:
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    """Return the section of changed workload fields that the table of workloads does not show."""
     outside = [
         ObjectChange(
             workload.identity,
@@ -304,7 +298,6 @@ def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") ->
 
 
 def _item(names: Sequence[str], details: Sequence[str], verb: str = "") -> Part:
-    """Return a list item: an object, the details of its change, and objects with equal changes."""
     verb = f" {verb}" if verb else ""
     first, *rest = names
     lines = [f"- {first}{verb}", *(f"  - {detail}" for detail in details)]

@@ -16,14 +16,12 @@ from postrender.diff.formats.reporter import Reporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,
-    ENDS,
     HOOK,
     NEXT_PODS,
     NEXT_RUN,
     REFUSED,
     REMOVED,
     ROLLS,
-    STARTS,
     STAYS,
     UNCHANGED,
     Edge,
@@ -31,7 +29,7 @@ from postrender.diff.model import (
     GraphNode,
 )
 from postrender.diff.values import size_of
-from postrender.records import NamedTuple
+from postrender.diff.words import EFFECTS
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -48,33 +46,26 @@ if TYPE_CHECKING:
             """The reference graph."""
 
 
-_EFFECTS = {
-    ROLLS: "rolls",
-    STARTS: "starts",
-    ENDS: "ends",
-    NEXT_RUN: "uses the change on its next run",
-    NEXT_PODS: "changes only new pods",
-    HOOK: "hook, runs again",
-    REFUSED: "rejected by the API server",
-    STAYS: "does not roll",
-}
-
-
-class _Colours(NamedTuple):
-    """The colour of a box, and the colour of its border or of an arrow."""
-
-    fill: str
-    line: str
-
-
-# _INK is the colour of text in boxes. Text, boxes and arrows are visible on light and dark pages.
+# The colour of a box, and the colour of its border or of an arrow. _INK is the colour of text in
+# boxes. Text, boxes and arrows are visible on light and dark pages.
 _COLOURS = {
-    ADDED: _Colours("#dafbe1", "#1a7f37"),
-    REMOVED: _Colours("#ffebe9", "#cf222e"),
-    CHANGED: _Colours("#fff8c5", "#9a6700"),
-    UNCHANGED: _Colours("#f6f8fa", "#57606a"),
+    ADDED: ("#dafbe1", "#1a7f37"),
+    REMOVED: ("#ffebe9", "#cf222e"),
+    CHANGED: ("#fff8c5", "#9a6700"),
+    UNCHANGED: ("#f6f8fa", "#57606a"),
 }
 _INK = "#1f2328"
+
+# The limits of Mermaid, which shows an error in place of a larger graph. The author of a diagram
+# cannot change the limits (mermaid 11, config schema, maxTextSize and maxEdges).
+MAX_CHARACTERS, MAX_EDGES = 50_000, 500
+_SHORTEST_BOX = len('  n_[""]\n')
+
+_SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
+_ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
+# Characters that Mermaid and Markdown do not interpret, except in the marker of a list item.
+_PLAIN = frozenset(" /.,()-")
+_LIST_MARKER = re.compile(r"-|\d+[.)]")
 
 # The maximum number of characters in a line of a box.
 _WIDTH = 24
@@ -84,52 +75,57 @@ _LONGEST_ID = 40
 _NOTHING_TO_DRAW = "There is nothing to draw."
 
 
-class Box(NamedTuple):
-    """An object in the drawing.
+class MermaidReporter(Reporter):
+    """The reference graph as a Mermaid flowchart, without the contents of the objects."""
 
-    lines: the text in the box; role: as in GraphNode; style: the key of the colours in _COLOURS.
-    """
+    file_suffix = "mmd"
+    is_complete = False
 
-    id: str
-    lines: tuple[str, ...]
-    role: str
-    style: str
+    def render(self, source: HasGraph, terminal: Terminal) -> str:
+        """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
+        If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
+        objects and their neighbours have priority.
+        """
+        graph = source.graph
+        chart = _flowchart(graph, () if graph.nodes else (_NOTHING_TO_DRAW,))
+        if _fits(chart):
+            return chart
+        order = nodes_by_relevance(graph)
+        total = len(order)
 
-class Frame(NamedTuple):
-    """A namespace and its boxes; title: "" if the frame is not drawn."""
+        def truncated(size: int) -> str:
+            notice = (
+                f"{total - size} of {total} objects are not drawn:",
+                f"Mermaid draws at most {MAX_EDGES} arrows",
+                f"and {MAX_CHARACTERS:,} characters.",
+                "Use --format json for all objects.",
+            )
+            return _flowchart(subgraph(graph, order[:size]), notice)
 
-    id: str
-    title: str
-    boxes: tuple[Box, ...]
-
-
-class Arrow(NamedTuple):
-    """An arrow for all edges that differ only in their labels; source, target: IDs of boxes."""
-
-    source: str
-    target: str
-    label: str
-    change: str
-
-
-class Drawing(NamedTuple):
-    """A graph as boxes in frames, and arrows."""
-
-    frames: tuple[Frame, ...]
-    arrows: tuple[Arrow, ...]
+        sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
+        too_large = bisect_left(sizes, True, key=lambda size: not _fits(truncated(size)))
+        return truncated(max(too_large - 1, 0))
 
 
-def draw(graph: Graph) -> Drawing:
-    """Return the boxes and arrows of a graph, with a frame for each namespace."""
+# A box: its ID, its role as in GraphNode, the lines of its text, and the key of its colours.
+Box = tuple[str, str, tuple[str, ...], str]
+# A namespace: its ID, its title, "" if the frame is not drawn, and its boxes.
+Frame = tuple[str, str, list[Box]]
+# All edges that differ only in their labels: the IDs of two boxes, the label, and the change.
+Arrow = tuple[str, str, str, str]
+
+
+def draw(graph: Graph) -> tuple[list[Frame], list[Arrow]]:
+    """Return the boxes of a graph, with a frame for each namespace, and the arrows."""
     ids = _unique(_node_slug(node) for node in graph.nodes)
     boxes: dict[str | None, list[Box]] = defaultdict(list)
     for node, box_id in zip(graph.nodes, ids, strict=True):
         boxes[node.identity.namespace].append(_box(node, box_id))
     titles = [visible(f"namespace {name}") if name and len(boxes) > 1 else "" for name in boxes]
     frame_ids = _unique(f"in_{_slug(name or '')}" for name in boxes)
-    frames = map(Frame, frame_ids, titles, map(tuple, boxes.values()))
-    return Drawing(tuple(frames), tuple(_arrows(graph.edges, ids)))
+    frames = list(zip(frame_ids, titles, boxes.values(), strict=True))
+    return frames, list(_arrows(graph.edges, ids))
 
 
 def _node_slug(node: GraphNode) -> str:
@@ -156,12 +152,13 @@ def _unique(slugs: Iterable[str]) -> list[str]:
 
 def _box(node: GraphNode, box_id: str) -> Box:
     change = "" if node.change == UNCHANGED else node.change
-    effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
+    is_shown = node.effect and (change or node.effect != STAYS)
+    effect = EFFECTS[node.effect].drawn if is_shown else ""
     status = ", ".join(word for word in (change, effect) if word)
     texts = (node.identity.kind, node.identity.name, status, node.note)
     lines = tuple(line for text in texts for line in _wrapped(visible(text)))
     style = change or (CHANGED if effect else UNCHANGED)
-    return Box(id=box_id, lines=lines, role=node.role, style=style)
+    return box_id, node.role, lines, style
 
 
 def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
@@ -172,12 +169,7 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
         notes = [change] if change != UNCHANGED else []
         notes += ["keeps the base name"] if keeps_base_name else []
         label = ", ".join(filter(None, names)) + (f" ({', '.join(notes)})" if notes else "")
-        yield Arrow(
-            source=ids[source],
-            target=ids[target],
-            label=visible(label).strip(),
-            change=change,
-        )
+        yield ids[source], ids[target], visible(label).strip(), change
 
 
 def _wrapped(text: str) -> list[str]:
@@ -220,86 +212,44 @@ def subgraph(graph: Graph, indexes: Iterable[int]) -> Graph:
     )
 
 
-# The limits of Mermaid, which shows an error in place of a larger graph. The author of a diagram
-# cannot change the limits (mermaid 11, config schema, maxTextSize and maxEdges).
-MAX_CHARACTERS, MAX_EDGES = 50_000, 500
-_SHORTEST_BOX = len('  n_[""]\n')
-
-_SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
-_ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
-# Characters that Mermaid and Markdown do not interpret, except in the marker of a list item.
-_PLAIN = frozenset(" /.,()-")
-_LIST_MARKER = re.compile(r"-|\d+[.)]")
-
-
-class MermaidReporter(Reporter):
-    """The reference graph as a Mermaid flowchart, without the contents of the objects."""
-
-    file_suffix = "mmd"
-    is_complete = False
-
-    def render(self, source: HasGraph, terminal: Terminal) -> str:
-        """Return the graph of a preview or an explanation as a Mermaid flowchart.
-
-        If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
-        objects and their neighbours have priority.
-        """
-        graph = source.graph
-        chart = _flowchart(draw(graph), () if graph.nodes else (_NOTHING_TO_DRAW,))
-        if _fits(chart):
-            return chart
-        order = nodes_by_relevance(graph)
-        total = len(order)
-
-        def truncated(size: int) -> str:
-            notice = (
-                f"{total - size} of {total} objects are not drawn:",
-                f"Mermaid draws at most {MAX_EDGES} arrows",
-                f"and {MAX_CHARACTERS:,} characters.",
-                "Use --format json for all objects.",
-            )
-            return _flowchart(draw(subgraph(graph, order[:size])), notice)
-
-        sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
-        too_large = bisect_left(sizes, True, key=lambda size: not _fits(truncated(size)))
-        return truncated(max(too_large - 1, 0))
-
-
-def _flowchart(drawing: Drawing, notice: Sequence[str]) -> str:
+def _flowchart(graph: Graph, notice: Sequence[str]) -> str:
+    frames, arrows = draw(graph)
     lines = ["flowchart LR"]
     if notice:
         lines.append(f'  notice["{_text(notice)}"]')
-    for frame in drawing.frames:
-        boxes = [f"  {_box_line(box)}" for box in frame.boxes]
-        if frame.title:
-            head = f'  subgraph {frame.id}["{_text((frame.title,))}"]'
+    for frame_id, title, frame_boxes in frames:
+        boxes = [f"  {_box_line(box)}" for box in frame_boxes]
+        if title:
+            head = f'  subgraph {frame_id}["{_text((title,))}"]'
             boxes = [head, *(f"  {box}" for box in boxes), "  end"]
-            boxes.append(f"  class {frame.id} namespace")
+            boxes.append(f"  class {frame_id} namespace")
         lines += boxes
-    lines += [f"  {_arrow(arrow)}" for arrow in drawing.arrows]
-    return "\n".join([*lines, *_styles(drawing.arrows)]) + "\n"
+    lines += [f"  {_arrow(arrow)}" for arrow in arrows]
+    return "\n".join([*lines, *_styles(arrows)]) + "\n"
 
 
 def _styles(arrows: Sequence[Arrow]) -> Iterator[str]:
-    yield f"  classDef namespace fill:none,stroke:{_COLOURS[UNCHANGED].line}"
-    for change, colours in _COLOURS.items():
+    yield f"  classDef namespace fill:none,stroke:{_COLOURS[UNCHANGED][1]}"
+    for change, (fill, line) in _COLOURS.items():
         name = "default" if change == UNCHANGED else change
-        yield f"  classDef {name} fill:{colours.fill},stroke:{colours.line},color:{_INK}"
+        yield f"  classDef {name} fill:{fill},stroke:{line},color:{_INK}"
     for change in (ADDED, REMOVED):
-        indexes = [str(index) for index, arrow in enumerate(arrows) if arrow.change == change]
+        indexes = [str(index) for index, (*_, drawn) in enumerate(arrows) if drawn == change]
         if indexes:
-            yield f"  linkStyle {','.join(indexes)} stroke:{_COLOURS[change].line}"
+            yield f"  linkStyle {','.join(indexes)} stroke:{_COLOURS[change][1]}"
 
 
 def _box_line(box: Box) -> str:
-    opening, closing = _SHAPES[box.role]
-    style = f":::{box.style}" if box.style != UNCHANGED else ""
-    return f'{box.id}{opening}"{_text(box.lines)}"{closing}{style}'
+    box_id, role, lines, style = box
+    opening, closing = _SHAPES[role]
+    suffix = f":::{style}" if style != UNCHANGED else ""
+    return f'{box_id}{opening}"{_text(lines)}"{closing}{suffix}'
 
 
 def _arrow(arrow: Arrow) -> str:
-    label = f'|"{_text((arrow.label,))}"|' if arrow.label else ""
-    return f"{arrow.source} {_ARROWS[arrow.change]}{label} {arrow.target}"
+    source, target, label, change = arrow
+    shown = f'|"{_text((label,))}"|' if label else ""
+    return f"{source} {_ARROWS[change]}{shown} {target}"
 
 
 def _text(lines: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ terminal.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.formats.reporter import Reporter
@@ -171,7 +172,6 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Return the first lines of an object in a group, and its individual facts (ContentFacts)."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -180,7 +180,6 @@ def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
 def _rest(
     rest: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
 ) -> Iterator[str]:
-    """Return the lines of all objects in a group, except the first object."""
     if rest:
         yield from page.lines(describe_rest(rest), _HANG, _DIM)
     for change in rest:
@@ -233,7 +232,6 @@ def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
 
 
 def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) -> Iterator[str]:
-    """Return the first lines of a change: its mark, the name of the object and the verb."""
     verb, colour = describe_change(change.change), ""
     if isinstance(change, WorkloadChange):
         verb, colour = describe_effect(change), _EFFECT_COLOURS.get(change.effect, _DIM)
@@ -283,11 +281,8 @@ def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
 
 
 def _columns(text: str) -> int:
-    """Return the number of terminal columns of a text."""
     if text.isascii():
         return len(text)
-    import unicodedata
-
     return sum(
         0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
         for char in text

@@ -85,7 +85,6 @@ def _marked(old: str, new: str) -> tuple[Html, Html]:
 
 
 def _in_word(text: str, position: int) -> bool:
-    """Return whether a position is between two characters of one word."""
     around = text[max(position - 1, 0) : position + 1]
     return len(around) == 2 and all(map(_WORD.match, around))
 

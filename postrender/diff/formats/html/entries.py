@@ -37,7 +37,6 @@ from postrender.diff.values import (
     shown_hunks,
 )
 from postrender.diff.words import (
-    BADGES,
     EFFECTS,
     TITLES,
     describe_cause,
@@ -131,7 +130,7 @@ def section_markup(name: str, count: int, *parts: Html) -> Html:
 
 def badge_text(word: str) -> str:
     """Return the text of the badge for a change or an effect."""
-    return BADGES.get(word, word)
+    return EFFECTS[word].badge if word in EFFECTS else word
 
 
 def _code(text: str) -> str:
@@ -153,7 +152,6 @@ def _member(
 
 
 def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -> Html:
-    """Return an entry that the reader can fold, or a single line if the body is empty."""
     first, *rest = members
     title, attributes = first.name, dict(first.attributes)
     if rest:
@@ -170,7 +168,6 @@ def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -
 
 
 def _member_list(members: Sequence[_Member]) -> Html:
-    """Return the list of objects with equal changes; a long list is folded."""
     subject = "both" if len(members) == 2 else f"all {len(members):,}"
     title = tag("summary", f"The same change in {subject} ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
@@ -183,7 +180,6 @@ def _item(member: _Member) -> Html:
 
 
 def _sentence(clause: str) -> Html:
-    """Return a clause, which is already markup, as a sentence in a paragraph."""
     return tag("p", Html(f"{capitalised(clause)}."))
 
 

@@ -1,6 +1,6 @@
 """A preview as one HTML page, readable without a network and without JavaScript.
 
-The reference graph in the HTML page, as a list. page.js draws the graph from this list.
+The page lists the references as text; page.js draws the graph from this list.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from postrender.diff.values import Forms
 from postrender.diff.words import (
     EFFECTS,
     TITLES,
+    Effect,
     group_by_effect,
     group_equal,
     shown_revisions,
@@ -93,7 +94,6 @@ def _asset(name: str) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that blocks requests and every other style and script."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -122,7 +122,7 @@ def _tiles(preview: Preview) -> Html:
     effects = Counter(workload.effect for workload in preview.workloads)
     new = sum(1 for revision in preview.revisions if revision.change == NEW)
     # The words of EFFECTS for STARTS and ENDS would not show that these tiles count workloads.
-    verbs = {
+    verbs: dict[str, Forms | Effect] = {
         **EFFECTS,
         STARTS: Forms("workload is added", "workloads are added"),
         ENDS: Forms("workload is removed", "workloads are removed"),
@@ -142,7 +142,7 @@ def _tiles(preview: Preview) -> Html:
     return tag("ul", *tiles, class_="tiles") if any(tiles) else Html("")
 
 
-def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
+def _tile(count: int, forms: Forms | Effect, section: str, kind: str = "") -> Html:
     """Return a tile: a count with a link to the section, or "" if the count is 0.
 
     kind: the value of data-kind, which selects the colour in page.css; "" for the default colour.
@@ -241,7 +241,6 @@ def _shortcuts() -> Html:
 
 
 def _section_links(preview: Preview) -> Html:
-    """Return a link to each section that has entries."""
     sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
