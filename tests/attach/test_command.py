@@ -229,6 +229,33 @@ def test_an_aborted_run_is_an_event_if_the_api_server_answers(
     assert event["message"] == log[-1].removeprefix("error: ")
 
 
+@pytest.mark.parametrize(
+    ("verb", "kind", "status"),
+    [
+        ("list", "CronJob", 422),
+        ("list", "Secret", 422),
+        ("watch", "ReplicaSet", 403),
+        ("get", "ServiceAccount", 0),
+        ("patch", "ConfigMap", 0),
+        ("delete", "ConfigMap", 0),
+    ],
+)
+def test_a_run_that_cannot_go_on_ends(
+    terminal: Terminal, cluster: Cluster, verb: str, kind: str, status: int
+) -> None:
+    """A refused patch or deletion is only a failure, but here the API server does not answer."""
+    cluster.refused[verb, kind] = status
+    cluster.add(revision("old", annotations=marked(30)))
+    if verb == "watch":
+        cluster.remove("ReplicaSet/app-2")
+    code, log, _ = terminal.run(
+        *ATTACH, "--release-owner", "ServiceAccount/x", "--retired", "secret/s"
+    )
+    assert code == 1
+    assert log[-1].startswith(f"error: postrender cannot {verb} ")
+    assert len(cluster.names("ConfigMap")) == 2
+
+
 @pytest.mark.parametrize("event_status", [201, 422])
 def test_an_aborted_run_without_an_answer(
     terminal: Terminal, cluster: Cluster, event_status: int
@@ -346,6 +373,30 @@ def test_a_kubeconfig_that_cannot_be_used(text: str | None, reason: str, kubecon
     kubeconfig.unlink() if text is None else kubeconfig.write_text(text)
     with pytest.raises(UserError, match=reason):
         connect(None, None, str(kubeconfig))
+
+
+PLUGIN = """\
+#!/bin/sh
+echo '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential",'
+echo '"status": {"token": "from-the-plugin"}}'
+"""
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_login_with_an_exec_plugin(kubeconfig: Path, version: str) -> None:
+    """lightkube supports only v1beta1, but new kubeconfigs have v1."""
+    plugin = kubeconfig.with_name("plugin")
+    login = f"{{apiVersion: client.authentication.k8s.io/{version}, command: {plugin}}}"
+    kubeconfig.write_text(KUBECONFIG.replace("user: {}", f"user: {{exec: {login}}}"))
+    session = connect(None, None, str(kubeconfig)).session
+    assert session.auth is not None
+    request = session.build_request("GET", "/version")
+    with pytest.raises(UserError, match=r"the login to the cluster failed .*plugin"):
+        next(session.auth.sync_auth_flow(request))
+    plugin.write_text(PLUGIN)
+    plugin.chmod(0o755)
+    sent = next(session.auth.sync_auth_flow(request))
+    assert sent.headers["Authorization"] == "Bearer from-the-plugin"
 
 
 # adopt
