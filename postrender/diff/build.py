@@ -108,16 +108,17 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
 
     is_plain: whether the user applied the stream without postrender.
     """
-    side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
         # Each document becomes a source, because a joined text could lack `---` between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )
     else:
-        plan = make_plan(take_inventory(stream, side_settings), side_settings)
+        attacher = settings.attacher._replace(is_enabled=False)
+        plan_settings = settings._replace(attacher=attacher)
+        plan = make_plan(take_inventory(stream, plan_settings), plan_settings)
         sources = (Source(stream.source, "".join(render(plan)).encode()),)
-    return read_history(Previous((Manifest(stream.source, sources),)), side_settings)
+    return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 
 
 def _compare(

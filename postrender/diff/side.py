@@ -7,9 +7,9 @@ edit could hide a difference.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
+from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings
 from postrender.diff.attachers import expected_attachers
 from postrender.diff.pairs import (
     CURRENT,
@@ -27,12 +27,10 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     PAIRING_ANNOTATION,
     RENDER_ID_ANNOTATION,
-    USER_ANNOTATIONS,
 )
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
-    GroupKind,
     ObjectKey,
     group_kind_of,
     roots_of,
@@ -64,18 +62,10 @@ def read_side(
     Raises UserError for input that postrender rejects.
     """
     side_settings = preview_settings(settings)
-    if is_plain:
-        side_settings = side_settings._replace(rules=(StrategyRule(IGNORE),))
+    fixed_kinds = {CONFIG_MAP, SECRET} if is_plain else set() if settings.with_secrets else {SECRET}
     inventory = take_full_inventory(stream, indexes, side_settings)
+    inventory = inventory._replace(fixed_kinds=frozenset(fixed_kinds))
     data = {index: inventory.document(index).data for index in inventory.parsed}
-    if is_plain:
-        inventory = _without_user_annotations(inventory, (CONFIG_MAP, SECRET))
-    elif not settings.with_secrets:
-        # Without --secrets, render ignores postrender's annotations on Secrets, and does not rename
-        # Secrets.
-        inventory = _without_user_annotations(inventory, (SECRET,))._replace(
-            fixed_kinds=frozenset({SECRET})
-        )
     context = build_context(inventory, side_settings, history)
     inventory = context.inventory if context else inventory
     edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
@@ -119,32 +109,15 @@ def read_side(
 def preview_settings(settings: Settings) -> Settings:
     """Return the settings for reading a side, which include Secrets and disable the attacher.
 
-    If the user does not set --secrets, all Secrets have the strategy ignore.
+    Inventory.fixed_kinds says which of the ConfigMaps and Secrets keep their names.
     """
-    rules = settings.rules
-    if not settings.with_secrets:
-        rules = (StrategyRule(IGNORE, kind="Secret"), *rules)
     attacher = settings.attacher._replace(is_enabled=False)
-    return settings._replace(with_secrets=True, rules=rules, attacher=attacher)
+    return settings._replace(with_secrets=True, attacher=attacher)
 
 
 def is_rendered(stream: Stream) -> bool:
     """Return whether a stream has GROUP_LABEL, the sign of an output of postrender."""
     return any(GROUP_LABEL in document.text for document in stream.documents)
-
-
-def _without_user_annotations(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
-    items = (
-        item._replace(
-            annotations={
-                key: value for key, value in item.annotations.items() if key not in USER_ANNOTATIONS
-            }
-        )
-        if item.identity.group_kind in kinds
-        else item
-        for item in inventory.items
-    )
-    return inventory._replace(items=tuple(items))
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:

@@ -34,8 +34,8 @@ class Inventory(NamedTuple):
 
     parsed: by index, the documents that were parsed; None if the document was not kept.
     findings: a finding for each duplicate key.
-    fixed_kinds: kinds that postrender does not revise, although Item.content is set: for `diff`,
-        Secrets if the setting `secrets` is false.
+    fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` reads
+        Secrets even if the setting `secrets` is false.
     """
 
     stream: Stream

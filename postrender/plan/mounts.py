@@ -63,7 +63,8 @@ def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
-        if _is_requested(item) and not _has_revision(inventory, item, resolver):
+        is_fixed = item.identity.group_kind in inventory.fixed_kinds
+        if not is_fixed and _is_requested(item) and not _has_revision(inventory, item, resolver):
             mount = _mount(inventory, resolver, item)
             mounts[mount.workload.key].append(mount)
     for workload_mounts in mounts.values():

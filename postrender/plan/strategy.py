@@ -98,10 +98,12 @@ def decide_strategies(
         if item.content is None or item.is_attacher:
             continue
         item_links = links.get(item.key, ())
-        _check_annotations(inventory, item)
-        decision = _preset_decision(item) or _decide(
-            item, item_links, mounted_in.get(item.key), settings
-        )
+        decision = _preset_decision(item)
+        if item.identity.group_kind in inventory.fixed_kinds:
+            decision = decision or StrategyDecision(item, IGNORE, "the kind keeps its names")
+        else:
+            _check_annotations(inventory, item)
+            decision = decision or _decide(item, item_links, mounted_in.get(item.key), settings)
         if item.error and (decision.strategy != IGNORE or decision.is_revision):
             raise item.error
         if item.error:
