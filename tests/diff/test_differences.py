@@ -60,6 +60,15 @@ def test_hunks_have_at_most_the_requested_context(old: str, new: str, context: i
     check_hunks(find_hunks(old, new, context), context)
 
 
+@pytest.mark.parametrize("length", [1, 250])
+def test_only_changed_lines_are_shown_as_changed(length: int) -> None:
+    """Long texts are compared by another algorithm, at lines that occur once."""
+    one, two = ("".join(f"{word} {n}\n" for n in range(length)) for word in ("one", "two"))
+    hunks = find_hunks(f"a\n{one}b\n{two}", f"c\n{one}d\n{two}e\n", 0)
+    lines = [line.sign + line.text for hunk in hunks for line in hunk.lines]
+    assert lines == ["-a", "+c", "-b", "+d", "+e"]
+
+
 @pytest.mark.parametrize("context", [0, 1, 3])
 def test_hunks_of_long_texts_with_repeated_lines_have_a_change(context: int) -> None:
     """Long texts are split at lines that occur once, between equal lines."""
