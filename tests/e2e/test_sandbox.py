@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ SYSTEM = (
     "/dev/null",
     "/sys/",
     "/lib",
+    # hashlib loads OpenSSL, which reads the configuration that it was built with.
+    str(Path(ssl.get_default_verify_paths().openssl_cafile).with_name("openssl.cnf")),
 )
 HOSTILE = """\
 apiVersion: v1
