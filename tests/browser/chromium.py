@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NOT_FOUND = "no browser: run tests/browser/install, or set POSTRENDER_CHROMIUM to the path of one"
@@ -32,6 +32,18 @@ def browser_path() -> str:
 def is_required() -> bool:
     """Return whether a missing browser fails the tests."""
     return os.environ.get("POSTRENDER_BROWSER_REQUIRED") == "1"
+
+
+def wait_until_still(page: Page) -> None:
+    """Wait until the page has not changed for 200 ms, which is longer than its own delays."""
+    before = ""
+    for _ in range(100):
+        now = page.evaluate("document.documentElement.outerHTML + document.getAnimations().length")
+        if now == before:
+            return
+        before = now
+        page.wait_for_timeout(200)
+    raise AssertionError("the page changes for 20 seconds")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from playwright.sync_api import FloatRect, Page, expect
 
 from postrender.diff.model import CHANGED, Graph, GraphNode, Preview
 from postrender.kubernetes.kinds import Identity
+from tests.browser.chromium import wait_until_still
 from tests.browser.conftest import Open
 from tests.browser.large import labelled, large
 from tests.diff.previews import sample
@@ -731,7 +732,7 @@ def test_the_page_is_accessible(open_page: Open, state: str, scheme: str) -> Non
     if preview.graph.nodes:
         wait_for_graph(page)
     action(page)
-    page.wait_for_timeout(300)
+    wait_until_still(page)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     height = page.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
     clip = FloatRect(x=0, y=0, width=width, height=height)

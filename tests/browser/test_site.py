@@ -10,6 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from tests.browser.chromium import wait_until_still
+
 BUILT = Path(__file__).resolve().parents[2] / ".cache" / "site" / "built"
 IS_REQUIRED = os.environ.get("POSTRENDER_SITE_REQUIRED") == "1"
 PHONE, DESK = (390, 844), (1280, 900)
@@ -62,7 +64,7 @@ def test_a_page_fits_the_screen_and_is_accessible(name: str, page: Page) -> None
     page.wait_for_load_state("networkidle")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.evaluate("window.innerWidth")
-    page.wait_for_timeout(500)
+    wait_until_still(page)
     found = Axe().run(page, options={"preload": False}).response["violations"]
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
 

@@ -216,9 +216,16 @@ def history(api: Api) -> list[set[str]]:
 
 def change_later(api: Api, number: int, image: str = "app:1") -> None:
     """Change the Rollout and wait for it, in another second, which is the precision of its age."""
-    time.sleep(1.1)
+    wait_for_another_second(api)
     change(api, number, image)
     wait_for_phase(api, "Healthy")
+
+
+def wait_for_another_second(api: Api) -> None:
+    newest = max(each["metadata"]["creationTimestamp"] for each in replica_sets(api))
+    api.wait_for(
+        lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) > newest, "another second"
+    )
 
 
 def test_the_current_hash_right_after_a_change_is_that_of_the_old_replica_set(api: Api) -> None:
@@ -275,7 +282,7 @@ def test_a_restored_configuration_loses_its_replica_set_at_once(api: Api) -> Non
     start(api, 1, *PAUSED, replicas=2, revisionHistoryLimit=1)
     oldest = referencing(api, 1)
     set_owners(api, "config-1", oldest)
-    time.sleep(1.1)
+    wait_for_another_second(api)
     change(api, 2)
     wait_for_phase(api, "Paused")
     promote(api)

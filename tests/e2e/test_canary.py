@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.e2e.api import Api
@@ -21,7 +19,7 @@ from tests.e2e.queries import (
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import abort, promote, replica_sets, retry, undo
 
-UPGRADES = 20
+UPGRADES = 8
 
 
 def config(greeting: str) -> dict[str, object]:
@@ -57,15 +55,16 @@ def hold_attachers_and_upgrade(release: Release, api: Api) -> None:
 
 
 def test_an_upgrade_is_attached_whenever_the_attacher_starts(manifests: Release, api: Api) -> None:
-    """The attacher starts with the apply of the Rollout, or up to a second earlier."""
+    """The attacher starts with the apply of the Rollout, or has just connected."""
     app = App(manifests, api, revisionHistoryLimit=UPGRADES + 1)
     app.release("0")
     for number in range(1, UPGRADES + 1):
         text = app.render(str(number))
         create_config_maps(api, text)
-        run = app.start(text)
         # Python needs half a second to start, and so does kubectl.
-        time.sleep(0.05 * (UPGRADES - number))
+        run = app.start(text)
+        if number % 2:
+            run.until("in namespace")
         app.apply_text(text)
         assert_attached(run)
         assert_attached_to_its_own(api, number)
