@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from postrender.kubernetes.hashing import HASH_SUFFIX
-from tests.e2e.node.images import SIDECAR, build, build_sidecar, buildah, locked_storage
+from tests.e2e.node.images import SIDECAR, build_sidecar, buildah, locked_storage
 from tests.e2e.node.machine import cgroups
 from tests.e2e.node.nodes import RealNodes
 from tests.e2e.node.peaks import Peaks
@@ -205,21 +205,6 @@ def test_the_image_of_the_sidecar_renders_a_chart(tmp_path: Path) -> None:
     rendered = buildah("run", *options, container, "--", "postrender-argocd", "generate")
     assert found.strip() == "/chart/postrender.yaml"
     assert re.search(rf"name: shop-file{HASH_SUFFIX}$", rendered, re.M)
-
-
-def test_two_builds_of_the_image_are_equal(images: list[Path], tmp_path: Path) -> None:
-    second = tmp_path / "second.tar"
-    with locked_storage():
-        build(second)
-    assert digest(second) == digest(images[-1])
-
-
-def digest(file: Path) -> str:
-    """Return the digest of the image in an OCI archive."""
-    with tarfile.open(file) as archive:
-        index = archive.extractfile("index.json")
-        assert index
-        return str(json.load(index)["manifests"][0]["digest"])
 
 
 def test_the_attacher_is_restricted_and_needs_little_memory(nodes: RealNodes, shop: Shop) -> None:
