@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ class Terminal:
         self.cluster = cluster
         self.namespace = NAMESPACE
         self.connections: list[tuple[Any, ...]] = []
+        self.stderr = ""
         self._capfd = capfd
         for name in ("LOG_LEVEL", "IS_IN_CLUSTER", "VERSION", "JOB_NAME"):
             monkeypatch.delenv(name, raising=False)
@@ -62,8 +64,8 @@ class Terminal:
         """Return the exit code, the messages of the log, and the lines on stdout."""
         with self.cluster.clock():
             code = main.run([*arguments])
-        out, err = self._capfd.readouterr()
-        return code, [message(line) for line in err.splitlines()], out.splitlines()
+        out, self.stderr = self._capfd.readouterr()
+        return code, [message(line) for line in self.stderr.splitlines()], out.splitlines()
 
 
 def message(line: str) -> str:
@@ -108,6 +110,15 @@ def test_a_run_logs_its_start_and_its_end(
         f"info: the run ends with exit code 0, after {number} requests (1 of these requests are "
         "writes)"
     )
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_log_is_json_unless_a_person_reads_it(
+    terminal: Terminal, is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    assert terminal.run(*ATTACH)[0] == 0
+    assert terminal.stderr.startswith("info: " if is_terminal else "{")
 
 
 def test_the_start_of_a_run_without_a_workload(terminal: Terminal) -> None:

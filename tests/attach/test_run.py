@@ -264,6 +264,18 @@ def test_a_change_during_the_wait_is_seen_in_the_watch() -> None:
     assert sum(request.startswith("watch") for request in cluster.requests) <= 6
 
 
+def test_other_changes_do_not_end_a_watch() -> None:
+    """A busy namespace must not cause a list for each change."""
+    cluster = Cluster(DEPLOYMENT, NEW)
+    for second in range(1, 40):
+        other = workload(f"ReplicaSet/other-{second}", "cc", owner="Deployment/other")
+        cluster.later(second, other)
+    cluster.later(40, NEW_SET)
+    assert not Run(cluster, WANTED).problems
+    assert cluster.seconds == pytest.approx(40)
+    assert cluster.requests.count("watch ReplicaSet") <= 7
+
+
 def test_a_run_lists_objects_if_it_cannot_watch_them() -> None:
     cluster = Cluster(DEPLOYMENT, NEW)
     cluster.refused["watch", "ReplicaSet"] = 500

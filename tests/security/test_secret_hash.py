@@ -208,6 +208,17 @@ def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: s
     assert "short" not in done.err
 
 
+@pytest.mark.parametrize(
+    "content", [b"x" * 16, b"x" * 4096, b"x" * 4096 + b"\n", b"x" * 16 + b"\r\n"]
+)
+def test_the_shortest_and_the_longest_key(attack: Attack, content: bytes) -> None:
+    (attack.repository / "key").write_bytes(content)
+    done = attack.run(*OPTIONS, "--secrets-hash-key-file=key", stdin=MANIFESTS)
+    assert done.code == 0, done.err
+    key = content.rstrip(b"\r\n").decode()
+    assert done.out == render(attack, POSTRENDER_SECRETS_HASH_KEY=key)
+
+
 def test_the_fix_for_a_configured_key_file_is_its_setting(attack: Attack) -> None:
     (attack.repository / "postrender.yaml").write_text("secrets: true\nsecretsHashKeyFile: key\n")
     done = attack.run("--no-attacher", stdin=MANIFESTS)

@@ -281,6 +281,17 @@ def test_an_output_near_the_limit_of_a_release_is_a_finding(
     assert "Move large data out of the ConfigMaps." in done.err or not is_near
 
 
+def test_a_large_chart_without_config_maps_is_a_finding(helm: Helm) -> None:
+    helm.answer("history", NOT_FOUND)
+    helm.answer("list", "echo []")
+    data = base64.b64encode(Random(1).randbytes(620_000)).decode()
+    done = helm.render(
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\ndata: {{a: {data}}}\n"
+    )
+    assert done.code == 0, done.err
+    assert "which also stores the chart. Move large data out" in done.err
+
+
 def test_the_largest_retained_revisions_of_a_large_release_are_shown(helm: Helm) -> None:
     helm.answer("history", STORED)
     data = base64.b64encode(Random(1).randbytes(620_000)).decode()
