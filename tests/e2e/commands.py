@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.e2e.accounts import account_kubeconfig
-from tests.e2e.api import KINDS, Api, Json, Resource
+from tests.e2e.api import KINDS, Api, ApiError, Json, Objects, Resource
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.custom_kinds import define_kinds
 from tests.e2e.kubelet import content
@@ -204,24 +204,35 @@ def _title(obj: Json) -> str:
 # Actions of a person
 
 
-def replace_pod(api: Api, name: str) -> None:
-    """Delete a Pod, as when its node fails, and wait until the Pod is deleted."""
-    uid = api.get("Pod", name)["metadata"]["uid"]
-    api.delete("Pod", name)
+def restart_pods(api: Api, pods: Objects) -> None:
+    """Delete Pods, as when their node fails, and wait until they are gone.
 
-    def is_gone() -> bool:
-        pod = api.find("Pod", name)
-        return pod is None or pod["metadata"]["uid"] != uid
+    Their controller may have deleted some of them since they were listed.
+    """
+    for pod in pods:
+        _delete(api, pod)
+    gone = {pod["metadata"]["uid"] for pod in pods}
 
-    api.wait_for(is_gone, f"Pod/{name} is deleted")
+    def remaining() -> list[str]:
+        return [_title(pod) for pod in api.list("Pod") if pod["metadata"]["uid"] in gone]
+
+    api.wait_for(lambda: not remaining(), "the deleted Pods are gone")
+
+
+def _delete(api: Api, pod: Json) -> None:
+    """Delete a Pod, unless it is gone."""
+    try:
+        api.delete("Pod", pod["metadata"]["name"])
+    except ApiError as error:
+        if error.status != 404:
+            raise
 
 
 def restart_pods_with(api: Api, greeting: str) -> None:
-    """Delete the Pods that started with a greeting, as when their node fails."""
+    """Restart the Pods that started with a greeting."""
     old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
     assert old
-    for pod in old:
-        replace_pod(api, pod["metadata"]["name"])
+    restart_pods(api, old)
 
 
 def restart_during_canary(api: Api, old: str, new: str) -> None:

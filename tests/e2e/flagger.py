@@ -14,7 +14,7 @@ import secrets
 from typing import Any
 
 from tests.e2e.api import KINDS, Api, Json, Resource
-from tests.e2e.commands import replace_pod
+from tests.e2e.commands import restart_pods
 from tests.e2e.custom_kinds import define_kinds
 from tests.e2e.queries import referenced_config_maps
 
@@ -53,8 +53,7 @@ def promote_canary(api: Api) -> None:
 
 def restart_primary(api: Api) -> None:
     """Delete the pods in production, as when their node fails."""
-    for pod in api.list("Pod", labels=PRIMARY):
-        replace_pod(api, pod["metadata"]["name"])
+    restart_pods(api, api.list("Pod", labels=PRIMARY))
 
 
 def _copy(api: Api, kind: str, name: str, **content: Any) -> Json:

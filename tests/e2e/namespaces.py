@@ -17,7 +17,7 @@ import os, re, sys
 render_id, *args = sys.argv[1:]
 args = [re.sub("^[0-9]+s$", "3s", word) for word in args]
 if render_id:
-    args = [re.sub(f"@[0-9a-f]{{{RENDER_ID_LENGTH}}}=", f"@{render_id}=", word) for word in args]
+    args = [re.sub("@[0-9a-f]+=", f"@{render_id}=", word) for word in args]
 os.execv(sys.executable, [sys.executable, "-m", "postrender", *args])
 """
 

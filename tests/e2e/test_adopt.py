@@ -11,7 +11,7 @@ from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
-from tests.e2e.commands import adopt, end_canary, greetings, replace_pod
+from tests.e2e.commands import adopt, end_canary, greetings, restart_pods
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.queries import (
@@ -47,8 +47,7 @@ def restart_old_pods(api: Api) -> None:
     """Delete the Pods of the old revision, as when their node fails."""
     old = [pod for pod in api.list("Pod", labels="app=app") if references_original(pod)]
     assert old
-    for pod in old:
-        replace_pod(api, pod["metadata"]["name"])
+    restart_pods(api, old)
 
 
 def references_original(pod: Json) -> bool:

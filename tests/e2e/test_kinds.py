@@ -16,7 +16,7 @@ from tests.e2e.commands import (
     is_marked,
     owner_kinds,
     pass_grace_time,
-    replace_pod,
+    restart_pods,
     try_to_sweep,
 )
 from tests.e2e.queries import (
@@ -124,7 +124,7 @@ def test_old_pods_of_a_half_updated_stateful_set_come_back_with_the_old_content(
     pod = apply_attached(api, lambda: manifests.apply(chart("new", "StatefulSet", spec=half)))
     wait_for_content(api, "old", "new")
     try_to_sweep(plane, api, pod)
-    replace_pod(api, "app-0")
+    restart_pods(api, [api.get("Pod", "app-0")])
     api.wait_for(lambda: contents(api) == ["new", "old"], "the old pod is back")
 
 
@@ -141,7 +141,7 @@ def test_a_stuck_daemon_set_is_undone_to_the_old_content(
     assert contents(api) == ["old"]
     manifests.kubectl("rollout", "undo", "daemonset/app")
     api.wait_for(lambda: len(api.list("Pod", labels="app=app")) == 1, "one pod")
-    replace_pod(api, api.names("Pod", labels="app=app")[0])
+    restart_pods(api, api.list("Pod", labels="app=app"))
     wait_for_content(api, "old")
 
 
