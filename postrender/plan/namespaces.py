@@ -27,13 +27,14 @@ Only this module interprets absent namespaces. Other modules compare objects by
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.krm.tool_annotations import own_annotations
+from postrender.kubernetes.annotations import USER_ANNOTATIONS
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity, ObjectKey
 from postrender.yaml.paths import Json, mapping_at
 
@@ -192,7 +193,11 @@ def find_duplicates(
         earlier = earlier_items.setdefault(key, item)
         if earlier is item:
             continue
-        if _comparable(earlier, key.namespace) != _comparable(item, key.namespace):
+        # postrender's annotations have no effect on an object that keeps its name.
+        is_fixed = item.identity.group_kind in inventory.fixed_kinds
+        without = USER_ANNOTATIONS if is_fixed else ()
+        first, second = (_comparable(copy, key.namespace, without) for copy in (earlier, item))
+        if first != second:
             raise UserError(
                 f"the input contains {item.identity} twice, with different content. The first "
                 f"object is at {inventory.location_of(earlier)}",
@@ -204,9 +209,14 @@ def find_duplicates(
     return frozenset(repeated), inventory._replace(items=kept)
 
 
-def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """The content with `namespace`, without the annotations of Helm 4, kustomize and kpt."""
+def _comparable(item: Item, namespace: str | None, without: Container[str]) -> dict[str, Json]:
+    """The content with `namespace`, and without the annotations of Helm 4, kustomize and kpt.
+
+    without: other annotations to leave out.
+    """
     metadata = mapping_at(item.content, ("metadata",))
-    annotations = own_annotations(item.annotations)
+    annotations = {
+        key: value for key, value in own_annotations(item.annotations).items() if key not in without
+    }
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}
     return {**(item.content or {}), "metadata": comparable}

@@ -124,6 +124,19 @@ def test_annotations_have_no_effect_on_the_older_side(folder: Path) -> None:
     assert "files -> files-" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize(("kind", "option"), [("ConfigMap", "--first-release"), ("Secret", "-q")])
+def test_copies_that_keep_their_name_can_differ_in_annotations(
+    folder: Path, kind: str, option: str
+) -> None:
+    plain = CONFIG_MAP.replace("ConfigMap", kind).replace("NAME", "files")
+    for value in ("rename", "wrong"):
+        annotated = plain.replace("files", f"files, annotations: {{postrender/strategy: {value}}}")
+        (folder / "twice.yaml").write_text(plain + annotated)
+        (folder / "once.yaml").write_text(plain.replace("info", "debug"))
+        done = run(["diff", option, "twice.yaml", "once.yaml"], folder)
+        assert done.stdout.startswith(f"1 {kind} changes\n"), done.stderr
+
+
 def test_an_output_of_postrender_was_not_applied_without_postrender(folder: Path) -> None:
     done = run(["render", "--attacher-image=a:1", "old.yaml"], folder)
     (folder / "rendered.yaml").write_text(done.stdout)
