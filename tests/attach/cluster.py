@@ -372,6 +372,7 @@ def _target(path: str) -> tuple[Resource | None, str]:
     start, _, rest = path.partition(f"/namespaces/{NAMESPACE}/")
     plural, _, name = rest.partition("/")
     if plural == "events":
+        assert start == "/api/v1"
         return None, name
     [resource] = [item for item in KINDS.values() if (item.path, item.plural) == (start, plural)]
     return resource, name

@@ -338,6 +338,15 @@ def test_a_connection_uses_the_context_of_the_kubeconfig(
     assert connect(False, None, None).namespace == "web"
 
 
+def test_a_missing_login_program_is_named(kubeconfig: Path) -> None:
+    plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-login}"
+    kubeconfig.write_text(KUBECONFIG.replace("user: {}", f"user: {{{plugin}}}"))
+    with pytest.raises(UserError) as error:
+        connect(None, None, str(kubeconfig)).session.get("/version")
+    reason = "no-such-login: No such file or directory"
+    assert error.value.problem == f"the login to the cluster failed ({reason})"
+
+
 @pytest.mark.parametrize(
     ("is_in_cluster", "has_kubeconfig", "is_pod", "uses_pod"),
     [
