@@ -22,8 +22,7 @@ WHOLE, HOST, PATH, WORD = "whole", "host", "path", "word"
 
 # A shell variable up to its default value: `${NAME:-` or `${NAME-`.
 _VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
-_DEFAULT = re.compile(_VARIABLE)
-_WORD = re.compile(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
+_WORD = rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)"
 # A WordSet of at most this many names first searches a text for each name as a substring, which is
 # faster than splitting a text that contains none of the names.
 _FEW = 12
@@ -45,7 +44,7 @@ def _spaced(text: str) -> bytes:
 
 def split_defaults(text: str) -> str:
     """Replace the `-` before the default value of each variable with a space."""
-    return _DEFAULT.sub(lambda match: match[0][:-1] + " ", text) if "${" in text else text
+    return re.sub(_VARIABLE, lambda match: match[0][:-1] + " ", text) if "${" in text else text
 
 
 def letters_of(text: str) -> str:
@@ -92,7 +91,7 @@ class WordSet:
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
     """Replace each word that is a key of `renames` with its value."""
-    return _WORD.sub(lambda match: match[1] + renames.get(match[2], match[2]), text)
+    return re.sub(_WORD, lambda match: match[1] + renames.get(match[2], match[2]), text)
 
 
 def forms_of(text: str, name: str) -> set[str]:
@@ -172,7 +171,7 @@ def decoded(value: str) -> str:
 
 
 # A base64 value of at least four characters, on one line or folded over several indented lines.
-_VALUE = re.compile(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
+_VALUE = r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}"
 
 
 def decoded_values(text: str) -> Iterator[str]:
@@ -181,12 +180,12 @@ def decoded_values(text: str) -> Iterator[str]:
     Some words that are not base64 look like it, so the result can contain meaningless text.
     """
     if "data:" in text or '"data"' in text:
-        yield from filter(None, map(decoded, _VALUE.findall(text)))
+        yield from filter(None, map(decoded, re.findall(_VALUE, text)))
 
 
 # Fillers and variation selectors. Most fonts show nothing or a space for these characters, but
 # str.isprintable() returns True for most of them.
-_BLANK = re.compile(
+_BLANK = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
@@ -200,11 +199,11 @@ def visible(text: str, keep: str = "") -> str:
     characters, unpaired surrogates, fillers and variation selectors.
     keep: characters to leave unchanged, such as a tab, except fillers and variation selectors.
     """
-    has_blank = not text.isascii() and _BLANK.search(text) is not None
+    has_blank = not text.isascii() and re.search(_BLANK, text) is not None
     if text.isprintable() and not has_blank:
         return text
     if has_blank:
-        text = _BLANK.sub(lambda match: _escaped(match[0]), text)
+        text = re.sub(_BLANK, lambda match: _escaped(match[0]), text)
     return "".join(
         character if character.isprintable() or character in keep else _escaped(character)
         for character in text

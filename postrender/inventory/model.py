@@ -21,7 +21,6 @@ from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # At most 18 digits fit in 64 bits. Python's int() would refuse thousands of digits.
-_REVISION_NUMBER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
 
@@ -127,4 +126,4 @@ class Item(NamedTuple):
     def order(self) -> int:
         """The revision number in the annotations, 0 if it is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
-        return int(number) if number and _REVISION_NUMBER.match(number) else 0
+        return int(number) if re.fullmatch("[1-9][0-9]{0,17}", number) else 0

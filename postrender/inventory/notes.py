@@ -15,7 +15,7 @@ from postrender.kubernetes.kinds import CONFIG_MAP, CRD
 from postrender.text import similar_words
 from postrender.yaml.paths import mapping_at
 
-_REVISION = re.compile(rf"[a-z0-9]{HASH_SUFFIX}\b")
+_REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
     indexes = [
         index
         for index, document in enumerate(inventory.stream.documents)
-        if f"kind: {CRD}" not in document.text and _REVISION.search(document.text)
+        if f"kind: {CRD}" not in document.text and re.search(_REVISION, document.text)
     ]
     names = {item.identity.name for item in inventory.items if item.content is not None}
     try:

@@ -15,19 +15,18 @@ from postrender.text import WordSet, decoded_values
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
-_ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 # The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
 # The pattern begins with a fixed character (the newline), because Python then searches quickly.
 _UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # In a double-quoted scalar.
-_NAME_ESCAPE = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
+_NAME_ESCAPE = r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)"
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
 def may_escape_names(text: str) -> bool:
     """Whether a text can contain names with escapes, which a text search does not find."""
-    return "\\" in text and _NAME_ESCAPE.search(text) is not None
+    return "\\" in text and re.search(_NAME_ESCAPE, text) is not None
 
 
 def root_kind(text: str) -> str:
@@ -42,10 +41,11 @@ def root_kind(text: str) -> str:
 def _kind_at(text: str, start: int) -> str:
     """The kind if a line `kind: …` begins at an index, else ""."""
     end = text.find("\n", start)
-    kind = text[start + len(_KIND) : end]
-    if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
+    line = text[start : end if end >= 0 else len(text)]
+    kind = line[len(_KIND) :]
+    if line.startswith(_KIND) and kind.isascii() and kind.isalpha():
         return kind  # Nearly every document has this form. The pattern is slower.
-    match = _ROOT_KIND.match(text, start)
+    match = re.fullmatch(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#.*)?\r?", line)
     return match[1] if match else ""
 
 

@@ -35,10 +35,10 @@ _encode = json.JSONEncoder(
 ).encode
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 # The revision number and the hash at the end of a name.
-_NUMBERED = re.compile(rf"-v([1-9][0-9]{{0,18}})-[a-z0-9]{{{CONTENT_HASH_LENGTH}}}\Z")
+_NUMBERED = rf"-v([1-9][0-9]{{0,18}})-[a-z0-9]{{{CONTENT_HASH_LENGTH}}}\Z"
+_HASH_CHARACTERS = "2456789bcdfghkmt"
 # The pattern for the hyphen and the hash at the end of a name.
-HASH_SUFFIX = rf"-[2456789bcdfghkmt]{{{CONTENT_HASH_LENGTH}}}"
-_SUFFIX = re.compile(rf"{HASH_SUFFIX}\Z")
+HASH_SUFFIX = rf"-[{_HASH_CHARACTERS}]{{{CONTENT_HASH_LENGTH}}}"
 
 
 def canonical_json(data: Json) -> str:
@@ -136,7 +136,7 @@ def fits_content(
 
     It still matches after an edit that only sets `immutable` to false.
     """
-    numbered = _NUMBERED.search(name)
+    numbered = re.search(_NUMBERED, name)
     return any(
         revision_name(base_name, hashed_content(group_kind, data, is_immutable), order, key) == name
         for is_immutable in ((True, False) if data.get("immutable") is False else (True,))
@@ -146,8 +146,9 @@ def fits_content(
 
 def without_hash(name: str) -> str:
     """A name without the hyphen and the hash at its end, "" for a name without a hash."""
-    suffix = _SUFFIX.search(name)
-    return name[: suffix.start()] if suffix else ""
+    base_name, _, end = name.rpartition("-")
+    is_hash = len(end) == CONTENT_HASH_LENGTH and not end.strip(_HASH_CHARACTERS)
+    return base_name if is_hash else ""
 
 
 def render_id(templates: Sequence[Json], is_list: bool) -> str:

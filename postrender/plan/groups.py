@@ -38,7 +38,7 @@ _INSTANCE_LABEL = "app.kubernetes.io/instance"
 SUFFIX = "-attach"
 # A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
 _MAX_LENGTH = MAX_LABEL_LENGTH - JOB_HASH_LENGTH - 1
-_INVALID = re.compile(r"[^a-z0-9-]+")
+_INVALID = "[^a-z0-9-]+"
 # The namespace and the name of a group.
 _GroupKey = tuple[str | None, str]
 
@@ -321,12 +321,12 @@ def group_name_for_workload(identity: Identity) -> str:
 def _with_suffix(name: str, hashed: str) -> str:
     """A name with the suffix. A name that is too long or invalid gets a hash of `hashed`."""
     full = f"{name}{SUFFIX}"
-    is_valid = bool(name) and name == name.strip("-") and not _INVALID.search(name)
+    is_valid = bool(name) and name == name.strip("-") and not re.search(_INVALID, name)
     if len(full) <= _MAX_LENGTH and is_valid:
         return full
     digest = sha256(hashed.encode()).hexdigest()[:8]
     tail = f"-{digest}{SUFFIX}"
-    valid = _INVALID.sub("-", full.lower()).lstrip("-")
+    valid = re.sub(_INVALID, "-", full.lower()).lstrip("-")
     return (valid[: _MAX_LENGTH - len(tail)].rstrip("-") + tail).lstrip("-")
 
 

@@ -28,11 +28,9 @@ from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 
 # The arguments of an attacher, in the text of an output.
-_WORKLOAD = re.compile(
-    rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
-)
-_RELEASE_OWNER = re.compile(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
-_SECRET = re.compile(r"[=,\s]secret/([a-z0-9.-]+)")
+_WORKLOAD = rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
+_RELEASE_OWNER = r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)"
+_SECRET = r"[=,\s]secret/([a-z0-9.-]+)"
 
 
 class LiveState:
@@ -290,7 +288,7 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 def _secrets_in(source: Source) -> Iterator[str]:
     for document in read_streams([source], source.name).documents:
         if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
-            yield from _SECRET.findall(document.text)
+            yield from re.findall(_SECRET, document.text)
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:
@@ -298,8 +296,8 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
     workloads: dict[str, list[str]] = {}
     release_owners: set[str] = set()
     for text in texts:
-        release_owners.update(_RELEASE_OWNER.findall(text))
-        for kind, name, refs in _WORKLOAD.findall(text):
+        release_owners.update(re.findall(_RELEASE_OWNER, text))
+        for kind, name, refs in re.findall(_WORKLOAD, text):
             for ref in refs.split(","):
                 workloads.setdefault(ref, []).append(f"{kind}/{name}")
     return PreviousOwners(workloads, frozenset(release_owners))

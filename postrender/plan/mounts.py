@@ -37,8 +37,6 @@ from postrender.text import shown
 from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mappings_in, value_at
 
-_NON_LABEL_CHARACTERS = re.compile(r"[^a-z0-9-]+")
-
 
 class Mount(NamedTuple):
     """The auto-mount of one ConfigMap or Secret in a workload.
@@ -284,7 +282,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
 
     It contains a hash if the name without the hash is too long or already used.
     """
-    label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
+    label = re.sub("[^a-z0-9-]+", "-", base_name.lower()).strip("-")
     used_names = [volume.get("name") for volume in mappings_in(value_at(spec, ("volumes",)))]
     if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
         return label

@@ -15,11 +15,9 @@ _PLAIN = re.compile(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 _PUNCTUATION = str.maketrans("", "", "_./-")
 # Characters that the JSON encoder does not escape, and that a YAML parser can reject or read as a
 # line break.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
 # A string that a literal block scalar (`|`) can contain, unless the string begins with white space.
-_LITERAL = re.compile(
-    "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
-)
+_LITERAL = "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*"
 
 
 class Verbatim:
@@ -40,7 +38,7 @@ def _string_text(value: str) -> str:
 
 
 def _is_simple(text: str) -> bool:
-    # Most strings are simple. This check is faster than _PLAIN, and avoids compiling _PLAIN.
+    # Most strings are simple. This check is faster than _PLAIN.
     return text.isascii() and text[:1].isalpha() and text.translate(_PUNCTUATION).isalnum()
 
 
@@ -77,7 +75,7 @@ def _json(value: Json) -> str:
     text = _encode(value)
     if text.isascii() and "\x7f" not in text:
         return text
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub(_UNPRINTABLE, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _block_lines(value: Json) -> list[str]:
@@ -112,7 +110,7 @@ def _pair_lines(key: str, value: Json) -> list[str]:
     if isinstance(value, (dict, list, tuple)) and value:
         indent = "  " if isinstance(value, dict) else ""
         return [f"{key}:", *(indent + line for line in _block_lines(value))]
-    if isinstance(value, str) and "\n" in value and _LITERAL.match(value):
+    if isinstance(value, str) and "\n" in value and re.fullmatch(_LITERAL, value):
         body = value.removesuffix("\n")
         if not body.endswith("\n"):
             header = "|" if value.endswith("\n") else "|-"

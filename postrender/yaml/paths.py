@@ -30,10 +30,9 @@ Path = tuple[str | int, ...]
 EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
-_PART = re.compile(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
+_PART = r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])"""
 # If a text without its `[]` still has one of these characters, parse_pattern needs _PART.
 _SPECIAL = frozenset('*"[]')
-_SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:
@@ -42,7 +41,7 @@ def format_path(path: Path) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _SIMPLE_KEY.match(part):
+        elif re.fullmatch("[A-Za-z0-9_-]+", part):
             text += f".{part}" if text else part
         else:
             text += f'["{part}"]'
@@ -67,7 +66,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     if has_only_items and "" not in simple and _SPECIAL.isdisjoint(text.replace(EVERY_ITEM, "")):
         return tuple(simple)
     parts, end = [], 0
-    for match in _PART.finditer(text):
+    for match in re.finditer(_PART, text):
         if match.start() != end:
             break
         unquoted, quoted, items = match.groups()

@@ -90,13 +90,11 @@ _USUAL_LINE = re.compile(
     r'|"(?P<quoted>[ !#-\[\]-~]*)"|(?P<other>\|-?|\{\}|\[\]))?$'
 )
 _FLOW_PART = re.compile(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
-_ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
 # Patterns for the lines of a literal. _ASCII_BODY covers only ASCII. %d is the indentation.
 _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
-_body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
 
 
 class Line(NamedTuple):
@@ -381,7 +379,7 @@ def _read_scalar(text: str) -> Json:
         text = text[1:-1]
         if "\\" not in text:
             return text
-        return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), text)
+        return re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), text)
     if text[0] == "'":
         return text[1:-1].replace("''", "'")
     return resolve_plain(text)
@@ -478,8 +476,5 @@ def _read_literal(
 
 
 def _match_body(template: str, indent: int, text: str, start: int) -> str:
-    compiled = _body_patterns.get((template, indent))
-    if compiled is None:
-        compiled = _body_patterns[template, indent] = re.compile(template % indent)
-    match = compiled.match(text, start)
+    match = re.compile(template % indent).match(text, start)
     return match[0] if match else ""

@@ -20,12 +20,8 @@ WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_FALSE, False),
 }
 _NUMBER_STARTS = frozenset("0123456789+-.")
-_PREFIXED = re.compile(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
 # The possible first characters of an octal number, and of a number with a prefix such as 0x.
 _BEFORE_PREFIX = frozenset("0+-")
-_OCTAL = re.compile(r"[-+]?0[0-7]*\Z")
-_DECIMAL = re.compile(r"[-+]?[0-9]+\Z")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # Go's encoding/json writes an exponent for a float of at least this absolute value.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
@@ -59,13 +55,13 @@ def _number(text: str) -> Scalar:
     if len(digits) > _LONGEST_NUMBER:
         return text
     if digits[0] in _BEFORE_PREFIX:
-        if _OCTAL.match(digits):
+        if re.fullmatch("[-+]?0[0-7]*", digits):
             return int(digits, 8)
-        if _PREFIXED.match(digits):
+        if re.fullmatch("[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)", digits):
             return int(digits, 0)
-    if _DECIMAL.match(digits) and abs(int(digits)) <= _MAX_UINT64 and digits.lstrip("+-")[0] != "0":
+    if re.fullmatch("[-+]?[1-9][0-9]*", digits) and abs(int(digits)) <= _MAX_UINT64:
         return int(digits)
-    if _FLOAT.match(digits):
+    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", digits):
         value = float(digits)
         if value in _INFINITE:
             return text

@@ -21,16 +21,10 @@ from postrender.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return is a line break in YAML. Only for an input with one, _markers uses _MARKER,
-# which is slower than a search for bytes.
-_LONE_CR = re.compile(rb"\r(?!\n)")
-_MARKER = re.compile(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
 _AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
-_CONTENT = re.compile(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
-_CONTENT_ON_MARKER = re.compile(r"---[ \t]+[^\s#]")
-_DIRECTIVE = re.compile(r"^%", re.M)
-_JSON = re.compile(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
+_CONTENT = r"(?m)(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]"
+_CONTENT_ON_MARKER = r"---[ \t]+[^\s#]"
 _BRACE = re.compile(r"\s*\{")
 _SOURCE = re.compile(r"^# Source: (.*\S)\s*$", re.M)
 
@@ -134,7 +128,7 @@ def has_content(text: str) -> bool:
     if "\napiVersion:" in text or "\nkind:" in text:
         return True  # this check is fast, and sufficient for nearly every document
     text = text.removesuffix(BOM)
-    return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
+    return bool(re.search(_CONTENT, text) or re.match(_CONTENT_ON_MARKER, text))
 
 
 def _location_of_byte(data: bytes, index: int, source: str) -> Location:
@@ -200,7 +194,7 @@ def _has_only_directives(data: bytes, start: int, end: int) -> bool:
     if data.find(b"%", start, end) < 0:
         return False
     text = data[start:end].decode("utf-8", "replace")
-    return bool(_DIRECTIVE.search(text)) and not has_content(text)
+    return bool(re.search("(?m)^%", text)) and not has_content(text)
 
 
 def _next_line(data: bytes, index: int) -> int:
@@ -211,8 +205,11 @@ def _next_line(data: bytes, index: int) -> int:
 def _markers(data: bytes, begin: int) -> list[int]:
     is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
     indexes = [begin] if is_marker else []
-    if b"\r" in data and _LONE_CR.search(data):
-        return [*indexes, *(match.start() for match in _MARKER.finditer(data, begin))]
+    # A lone carriage return is a line break in YAML. Only an input with one needs the pattern of a
+    # marker, which is slower than the search for bytes.
+    if b"\r" in data and re.search(rb"\r(?!\n)", data):
+        pattern = re.compile(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+        return [*indexes, *(match.start() for match in pattern.finditer(data, begin))]
     for marker in _MARKERS:
         index = data.find(b"\n" + marker, begin)
         while index >= 0:
@@ -227,7 +224,7 @@ def _split_json(text: str) -> list[str]:
     begin = text.find("\n") + 1 if text.startswith("---") else 0
     character = text[begin : begin + 1]
     may_be_json = character == "{" or character.isspace()
-    first = _JSON.match(text) if may_be_json else None
+    first = re.match(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{", text) if may_be_json else None
     if not first:
         return [text]
 

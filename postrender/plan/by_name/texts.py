@@ -43,7 +43,7 @@ from postrender.plan.by_name.signs import Evidence, Sign, sign_of
 from postrender.text import letters_of, words_of
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
-_COMMAND = re.compile(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
+_COMMAND = r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)"
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 _COMMENTS = ("#", "//")
@@ -105,7 +105,7 @@ def _variable_kinds(line: str) -> Iterator[str]:
     """
     if _is_comment(line):
         return
-    for command in _COMMAND.findall(line):
+    for command in re.findall(_COMMAND, line):
         kinds: list[str] = []
         before = ""
         for word in command.translate(_TO_SPACES).split():

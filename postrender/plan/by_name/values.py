@@ -38,7 +38,7 @@ from postrender.text import WHOLE, forms_of, letters_of, shown
 from postrender.yaml.paths import format_path
 
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
-_FIELD_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FIELD_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
 
 
@@ -64,7 +64,7 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _is_about_configuration(mention: Mention) -> bool:
-    words = {word.lower() for field in mention.fields for word in _FIELD_WORD.findall(field)}
+    words = {word.lower() for field in mention.fields for word in re.findall(_FIELD_WORD, field)}
     return not words.isdisjoint(_CONFIGURATION_WORDS)
 
 
