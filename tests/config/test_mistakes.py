@@ -62,6 +62,8 @@ MISTAKES = {
     'strict: "true"': 'strict: the value is "true", expected true or false. Remove the quotes',
     "kind: Postrender\nspec: {}": "the apiVersion is missing, expected postrender/v1alpha1. ",
     "apiVersion: postrender/v1\nkind: Postrender": 'the apiVersion is "postrender/v1", expected ',
+    "strict: " + 38 * "a": 'the value is "' + 38 * "a" + '", expected',
+    "strict: " + 39 * "a": 'the value is "' + 38 * "a" + "…, expected",
     "xyz: 1": "xyz: the key is unknown. Write one of the keys extends, namespace,",
     "- a": "the configuration is a list, expected a mapping.",
     "attacher:\n\n  timeout: soon": ':3 attacher.timeout: the value is "soon", expected a',

@@ -8,6 +8,7 @@ import pytest
 
 from postrender.kubernetes.hashing import (
     MAX_NAME_LENGTH,
+    fits_content,
     hashed_content,
     render_id,
     revision_name,
@@ -50,6 +51,19 @@ def test_the_hash_ignores_metadata_and_immutable_true() -> None:
 def test_a_mutable_object_has_another_hash() -> None:
     content: dict[str, Json] = {"data": {"a": "1"}}
     assert hashed_content(CONFIG_MAP, content, False) != hashed_content(CONFIG_MAP, content, True)
+
+
+@pytest.mark.parametrize("is_immutable", [True, False])
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_name_fits_its_content(is_immutable: bool, number: int) -> None:
+    content: dict[str, Json] = {"data": {"a": "1"}, "immutable": is_immutable}
+    hashed = hashed_content(CONFIG_MAP, content, is_immutable)
+    name = revision_name("a", hashed, number)
+    assert fits_content(name, "a", CONFIG_MAP, content)
+    assert fits_content(name, "a", CONFIG_MAP, {**content, "immutable": False})
+    assert fits_content(name, "a", CONFIG_MAP, {**content, "immutable": True}) is is_immutable
+    assert not fits_content(name, "a", CONFIG_MAP, {**content, "data": {"a": "2"}})
+    assert not fits_content(name, "b", CONFIG_MAP, content)
 
 
 def test_long_names_are_truncated_and_distinct() -> None:
