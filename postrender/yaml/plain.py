@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 # The YAML parser reads deeper documents, up to parser.MAX_DEPTH levels.
 _MAX_DEPTH = 150
-_MAX_CACHED_LINES = 4096
+_MAX_CACHED_LINES = 16384
 
 # The forms of a line: `key: scalar`, `key:`, `key: |`, `key: {…}`, a list item, a line without
 # content or only with a comment, a scalar without a key, and a line outside the grammar. After a
