@@ -313,30 +313,19 @@ def _manifests_need(value: str, repository: str) -> _Need:
     return _path_need(value, repository)
 
 
-class RestrictedSetting(NamedTuple):
-    """A setting with an effect outside the output.
-
-    option: the option that an error suggests instead of the key.
-    need: a function that returns the need of a value in a repository.
-    """
-
-    path: Path
-    option: str
-    need: Callable[[str, str], _Need]
-
-
-RESTRICTED_SETTINGS = (
-    RestrictedSetting(("extends",), "config", _extension_need),
-    RestrictedSetting(("logFile",), "log-file", _any_value("write files")),
-    RestrictedSetting(("history", "previous"), "previous", _manifests_need),
-    RestrictedSetting(("history", "kubeContext"), "kube-context", _any_value("choose a cluster")),
-    RestrictedSetting(
-        ("history", "kubeconfig"),
+# The settings with an effect outside the output: the option that an error suggests instead of the
+# key, and a function that returns the need of a value in a repository.
+RESTRICTED_SETTINGS: dict[tuple[str, ...], tuple[str, Callable[[str, str], _Need]]] = {
+    ("extends",): ("config", _extension_need),
+    ("logFile",): ("log-file", _any_value("write files")),
+    ("history", "previous"): ("previous", _manifests_need),
+    ("history", "kubeContext"): ("kube-context", _any_value("choose a cluster")),
+    ("history", "kubeconfig"): (
         "kubeconfig",
         _any_value("choose a kubeconfig, which can start programs"),
     ),
-    RestrictedSetting(("secretsHashKeyFile",), "secrets-hash-key-file", _path_need),
-)
+    ("secretsHashKeyFile",): ("secrets-hash-key-file", _path_need),
+}
 
 
 def check_trust(
@@ -345,24 +334,20 @@ def check_trust(
     """Raise UserError for a value that needs more trust than the source has."""
     if source.trust == FULL:
         return
-    for setting in RESTRICTED_SETTINGS:
-        value = value_at(values, setting.path)
+    for path, (option, need) in RESTRICTED_SETTINGS.items():
+        value = value_at(values, path)
         if not value:
             continue
-        trust, effect = setting.need(str(value), source.repository)
+        trust, effect = need(str(value), source.repository)
         if source.trust < trust:
-            raise UserError(
-                f"{source.name} must not {effect}",
-                _fix(setting, source),
-                locate(setting.path),
-            )
+            raise UserError(f"{source.name} must not {effect}", _fix(option, source), locate(path))
 
 
-def _fix(setting: RestrictedSetting, source: Source) -> str:
-    variable = "POSTRENDER_" + setting.option.replace("-", "_").upper()
+def _fix(option: str, source: Source) -> str:
+    variable = "POSTRENDER_" + option.replace("-", "_").upper()
     if not source.file:
-        return f"Delete the key, and pass --{setting.option} as an argument or set {variable}"
+        return f"Delete the key, and pass --{option} as an argument or set {variable}"
     return (
-        f"Delete the key, and pass --{setting.option} or set {variable}. "
+        f"Delete the key, and pass --{option} or set {variable}. "
         f"If you trust the whole file, pass --config {source.file}"
     )

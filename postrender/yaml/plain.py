@@ -35,7 +35,6 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from postrender.records import NamedTuple
 from postrender.yaml.scalars import WORDS, key_text, resolve_plain
 
 TYPE_CHECKING = False
@@ -45,8 +44,15 @@ if TYPE_CHECKING:
 
     from postrender.yaml.paths import Json, Path
 
-    # The fields of a Line.
-    Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
+    # A line of a document, divided as in the grammar: form, column, key, value, span, entry.
+    # form: a constant from PAIR to NOT_COVERED.
+    # column: of the key, the value or the dash.
+    # value: for a PAIR or SCALAR, the scalar; for a LITERAL, the chomping indicator "", "-" or
+    #     "+"; for a FLOW, a function that returns a new collection.
+    # span: for a PAIR or SCALAR, the start, end and quote ("" if unquoted) of the scalar.
+    # entry: for an ITEM, the Line of the entry after the dash.
+    # Python unpacks a tuple faster than a record.
+    Line = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
 # The YAML parser reads deeper documents, up to parser.MAX_DEPTH levels.
 _MAX_DEPTH = 150
@@ -97,29 +103,9 @@ _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
 
 
-class Line(NamedTuple):
-    """One line of a document, divided as in the grammar.
-
-    form: a constant from PAIR to NOT_COVERED.
-    column: of the key, the value or the dash.
-    value: for a PAIR or SCALAR, the scalar; for a LITERAL, the chomping indicator "", "-" or "+";
-        for a FLOW, a function that returns a new collection.
-    span: for a PAIR or SCALAR, the start, end and quote ("" if unquoted) of the scalar in the line.
-    entry: for an ITEM, the fields of the entry after the dash.
-    """
-
-    form: int
-    column: int
-    key: str | None
-    value: Any
-    span: tuple[int, int, str] | None
-    entry: Fields | None
-
-
-# The reader uses tuples with the fields of Line, because Python unpacks a tuple faster than a Line.
-_NOT_COVERED: Fields = (NOT_COVERED, 0, None, None, None, None)
-_SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
-_line_cache: dict[str, Fields] = {}
+_NOT_COVERED: Line = (NOT_COVERED, 0, None, None, None, None)
+_SKIPPED: Line = (SKIPPED, 0, None, None, None, None)
+_line_cache: dict[str, Line] = {}
 
 
 class PlainDocument:
@@ -155,12 +141,12 @@ class PlainDocument:
 
     def parsed_line(self, number: int) -> Line:
         text = self.lines[number]
-        return Line._make(_line_cache.get(text) or _read_line(text))
+        return _line_cache.get(text) or _read_line(text)
 
     def parsed_entry(self, number: int) -> Line:
         """The parsed line, or for an ITEM the entry after its dash."""
         line = self.parsed_line(number)
-        return Line._make(line.entry) if line.entry else line
+        return line[-1] or line
 
     def entry_line(self, path: Path) -> int | None:
         """The line of the key or dash at a path.
@@ -198,7 +184,7 @@ class PlainDocument:
     def is_literal(self, path: Path) -> bool | None:
         """Whether the value at a path is a literal, None if entry_line() returns None."""
         number = self.entry_line(path)
-        return None if number is None else self.parsed_entry(number).form == LITERAL
+        return None if number is None else self.parsed_entry(number)[0] == LITERAL
 
 
 def index_of(collection: Any, part: str | int) -> Any:
@@ -299,11 +285,11 @@ def _is_marker(line: str) -> bool:
     return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
 
 
-def _read_line(text: str) -> Fields:
+def _read_line(text: str) -> Line:
     return _read_usual_line(text) or _read_unusual_line(text)
 
 
-def _read_usual_line(text: str) -> Fields | None:
+def _read_usual_line(text: str) -> Line | None:
     match = _USUAL_LINE.match(text)
     if match is None:
         return None
@@ -328,7 +314,7 @@ def _read_usual_line(text: str) -> Fields | None:
     return _line_fields(form, indent, dash, key, value, span)
 
 
-def _read_unusual_line(text: str) -> Fields:
+def _read_unusual_line(text: str) -> Line:
     content = text.lstrip(" ")
     if not content or (content[0] == "#" and content.isprintable()):
         return _SKIPPED
@@ -367,7 +353,7 @@ def _line_fields(
     key: str | None,
     value: Any,
     span: tuple[int, int, str] | None,
-) -> Fields:
+) -> Line:
     column = len(indent)
     if dash is None:
         return form, column, key, value, span, None

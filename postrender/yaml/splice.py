@@ -220,7 +220,7 @@ def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | 
         return None
     first_line = numbers[0]
     parsed = plain.parsed_entry if value.__class__ is dict else plain.parsed_line
-    column = parsed(first_line).column
+    _, column, *_ = parsed(first_line)
     start = plain.start_of(first_line) + column
     return Site(start=start, end=start, form="block", indent=column, missing=path[depth:])
 
@@ -239,9 +239,10 @@ def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
     if number is None:
         number, span = _span_in_flow(plain, path, parent)
     else:
-        span = plain.parsed_entry(number).span  # type: ignore[assignment]
-        if span is None:
+        *_, scalar_span, _ = plain.parsed_entry(number)
+        if scalar_span is None:
             return None
+        span = scalar_span
     line_start = plain.start_of(number)
     start, end, quote = span
     return Site(
@@ -262,10 +263,11 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
         number, span = _span_in_flow(plain, path, parent)
         end = plain.start_of(number) + span[1]
         return Site(start=end, end=end, form="flow-after", line=number)
-    if plain.parsed_entry(number).form != SCALAR:
+    form, *_ = plain.parsed_entry(number)
+    if form != SCALAR:
         return None
     end = plain.start_of(number) + len(plain.lines[number])
-    indent = plain.parsed_line(number).column
+    _, indent, *_ = plain.parsed_line(number)
     return Site(start=end, end=end, form="block-after", indent=indent, line=number)
 
 
