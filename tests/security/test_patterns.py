@@ -43,12 +43,11 @@ SUSPECT_SECONDS, EXPONENTIAL_SECONDS = 0.03, 0.1
 LINEAR_RATIO = 3.0
 ENDS = ["", "\0", "\n", "!", " x", "\x85"]
 MOST_SAMPLES = 6
-# Functions that compile an expression from constants of the package, with a sample of the result.
+# Functions that make an expression from their parameters, with a sample of the result.
 COMPILED_IN_FUNCTIONS = {
-    "postrender/yaml/paths.py": 1,
     "postrender/yaml/plain.py": 1,
     "postrender/diff/workloads.py": 1,
-    "postrender/config/validate.py": 2,
+    "postrender/config/validate.py": 1,
 }
 
 
@@ -78,6 +77,17 @@ def expressions() -> Iterator[Expression]:
                     flags=value.flags,
                     is_searched=bool(uses.get((name, assigned), SEARCHES) & SEARCHES),
                 )
+        for call in calls_in_functions(tree):
+            text, method = constant(call.args[0], module), ast.unparse(call.func)[len("re.") :]
+            if text is not None:
+                yield Expression(
+                    name=f"{name}: {method}({text!r})",
+                    text=rf"(?:{text})\Z"
+                    if method == "fullmatch" and isinstance(text, str)
+                    else text,
+                    flags=0,
+                    is_searched=method in {*SEARCHES, "compile"},
+                )
     for template in (plain._ASCII_BODY, plain._WIDE_BODY):
         yield Expression(name=f"body {template}", text=template % 4, flags=0, is_searched=False)
     for kind in WORKLOAD_KINDS:
@@ -85,6 +95,24 @@ def expressions() -> Iterator[Expression]:
             text = workloads._template_fields(kind, with_parents=with_parents).pattern
             name = f"_template_fields of {kind[1]}, {with_parents}"
             yield Expression(name=name, text=text, flags=0, is_searched=False)
+
+
+def calls_in_functions(tree: ast.Module) -> Iterator[ast.Call]:
+    """Yield the calls of the module re, except those that assign a global."""
+    for statement in tree.body:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS:
+                    yield node
+
+
+def constant(expression: ast.expr, module: dict[str, Any]) -> str | bytes | None:
+    """Return the value of an expression of constants and globals, None for any other."""
+    try:
+        value = eval(ast.unparse(expression), dict(module))
+    except NameError:
+        return None
+    return value if isinstance(value, (str, bytes)) else None
 
 
 def globals_of(tree: ast.Module) -> set[str]:
@@ -283,19 +311,10 @@ def test_a_slow_expression_is_found(text: str, is_searched: bool) -> None:
 def test_the_package_does_not_compile_other_expressions() -> None:
     calls = {}
     for path, tree in trees().items():
-        at_top = {
-            id(node)
-            for statement in tree.body
-            for node in ast.walk(statement)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign))
-        }
-        compiled = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call)
-            and ast.unparse(node.func) in CALLS
-            and id(node) not in at_top
+        module = vars(importlib.import_module(path.removesuffix(".py").replace("/", ".")))
+        unknown = [
+            call for call in calls_in_functions(tree) if constant(call.args[0], module) is None
         ]
-        if compiled:
-            calls[path] = len(compiled)
+        if unknown:
+            calls[path] = len(unknown)
     assert calls == COMPILED_IN_FUNCTIONS
