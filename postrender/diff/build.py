@@ -11,9 +11,9 @@ from functools import partial
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.attachers import with_group_names
-from postrender.diff.changes import find_changes, find_graph
+from postrender.diff.changes import compare_originals_exactly, find_changes
 from postrender.diff.contents import compare_earlier, compare_originals, with_original_notes
-from postrender.diff.model import Preview
+from postrender.diff.model import REMOVED, Preview
 from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import (
     CURRENT,
@@ -28,8 +28,8 @@ from postrender.diff.redact import redact
 from postrender.diff.revisions import RevisionTitle, find_revisions, lost_owners
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
-from postrender.diff.undecided import find_undecided, find_unreported_originals
-from postrender.diff.usages import index_usages
+from postrender.diff.undecided import find_undecided
+from postrender.diff.usages import find_graph, index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.output import render
@@ -149,11 +149,13 @@ def _compare(
     ]
     objects = [
         *changes.objects.values(),
-        *find_unreported_originals(contents, old, new, resolver),
+        *compare_originals_exactly(contents, old, new, resolver),
     ]
-    effects = {number: change.effect for number, change in changes.workloads.items()}
-    graph, connected = find_graph(pairs, *usages, changes.change_by_pair, effects)
-    lost = find_lost_owners() if changes.removes_workload else NOTHING
+    graph, connected = find_graph(
+        pairs, *usages, {**changes.contents, **changes.objects, **changes.workloads}
+    )
+    removes_workload = any(change.change == REMOVED for change in changes.workloads.values())
+    lost = find_lost_owners() if removes_workload else NOTHING
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,

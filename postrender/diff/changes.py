@@ -1,36 +1,34 @@
-"""The changes of all pairs, and the graph of the objects that change with all connected objects."""
+"""The changes of all pairs of objects.
+
+The changes of ConfigMaps, Secrets and workloads leave out values that postrender always overwrites.
+An object without a change is therefore compared again including these values, so that a manifest
+cannot hide a difference in them.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out
-from postrender.diff.contents import (
-    annotations_to_leave_out,
-    compare_content,
-)
+from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
 from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.kinds import is_workload
 from postrender.diff.model import (
     ADDED,
     CHANGED,
     REMOVED,
-    UNCHANGED,
     ContentChange,
-    Edge,
     FieldChange,
-    Graph,
-    GraphNode,
     ObjectChange,
     WorkloadChange,
 )
-from postrender.diff.normalise import BaseNames, as_written, comparable, without_cluster_values
-from postrender.diff.pairs import Pair, Side, sort_key
-from postrender.diff.undecided import find_unreported
-from postrender.diff.usages import WORKLOAD_REF, Target, UsageIndex
-from postrender.diff.workloads import Comparison, find_workload_change, is_workload
-from postrender.inventory.model import ItemKey
-from postrender.kubernetes.kinds import Identity
+from postrender.diff.normalise import BaseNames, comparable, without_cluster_values
+from postrender.diff.pairs import CURRENT, ComparedObject, Pair, Side, find_pairs, sort_key
+from postrender.diff.usages import Target, UsageIndex
+from postrender.diff.workloads import Comparison, find_workload_change
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 
 
@@ -40,18 +38,6 @@ class Changes(NamedTuple):
     contents: Mapping[int, ContentChange]
     workloads: Mapping[int, WorkloadChange]
     objects: Mapping[int, ObjectChange]
-
-    @property
-    def change_by_pair(self) -> dict[int, str]:
-        """The field `change` of each change in this record, by the index of the pair."""
-        reported: dict[int, ContentChange | WorkloadChange | ObjectChange]
-        reported = {**self.contents, **self.workloads, **self.objects}
-        return {number: change.change for number, change in reported.items()}
-
-    @property
-    def removes_workload(self) -> bool:
-        """True if the change removes a workload."""
-        return any(change.change == REMOVED for change in self.workloads.values())
 
 
 def find_changes(
@@ -64,86 +50,72 @@ def find_changes(
 ) -> Changes:
     """Return the changes of all pairs.
 
-    usages: the usages on the older and on the newer side.
+    usages: on the older and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
     """
     is_exact = old.is_rendered and new.is_rendered
     users = _users(pairs, *usages)
-    compared = _compared_contents(pairs, names, users, context, is_exact=is_exact)
-    contents = {number: change for number, (change, _) in compared.items()}
-    comparison = Comparison(
-        old=usages[0],
-        new=usages[1],
-        contents=contents,
-        rewritten=frozenset(
-            number for number, (_, is_rewritten) in compared.items() if is_rewritten
-        ),
-        base_names=names,
-    )
-    workloads, objects = _other_changes(pairs, comparison, old, new)
-    objects |= find_unreported(pairs, {**contents, **workloads, **objects}, old, new)
-    return Changes(contents, workloads, objects)
-
-
-def _compared_contents(
-    pairs: Sequence[Pair],
-    names: BaseNames,
-    users: Mapping[Target, tuple[Sequence[Identity], Sequence[Identity]]],
-    context: int,
-    *,
-    is_exact: bool,
-) -> dict[int, tuple[ContentChange, bool]]:
-    """Return the ConfigMaps and Secrets that change, by the index of the pair, as compare_content.
-
-    is_exact: whether both sides are outputs of postrender. If so, annotations_to_leave_out decides
-    which annotations the function does not compare.
-    """
-    contents = {}
+    contents: dict[int, ContentChange] = {}
+    rewritten = set()
     for number, pair in enumerate(pairs):
         if pair.newest.is_content and pair.identity.name:
             left_out = annotations_to_leave_out(pair) if is_exact else None
             both, former = users.get(number, ((), ()))
             content = compare_content(pair, names, context, left_out, both, former)
             if content:
-                contents[number] = content
-    return contents
-
-
-def _other_changes(
-    pairs: Sequence[Pair], comparison: Comparison, old: Side, new: Side
-) -> tuple[dict[int, WorkloadChange], dict[int, ObjectChange]]:
-    workloads, objects = {}, {}
+                contents[number], is_rewritten = content
+                if is_rewritten:
+                    rewritten.add(number)
+    comparison = Comparison(
+        old=usages[0],
+        new=usages[1],
+        contents=contents,
+        rewritten=frozenset(rewritten),
+        base_names=names,
+    )
+    workloads: dict[int, WorkloadChange] = {}
+    objects: dict[int, ObjectChange] = {}
+    hidden: dict[int, ObjectChange] = {}
     for number, pair in enumerate(pairs):
-        if pair.newest.is_content or not pair.identity.name:
+        if not pair.identity.name or number in contents:
             continue
-        if is_workload(pair.newest) and not pair.newest.is_attacher:
+        workload = change = None
+        if pair.newest.is_attacher:
+            change = _object_change(pair, names, old, new)
+        elif is_workload(pair.newest):
             workload = find_workload_change(pair, comparison)
-            if workload:
-                workloads[number] = workload
-        else:
-            change = _object_change(pair, comparison.base_names, old, new)
+        elif not pair.newest.is_content:
+            change = _object_change(pair, names, old, new)
+        if workload:
+            workloads[number] = workload
+        elif change:
+            objects[number] = change
+        # If only one side is an output, only that side has values that postrender adds.
+        elif old.is_rendered == new.is_rendered and not pair.newest.is_attacher:
+            change = _exact_change(pair, old, new)
             if change:
-                objects[number] = change
-    return workloads, objects
+                hidden[number] = change
+    return Changes(contents, workloads, {**objects, **hidden})
 
 
-def _object_change(
-    pair: Pair, names: BaseNames, old_side: Side, new_side: Side
-) -> ObjectChange | None:
+def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> ObjectChange | None:
     is_attacher = pair.newest.is_attacher
     if pair.both is None:
-        if is_attacher and is_left_out(pair, old_side, new_side):
+        if is_attacher and is_left_out(pair, old, new):
             return None
         return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
-    old, new = comparable_pair(pair.both, old_side, new_side) if is_attacher else pair.both
+    before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both
     fields = []
-    if not is_same(old.data, new.data):
-        before, after = differing(*without_cluster_values(old.data, new.data))
-        form = as_written if is_attacher else comparable
-        fields = find_field_changes(form(before, names), form(after, names))
-    if old.name != new.name:
+    if not is_same(before.data, after.data):
+        fields = find_field_changes(
+            *(
+                comparable(data, names, is_exact=is_attacher)
+                for data in differing(*without_cluster_values(before.data, after.data))
+            )
+        )
+    if before.name != after.name:
         path = "metadata.name"
-        fields.append(FieldChange(path=path, change=CHANGED, old=old.name, new=new.name))
+        fields.append(FieldChange(path=path, change=CHANGED, old=before.name, new=after.name))
     return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
 
 
@@ -176,80 +148,99 @@ def _identities_by_target(
     return by_target
 
 
-def find_graph(
-    pairs: Sequence[Pair],
-    old: UsageIndex,
-    new: UsageIndex,
-    changes: Mapping[int, str],
-    effects: Mapping[int, str],
-) -> tuple[Graph, frozenset[int]]:
-    """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
+# ------------------------------------------------------------------------------ exact comparisons
 
-    pairs: all pairs, sorted by identity.
-    changes: the change of each pair that the preview reports, by the index of the pair.
-    effects: the effect on each workload, by the index of the pair.
-    """
-    before = set(_edges(pairs, old, is_new=False))
-    after = set(_edges(pairs, new, is_new=True))
-    edge_changes = {
-        **dict.fromkeys(before, REMOVED),
-        **dict.fromkeys(after, ADDED),
-        **dict.fromkeys(before & after, UNCHANGED),
-    }
-    connected = _connected(changes, edge_changes)
-    # Sort by index, because identities can be equal. The indexes are in the order of identities.
-    ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
-    positions = {number: position for position, number in enumerate(ordered)}
-    nodes = tuple(
-        GraphNode(
-            identity=pairs[number].identity,
-            role=_role(pairs[number]),
-            change=changes.get(number, UNCHANGED),
-            effect=effects.get(number, ""),
-        )
-        for number in ordered
+_DATA = ("data", "binaryData")
+
+
+def compare_originals_exactly(
+    contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
+) -> list[ObjectChange]:
+    """Return the changes of originals that `contents` does not show, if both sides are outputs."""
+    if not (old.is_rendered and new.is_rendered):
+        return []
+    changes = []
+    for pair in find_pairs(originals_of(old), originals_of(new), resolver):
+        change = _exact_change(pair, old, new)
+        if change is None:
+            continue
+        reported = [content for content in contents if content.identity == pair.identity]
+        known_fields = [field for content in reported for field in content.fields]
+        left_out = _DATA if any(content.keys for content in reported) else ()
+        fields = [
+            field
+            for field in change.fields
+            if field not in known_fields and not field.path.startswith(left_out)
+        ]
+        if fields or not (change.fields or reported):
+            changes.append(change._replace(fields=tuple(fields)))
+    return changes
+
+
+def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
+    if pair.both is None:
+        return None
+    before, after = old.written_data(pair.both[0]), new.written_data(pair.both[1])
+    if is_same(before, after):
+        return None
+    kind = pair.identity.kind
+    before, after = without_cluster_values(before, after)
+    fields = find_field_changes(
+        comparable(before, _exact_names(kind, old, new), is_exact=True),
+        comparable(after, _exact_names(kind, new, old), is_exact=True),
     )
-    edges = [
-        edge._replace(source=positions[edge.source], target=positions[edge.target], change=change)
-        for edge, change in edge_changes.items()
-        if edge.source in positions
-    ]
-    return Graph(nodes, tuple(sorted(edges))), frozenset(connected)
+    if not fields:
+        return None
+    is_secret = pair.identity.group_kind == SECRET
+    return ObjectChange(pair.identity, CHANGED, () if is_secret else tuple(fields))
 
 
-def _role(pair: Pair) -> str:
-    if is_workload(pair.newest) and not pair.newest.is_attacher:
-        return "workload"
-    return "config" if pair.newest.is_content else "other"
+def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
+    """Return the names that replace revision names in an object of a side.
+
+    For most kinds, these are the base names of current revisions. If a Role or ClusterRole lists a
+    base name, postrender also lists names of revisions. For these kinds, the result therefore has
+    `<base name> (revision 1)` for a current revision, so that a missing name is a difference. If
+    several namespaces have a ConfigMap with this base name, the numbers count the namespaces. If
+    the sides have different counts of names, all numbers are 1.
+    kind: the kind of the object.
+    """
+    current = _current_revisions(side)
+    if kind not in ("Role", "ClusterRole"):
+        base_names = {revision.name: key.name for key, revision in current.items()}
+        return BaseNames(of_all=base_names, of_secrets={})
+    marked = {}
+    others = _current_revisions(other)
+    # Use a current revision only if the other side has a current revision of the same ConfigMap.
+    # Otherwise, another step reports a change of the ConfigMap.
+    names_by_base = _names_by_base(current, others)
+    other_names = _names_by_base(others, current)
+    for base, names in names_by_base.items():
+        # If the sides have different counts of names, equal numbers can mean different ConfigMaps.
+        is_numbered = len(names) == len(other_names[base])
+        for number, name in enumerate(names, 1):
+            marked[name] = f"{base} (revision {number if is_numbered else 1})"
+    return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
 
 
-def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
-    """Return the references on one side; `source` and `target` are indexes of pairs."""
-    numbers: dict[ItemKey, int] = {}
-    for number, pair in enumerate(pairs):
-        compared = pair.new if is_new else pair.old
-        if compared is not None and compared.item is not None:
-            numbers[compared.item.key] = number
-    for key, number in numbers.items():
-        for usage in index.by_item.get(key, ()):
-            if isinstance(usage.target, int) and usage.target != number:
-                yield Edge(source=number, target=usage.target, label=usage.label)
-        source = index.sources.get(key)
-        if source is not None and source.item is not None and source.item.key in numbers:
-            yield Edge(source=number, target=numbers[source.item.key], label=WORKLOAD_REF)
+def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:
+    return {
+        side.resolver.key_of(revision.identity): revision
+        for revision in side.revisions
+        if revision.role == CURRENT
+    }
 
 
-def _connected(changed: Mapping[int, str], edges: Iterable[Edge]) -> set[int]:
-    """Return the indexes of the changed pairs, and of all pairs connected with a changed pair."""
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for edge in edges:
-        neighbours[edge.source].add(edge.target)
-        neighbours[edge.target].add(edge.source)
-    connected: set[int] = set()
-    queue = list(changed)
-    while queue:
-        number = queue.pop()
-        if number not in connected:
-            connected.add(number)
-            queue += neighbours[number]
-    return connected
+def _names_by_base(
+    current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
+) -> dict[str, list[str]]:
+    """Return the names of the revisions whose key is also in `others`, by base name.
+
+    The names for each base name are in the order of the namespaces.
+    """
+    names: dict[str, list[str]] = {}
+    for key in sorted(current, key=lambda key: key.namespace or ""):
+        listed = names.setdefault(key.name, []) if key in others else []
+        if current[key].name not in listed:
+            listed.append(current[key].name)
+    return names

@@ -21,8 +21,9 @@ from postrender.diff.fields import (
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
-    comparable_metadata,
+    comparable,
     with_base_names,
+    without,
     without_cluster_values,
 )
 from postrender.diff.pairs import (
@@ -36,13 +37,28 @@ from postrender.diff.pairs import (
 )
 from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
+    HASH_ANNOTATION,
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
+    SWEEP_ANNOTATION,
+    UNUSED_ANNOTATION,
+    without_keep,
 )
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
+from postrender.yaml.paths import Json, mapping_at
 
+_REVISION_ANNOTATIONS = (
+    BASE_NAME_ANNOTATION,
+    PAIRING_ANNOTATION,
+    NUMBER_ANNOTATION,
+    SWEEP_ANNOTATION,
+    HASH_ANNOTATION,
+    UNUSED_ANNOTATION,
+)
 # The annotations that postrender changes when a current revision becomes a retained revision.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
@@ -129,7 +145,7 @@ def _fields(
     old, new = pair.both
     before, after = differing(*without_cluster_values(old.data, new.data))
     fields = find_field_changes(
-        comparable_metadata(before, names, left_out), comparable_metadata(after, names, left_out)
+        _outside_data(before, names, left_out), _outside_data(after, names, left_out)
     )
     if old.is_immutable != new.is_immutable and old.is_revised == new.is_revised:
         fields.append(
@@ -138,6 +154,21 @@ def _fields(
             )
         )
     return tuple(fields)
+
+
+def _outside_data(
+    data: dict[str, Json], names: BaseNames, left_out: Iterable[str] | None
+) -> dict[str, Json]:
+    """A ConfigMap or Secret in the form of `comparable`; left_out: as for compare_content."""
+    annotations = strings_at(data, "annotations")
+    metadata = dict(mapping_at(data, ("metadata",)))
+    if left_out is not None:
+        metadata["annotations"] = without(annotations, *left_out)
+    else:
+        metadata["annotations"] = without(without_keep(annotations), *_REVISION_ANNOTATIONS)
+        metadata["labels"] = without(strings_at(data, "labels"), GROUP_LABEL)
+    rest = without(data, "data", "binaryData", "stringData", "immutable", "kind")
+    return comparable({**rest, "metadata": metadata}, names)
 
 
 def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:

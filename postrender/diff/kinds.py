@@ -111,6 +111,11 @@ def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
     return workload.template if workload else None
 
 
+def is_workload(compared: ComparedObject) -> bool:
+    """Whether the kind of an object has pod templates."""
+    return template_path(compared.identity.group_kind) is not None
+
+
 @cache
 def template_pattern(group_kind: GroupKind) -> PatternTree | None:
     """Return the tree of template_path(), None for a Pod or a kind without pod templates."""

@@ -1,36 +1,26 @@
 """The forms of an object for comparisons.
 
 `without_cluster_values`: without the values that an object has only after a read from a cluster;
-`comparable`, `comparable_metadata`: with base names and Redacted text, without the annotations for
-the render ID and the checksum;
-`as_written`: like `comparable`, but with these annotations as Redacted text, and without the empty
-lists of workloads;
-`as_stored`: a pod template as the API server stores the template, with revision names.
+`comparable`: with base names and Redacted text and, if the comparison is not exact, without the
+annotations for the render ID and the checksum;
+`as_stored`: a pod template as the API server stores it, with revision names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from postrender.config.settings import NOTHING
 from postrender.diff.redact import Redacted, mark_content, mark_digest
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.annotations import (
-    BASE_NAME_ANNOTATION,
     CHECKSUM_ANNOTATION,
-    GROUP_LABEL,
-    HASH_ANNOTATION,
     LAST_APPLIED_ANNOTATION,
-    NUMBER_ANNOTATION,
-    PAIRING_ANNOTATION,
     RENDER_ID_ANNOTATION,
-    SWEEP_ANNOTATION,
-    UNUSED_ANNOTATION,
-    without_keep,
 )
 from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group
 from postrender.records import NamedTuple
 from postrender.text import replace_words
 from postrender.yaml.paths import Json, mapping_at
@@ -43,17 +33,6 @@ _READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 # The fields of _READ_FIELDS that change if a controller updates or re-creates the object.
 _CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
 _DERIVED_ANNOTATIONS = frozenset({RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION})
-_REVISION_ANNOTATIONS = frozenset(
-    {
-        BASE_NAME_ANNOTATION,
-        PAIRING_ANNOTATION,
-        NUMBER_ANNOTATION,
-        SWEEP_ANNOTATION,
-        HASH_ANNOTATION,
-        UNUSED_ANNOTATION,
-    }
-)
-_CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
 _STRING_MAPPINGS = ("annotations", "labels")
 # An empty value of these fields means the same as an absent field.
 _EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
@@ -103,7 +82,7 @@ def without_cluster_values(
     `ownerReferences` always stay.
     """
     if _is_of_kubernetes(old) and _is_of_kubernetes(new):
-        old, new = _without(old, "status"), _without(new, "status")
+        old, new = without(old, "status"), without(new, "status")
     if not _was_read_from_cluster(old):
         return old, new
     before, after = (dict(mapping_at(side, ("metadata",))) for side in (old, new))
@@ -115,10 +94,10 @@ def without_cluster_values(
     if is_new_read or LAST_APPLIED_ANNOTATION not in mapping_at(after, ("annotations",)):
         for metadata in (before, after):
             annotations = mapping_at(metadata, ("annotations",))
-            metadata["annotations"] = _without(annotations, LAST_APPLIED_ANNOTATION)
+            metadata["annotations"] = without(annotations, LAST_APPLIED_ANNOTATION)
     old, new = {**old, "metadata": before}, {**new, "metadata": after}
     if "status" not in new or is_new_read:
-        old, new = _without(old, "status"), _without(new, "status")
+        old, new = without(old, "status"), without(new, "status")
     return old, new
 
 
@@ -133,38 +112,30 @@ def _was_read_from_cluster(data: Mapping[str, Json]) -> bool:
     return all(metadata.get(field) for field in ("uid", "resourceVersion", "creationTimestamp"))
 
 
-def _without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
+def without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
+    """Return a mapping without some keys."""
     return {key: value for key, value in data.items() if key not in left_out}
 
 
-def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and without the name and the namespace.
+def comparable(
+    data: Mapping[str, Json], names: BaseNames, *, is_exact: bool = False
+) -> dict[str, Json]:
+    """Return an object with base names, and without name, namespace and _IGNORED_FIELDS.
 
-    The function also leaves out _IGNORED_FIELDS and _DERIVED_ANNOTATIONS. The content of Secrets,
-    and digests, become Redacted text.
+    The content of Secrets, and digests, become Redacted text.
+    is_exact: whether to keep _DERIVED_ANNOTATIONS, as Redacted text. If so, a workload loses its
+    empty lists, which the API server does not store.
     """
-    rest = _without(data, "metadata")
-    metadata = _without(mapping_at(data, ("metadata",)), "name", "namespace", *_IGNORED_FIELDS)
-    return _object_in_form({**rest, "metadata": metadata}, _Form(names.of_all))
-
-
-def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and without the name, the namespace and _IGNORED_FIELDS.
-
-    Unlike `comparable`, this function keeps _DERIVED_ANNOTATIONS, as Redacted text. For a workload,
-    the function also leaves out empty lists, because the API server does not store these lists.
-    """
-    metadata = _without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
+    metadata = without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # a part of the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
-    is_workload = group_kind in WORKLOAD_KINDS
-    form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
-    return _object_in_form({**data, "metadata": metadata}, form)
-
-
-def _object_in_form(data: dict[str, Json], form: _Form) -> dict[str, Json]:
-    compared = _comparable(data, form)
+    form = _Form(
+        base_names=names.of_all,
+        keeps_derived=is_exact,
+        keeps_empty_lists=not is_exact or group_kind not in WORKLOAD_KINDS,
+    )
+    compared = _in_form({**without(data, "metadata"), "metadata": metadata}, form)
     if not isinstance(compared, dict):
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
@@ -181,34 +152,16 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
     return role
 
 
-def comparable_metadata(
-    data: Mapping[str, Json], names: BaseNames, left_out: Iterable[str] | None = None
-) -> dict[str, Json]:
-    """Return a ConfigMap or Secret in the form of `comparable`, without the fields in _CONTENT.
-
-    left_out: the annotations to leave out. If None, the function leaves out all labels and
-    annotations that postrender adds to a revision.
-    """
-    annotations = strings_at(dict(data), "annotations")
-    metadata = dict(mapping_at(data, ("metadata",)))
-    if left_out is not None:
-        metadata["annotations"] = _without(annotations, *left_out)
-    else:
-        metadata["annotations"] = _without(without_keep(annotations), *_REVISION_ANNOTATIONS)
-        metadata["labels"] = _without(strings_at(dict(data), "labels"), GROUP_LABEL)
-    return comparable({**_without(data, *_CONTENT), "metadata": metadata}, names)
-
-
 def as_stored(template: Json) -> Json:
     """Return a pod template as the API server stores the template.
 
     The result has revision names and the render ID. The API server does not store an empty list of
     a PodSpec (core/v1), so the result does not have empty lists.
     """
-    return _comparable(template, _AS_STORED)
+    return _in_form(template, _AS_STORED)
 
 
-def _comparable(data: Json, form: _Form) -> Json:
+def _in_form(data: Json, form: _Form) -> Json:
     # This function runs for every value. The check of the length avoids a call for most strings.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
@@ -220,13 +173,13 @@ def _comparable(data: Json, form: _Form) -> Json:
                 inner = (
                     _annotations_or_labels(value, form)
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
-                    else _comparable(value, form)
+                    else _in_form(value, form)
                 )
                 if inner or key not in _EMPTY_IS_ABSENT:
                     compared[key] = inner
         return compared
     if isinstance(data, list):
-        return [_comparable(value, form) for value in data]
+        return [_in_form(value, form) for value in data]
     if isinstance(data, str):
         return with_base_names(data, form.base_names)
     return data

@@ -99,11 +99,6 @@ class Comparison(NamedTuple):
         return self.contents.get(target) if isinstance(target, int) else None
 
 
-def is_workload(compared: ComparedObject) -> bool:
-    """Return whether the kind of an object is the kind of a workload (see `template_path`)."""
-    return template_path(compared.identity.group_kind) is not None
-
-
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
     """Return the change of a workload, None if nothing changes for the workload."""
     if pair.both is None:
