@@ -226,6 +226,11 @@ def shown(value: object) -> str:
     return _encode(value)
 
 
+def conjoined(parts: Sequence[str]) -> str:
+    """A list in words, such as `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
 def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
     """The known word that is most similar to a misspelt word, as a list of at most one.
 

@@ -14,6 +14,7 @@ from postrender.attach.request import EVENTS, AttachRequest, RevisionRef, Wanted
 from postrender.attach.wait import Arrival, finalizers_of
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
+from postrender.text import conjoined
 
 # The current uid of each workload, "" if the workload does not exist or is being deleted.
 Uids = Mapping[WantedWorkload, str]
@@ -104,7 +105,7 @@ def lost_revision_failures(
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
     """Yield one failure for all kinds that the run has no permission to list."""
     if state.unreadable:
-        kinds = _joined(sorted(resource.plural for resource in state.unreadable))
+        kinds = conjoined(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
             problem=f"postrender cannot list {kinds} (HTTP status 403), so this run does not "
             "delete revisions",
@@ -156,12 +157,7 @@ def _missing_failure(
 def _titles(refs: Sequence[RevisionRef]) -> str:
     names = list(map(title, refs[:_MOST_NAMES]))
     rest = len(refs) - len(names)
-    return _joined([*names, f"{rest} more"] if rest else names)
-
-
-def _joined(names: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return conjoined([*names, f"{rest} more"] if rest else names)
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:

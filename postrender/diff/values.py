@@ -273,11 +273,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("s" if count != 1 else "")
 
 
-def conjoined(parts: Sequence[str]) -> str:
-    """Return a list in words, such as `a, b and c`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-
-
 def capitalised(clause: str) -> str:
     """Return a clause with an upper-case first letter, for the beginning of a sentence."""
     return clause[:1].upper() + clause[1:]

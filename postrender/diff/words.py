@@ -43,7 +43,6 @@ from postrender.diff.model import (
 from postrender.diff.values import (
     Forms,
     Style,
-    conjoined,
     counted,
     describe_field,
     describe_values,
@@ -51,6 +50,7 @@ from postrender.diff.values import (
     name_of,
 )
 from postrender.records import NamedTuple
+from postrender.text import conjoined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

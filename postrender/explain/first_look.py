@@ -12,10 +12,10 @@ from textwrap import wrap
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import ROLLS
-from postrender.diff.values import and_more, conjoined, counted, name_of
+from postrender.diff.values import and_more, counted, name_of
 from postrender.explain.build import Explanation, ObjectEntry
 from postrender.kubernetes.kinds import SECRET
-from postrender.text import visible
+from postrender.text import conjoined, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

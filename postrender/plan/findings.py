@@ -22,7 +22,7 @@ from postrender.plan.groups import SUFFIX
 from postrender.plan.history import PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision, is_helm_hook
-from postrender.text import HOST, PATH, forms_of, shown, words_of
+from postrender.text import HOST, PATH, conjoined, forms_of, shown, words_of
 
 # The most names that a finding lists.
 _MAX_LISTED = 3
@@ -221,8 +221,7 @@ def _listed(items: list[Item]) -> str:
     names = [str(item.identity) for item in items]
     if len(names) > _MAX_LISTED:
         names[_MAX_LISTED:] = [f"{len(names) - _MAX_LISTED} more"]
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return conjoined(names)
 
 
 def find_leftovers(context: PlanContext) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from postrender.diff.formats.html import HtmlReporter
+from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.model import Preview
 from postrender.diff.values import Terminal
 from tests.browser.chromium import NOT_FOUND, browser_path, chromium, is_required

@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from postrender.diff.formats.html import HtmlReporter
+from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.values import Terminal
 from tests.browser.chromium import chromium
 from tests.browser.large import large

@@ -19,7 +19,7 @@ from postrender.diff.formats.json import JsonReporter
 from postrender.diff.model import CHANGED, Hunk, KeyChange, Line, Preview
 from postrender.diff.values import Terminal
 from postrender.explain.build import explain
-from postrender.explain.json import JsonReporter as ExplanationReporter
+from postrender.explain.reports import JsonReporter as ExplanationReporter
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from postrender.diff import model
-from postrender.diff.formats.html import HtmlReporter
-from postrender.diff.formats.html.diffs import hunks_markup, value_markup
+from postrender.diff.formats.html.markup import hunks_markup, value_markup
+from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.formats.text import TextReporter
 from postrender.diff.model import Hunk, Line, Preview
 from postrender.diff.values import Terminal
@@ -140,9 +140,10 @@ def test_a_page_is_always_valid_utf_8() -> None:
 def test_a_page_is_deterministic() -> None:
     code = (
         "from tests.diff.previews import sample; "
-        "from postrender.diff.formats.html.page import page; "
+        "from postrender.diff.formats.html.page import HtmlReporter; "
+        "from postrender.diff.values import Terminal; "
         "import hashlib; "
-        "print(hashlib.sha256(page(sample()).encode()).hexdigest())"
+        "print(hashlib.sha256(HtmlReporter().render(sample(), Terminal()).encode()).hexdigest())"
     )
     pages = {
         subprocess.run(

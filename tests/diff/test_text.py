@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from postrender.diff.fields import find_key_changes
-from postrender.diff.formats.html.diffs import hunks_markup
+from postrender.diff.formats.html.markup import hunks_markup
 from postrender.diff.formats.text import TextReporter
 from postrender.diff.model import (
     ADDED,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from postrender.diff.formats.reporter import Reporter
+from postrender.diff.formats import Reporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -38,14 +37,16 @@ from postrender.kubernetes.kinds import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from postrender.diff.values import Terminal
+
+    Json = dict[str, Any]
 
 VERSION = 1
 
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
 _REVISIONS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
-
-Json = dict[str, Any]
 
 
 class JsonReporter(Reporter):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.diff.formats.reporter import Reporter
+from postrender.diff.formats import Reporter
 from postrender.diff.formats.truncate import Part, Section, Truncation
 from postrender.diff.model import (
     REFUSED,

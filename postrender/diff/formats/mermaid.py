@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from postrender.diff.formats.reporter import Reporter
+from postrender.diff.formats import Reporter
 from postrender.diff.model import (
     ADDED,
     CHANGED,

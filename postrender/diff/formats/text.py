@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from postrender.diff.formats.reporter import Reporter
+from postrender.diff.formats import Reporter
 from postrender.diff.model import (
     ENDS,
     HOOK,

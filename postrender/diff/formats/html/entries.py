@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from postrender.diff.formats.html.diffs import (
+from postrender.diff.formats.html.markup import (
+    Html,
+    escaped,
     fields_markup,
     hunks_markup,
+    joined,
     sign_markup,
+    tag,
     values_markup,
 )
-from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import (
     CHANGED,
     CONFIG,

@@ -1,12 +1,25 @@
-"""Functions that build safe HTML, and escape every text that is not of the class Html."""
+"""Safe HTML: elements that escape every text, diffs of texts, and changes of values."""
 
 from __future__ import annotations
 
 import html
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
 
-from postrender.text import visible
+from postrender.diff.model import FieldChange, Hunk, Line
+from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header
+from postrender.diff.words import MARKS
+from postrender.text import common_length, visible
+from postrender.yaml.paths import Json
 
 _VOID = frozenset({"input", "link", "meta"})
+# `_marked` marks words only if two lines have at least this fraction of the longer line in common.
+_MIN_COMMON = 1 / 3
+# The maximum length of a value, in characters.
+_LONGEST_VALUE = 5000
+_WORD = re.compile(r"\w")
 
 
 class Html(str):
@@ -49,3 +62,137 @@ def _attribute(name: str, value: str | bool) -> str:
 def joined(*parts: str) -> Html:
     """Return the parts as one markup text. The function escapes the parts that are not markup."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))
+
+
+# ---- diffs and values
+
+
+def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
+    """Return a unified diff as markup.
+
+    Each line of a text is an element with the old and new line number in the attribute data-l. If a
+    side does not have the line, spaces replace the number.
+    """
+    return Html("".join(_hunk(hunk) for hunk in hunks))
+
+
+def _hunk(hunk: Hunk) -> str:
+    width = len(str(max(hunk.old + hunk.old_count, hunk.new + hunk.new_count)))
+    lines = [f'<span class="hunk">{hunk_header(hunk)}\n</span>']
+    for is_context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
+        group = [*run]
+        shown = ((line, escaped(line.text)) for line in group) if is_context else _changed(group)
+        lines += [_line(line, text, width) for line, text in shown]
+    return "".join(lines)
+
+
+def _line(line: Line, text: Html, width: int) -> str:
+    """Return a line as markup. A browser does not copy line numbers that are in an attribute."""
+    name = {"-": "del", "+": "ins"}.get(line.sign, "span")
+    old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
+    end = _end(line) if line.is_open else ""
+    return f'<{name} data-l="{old} {new}">{line.sign}{text}\n</{name}>{end}'
+
+
+def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
+    """Return each removed line with its markup, then each added line with its markup.
+
+    Marks show the differences between a removed line and the added line at the same position.
+    """
+    old = [line for line in lines if line.sign == "-"]
+    new = [line for line in lines if line.sign == "+"]
+    pairs = [_marked(before.text, after.text) for before, after in zip(old, new, strict=False)]
+    for side, side_lines in enumerate((old, new)):
+        for index, line in enumerate(side_lines):
+            yield line, pairs[index][side] if index < len(pairs) else escaped(line.text)
+
+
+def _end(line: Line) -> str:
+    side = {"-": "old", "+": "new"}.get(line.sign, "both")
+    return f'<span class="end" data-side={side}>{NO_NEWLINE}\n</span>'
+
+
+def _marked(old: str, new: str) -> tuple[Html, Html]:
+    """Return two lines as markup.
+
+    If the lines are similar, a mark in each line covers the first to the last different word.
+    """
+    start = common_length(old, new)
+    while start and (_in_word(old, start) or _in_word(new, start)):
+        start -= 1
+    end = common_length(old[start:][::-1], new[start:][::-1])
+    while end and (_in_word(old, len(old) - end) or _in_word(new, len(new) - end)):
+        end -= 1
+    longest = max(len(old.strip()), len(new.strip()))
+    common = len(old[:start].strip()) + len(old[len(old) - end :].strip())
+    if common < _MIN_COMMON * longest:
+        return escaped(old), escaped(new)
+    return _with_mark(old, start, end), _with_mark(new, start, end)
+
+
+def _in_word(text: str, position: int) -> bool:
+    around = text[max(position - 1, 0) : position + 1]
+    return len(around) == 2 and all(map(_WORD.match, around))
+
+
+def _with_mark(text: str, start: int, end: int) -> Html:
+    stop = len(text) - end
+    middle = tag("b", text[start:stop]) if stop > start else ""
+    return joined(text[:start], middle, text[stop:])
+
+
+def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
+    """Return an HTML list of changed fields with their values, "" if no field changes."""
+    return tag("ul", *map(_field, fields), class_="fields") if fields else Html("")
+
+
+def _field(field: FieldChange) -> Html:
+    path = field.path.removesuffix("[]")
+    name = joined("order of " if path != field.path else "", tag("code", path))
+    has_values = field.old is not None or field.new is not None
+    values = values_markup(field.old, field.new) if has_values else WRITTEN_DIFFERENTLY
+    return tag("li", sign_markup(field.change), name, " ", values)
+
+
+def sign_markup(change: str) -> Html:
+    """Return the sign of a change. Screen readers read the name of the change instead."""
+    sign = tag("span", MARKS[change], class_=f"sign {change}", aria_hidden="true")
+    return joined(sign, tag("span", f"{change} ", class_="sr-only"))
+
+
+def values_markup(old: Json, new: Json) -> Html:
+    """Return an old and a new value as markup. None means that the value does not exist."""
+    parts = []
+    if old is not None:
+        parts.append(tag("del", value_markup(old)))
+    if old is not None and new is not None:
+        parts.append(tag("span", " → ", class_="arrow"))
+    if new is not None:
+        parts.append(tag("ins", value_markup(new)))
+    return tag("span", *parts, class_="values")
+
+
+def value_markup(value: Json) -> Html:
+    """Return a value as markup: JSON, or the plain text of a string that does not need quotes.
+
+    The function truncates a long text.
+    """
+    if isinstance(value, str) and not _is_ambiguous(value):
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        if len(text) > 72 and isinstance(value, dict | list):
+            text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
+    if len(text) > _LONGEST_VALUE:
+        text = f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    return Html("\n".join(map(escaped, text.split("\n"))))  # `escaped` would escape line breaks
+
+
+def _is_ambiguous(text: str) -> bool:
+    """Return whether a string is empty, starts or ends in white space, or looks like JSON."""
+    if text.strip() != text or not text or text[0] in '{["':
+        return True
+    try:
+        return not isinstance(json.loads(text), str)
+    except ValueError:
+        return False

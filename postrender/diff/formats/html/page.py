@@ -13,6 +13,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from postrender import __version__
+from postrender.diff.formats import Reporter
 from postrender.diff.formats.html import entries
 from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
@@ -45,6 +46,10 @@ from postrender.diff.words import (
 )
 from postrender.text import visible
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.diff.values import Terminal
+
 DOCTYPE = "<!doctype html>"
 
 # When the page opens, ConfigMaps and Secrets are folded if the page has more than _OPEN_LINES diff
@@ -57,31 +62,37 @@ _OPEN_GROUPS = 40
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
-def page(preview: Preview) -> str:
-    """Return a preview as a page."""
-    style, script = _asset("page.css"), _asset("page.js")
-    title = f"Changes from {preview.old} to {preview.new}"
-    head = [
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="generator", content=f"postrender {__version__}"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", Html(html.escape(visible(title)))),
-        tag("style", style),
-        tag("script", script),
-    ]
-    has_entries = _has_entries(preview)
-    columns = (_tools(preview), _main(preview)) if has_entries else (_main(preview),)
-    body = [
-        tag("a", "Skip to the changes", class_="skip", href="#main"),
-        _header(preview),
-        tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
-    ]
-    root = tag("html", tag("head", *head), tag("body", *body), lang="en")
-    return f"{DOCTYPE}\n{root}\n"
+class HtmlReporter(Reporter):
+    """The page for a browser."""
+
+    file_suffix = "html"
+    escapes = ("&#58;", "&#35;")
+
+    def render(self, preview: Preview, terminal: Terminal) -> str:
+        """A preview as a page, which contains its style and its script."""
+        style, script = _asset("page.css"), _asset("page.js")
+        title = f"Changes from {preview.old} to {preview.new}"
+        head = [
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("meta", name="referrer", content="no-referrer"),
+            tag("meta", name="generator", content=f"postrender {__version__}"),
+            tag("link", rel="icon", href="data:,"),
+            tag("title", Html(html.escape(visible(title)))),
+            tag("style", style),
+            tag("script", script),
+        ]
+        has_entries = _has_entries(preview)
+        columns = (_tools(preview), _main(preview)) if has_entries else (_main(preview),)
+        body = [
+            tag("a", "Skip to the changes", class_="skip", href="#main"),
+            _header(preview),
+            tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
+        ]
+        root = tag("html", tag("head", *head), tag("body", *body), lang="en")
+        return f"{DOCTYPE}\n{root}\n"
 
 
 def _has_entries(preview: Preview) -> bool:

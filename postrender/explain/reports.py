@@ -1,12 +1,15 @@
-"""The report of `postrender explain` as text for a terminal."""
+"""The report of `postrender explain`: text for a terminal, and JSON (explain.schema.json)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.formats.reporter import Reporter
-from postrender.diff.values import capitalised, conjoined, counted, name_of
+from postrender.diff.formats import Reporter
+from postrender.diff.formats.json import object_json
+from postrender.diff.values import capitalised, counted, name_of
+from postrender.errors import Finding
 from postrender.explain.build import (
     FROM_AUTO_MOUNT,
     EarlierEntry,
@@ -15,9 +18,11 @@ from postrender.explain.build import (
     ObjectReference,
 )
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
+from postrender.text import conjoined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from postrender.diff.formats.json import Json
     from postrender.diff.values import Terminal
 
 _DECISIONS = {
@@ -85,3 +90,72 @@ def _earlier_lines(entry: EarlierEntry) -> Iterator[str]:
     number = f"revision {entry.number}" if entry.number else "the original"
     yield f"{name_of(entry.identity)}, {number} of {entry.base_name}"
     yield f"  {_DECISIONS[entry.decision]}: {entry.reason}"
+
+
+class JsonReporter(Reporter):
+    """The document for programs."""
+
+    file_suffix = "json"
+    escapes = (":", "\\u0023")  # no line begins with text from the input
+
+    def render(self, explanation: Explanation, terminal: Terminal) -> str:
+        """Return a report as JSON that conforms to explain.schema.json."""
+        document = {
+            "version": 1,
+            "objects": [_object(entry) for entry in explanation.objects],
+            "earlier": [
+                {
+                    "object": object_json(entry.identity),
+                    "baseName": entry.base_name,
+                    "number": entry.number,
+                    "decision": entry.decision,
+                    "reason": entry.reason,
+                }
+                for entry in explanation.earlier
+            ],
+            "attacher": {
+                "groups": list(explanation.attach_groups),
+                "mode": explanation.mode,
+                "reason": explanation.mode_reason,
+            },
+            "findings": [_finding(finding) for finding in explanation.findings],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _object(entry: ObjectEntry) -> Json:
+    return {
+        "object": object_json(entry.identity),
+        "strategy": entry.strategy,
+        "reason": entry.reason,
+        "revision": entry.revision,
+        "keepsOriginal": bool(entry.keep_reason),
+        "keepReason": entry.keep_reason,
+        "attachGroup": entry.attach_group,
+        "references": [
+            {
+                "object": object_json(reference.identity),
+                "line": reference.line,
+                "path": reference.path,
+                "source": reference.source,
+                "isRewritten": reference.is_rewritten,
+            }
+            for reference in entry.references
+        ],
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    location = finding.location
+    return {
+        "code": finding.code,
+        "strict": finding.strict,
+        "line": location.line,
+        "document": location.document,
+        "template": location.template,
+        "object": location.subject,
+        "path": location.path,
+        "severity": finding.severity,
+        "problem": finding.problem,
+        "fix": finding.fix,
+    }
