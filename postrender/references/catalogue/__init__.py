@@ -24,12 +24,10 @@ from functools import cache
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.references.catalogue import (
-    argo,
     data_stores,
     delivery,
+    infrastructure,
     monitoring,
-    networking,
-    security,
     workloads,
 )
 from postrender.references.catalogue.model import (
@@ -44,12 +42,10 @@ from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
 ENTRIES: tuple[Entry, ...] = (
-    *argo.ENTRIES,
     *data_stores.ENTRIES,
     *delivery.ENTRIES,
+    *infrastructure.ENTRIES,
     *monitoring.ENTRIES,
-    *networking.ENTRIES,
-    *security.ENTRIES,
     *workloads.ENTRIES,
 )
 _BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}

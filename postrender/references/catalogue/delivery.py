@@ -1,4 +1,14 @@
-"""OpenShift, Flux, Tekton and Crossplane, which deliver or build software.
+"""Argo Workflows, OpenShift, Flux, Tekton and Crossplane, which deliver or build software.
+
+A Workflow that has started does not read its template again, so postrender keeps the originals that
+a Workflow references, and rewrites references in templates of later Workflows:
+
+    kind: WorkflowTemplate
+    spec:
+      templates:
+        - name: build
+          container:
+            envFrom: [{configMapRef: {name: build-config}}]
 
 If another workload causes a rename, postrender also rewrites the references in the pod template of
 a DeploymentConfig:
@@ -28,11 +38,13 @@ from postrender.references.catalogue.model import (
     container,
     environment,
     everything,
+    key_selectors,
     object_reference,
     pod_spec,
     rolling,
     secret,
     volume,
+    written,
 )
 from postrender.yaml.paths import Json, value_at
 
@@ -51,6 +63,38 @@ _CROSSPLANE = "crossplane/crossplane 2d040d2"
 
 _RUN = "a run that has started does not read its spec again"
 _OTHER_NAMESPACE = "Crossplane reads the object in the namespace of Crossplane"
+
+_WORKFLOWS = "argoproj/argo-workflows f016ad8, v1alpha1"
+_EVENTS = "argoproj/argo-events 6478ece, v1alpha1"
+
+_STARTED = "a Workflow that has started does not read its template again"
+_SEMAPHORE = "the name identifies the semaphore"
+_CACHE = "Argo Workflows writes its cache to the ConfigMap"
+_ANY_NAMESPACE = "Workflows of any namespace can use the template"
+
+
+def _template(path: str) -> tuple[Use, ...]:
+    return (
+        everything(f"{path}.synchronization", _SEMAPHORE),
+        written(everything(f"{path}.memoize", _CACHE)),
+        container(f"{path}.container"),
+        container(f"{path}.script"),
+        container(f"{path}.initContainers[]"),
+        container(f"{path}.sidecars[]"),
+        pod_spec(f"{path}.containerSet"),
+        volume(f"{path}.volumes[]"),
+    )
+
+
+def _workflow(path: str) -> tuple[Use, ...]:
+    return (
+        everything(f"{path}.synchronization", _SEMAPHORE),
+        *_template(f"{path}.templates[]"),
+        *_template(f"{path}.templateDefaults"),
+        volume(f"{path}.volumes[]"),
+        secret(f"{path}.imagePullSecrets[].name"),
+        key_selectors(path),
+    )
 
 
 def _has_config_trigger(data: Mapping[str, Json]) -> bool:
@@ -71,6 +115,39 @@ def _task(path: str) -> tuple[Use, ...]:
 
 
 ENTRIES = (
+    # Argo Workflows and Argo Events
+    Entry(
+        group="argoproj.io",
+        kind="Workflow",
+        source=_WORKFLOWS,
+        uses=(everything("spec", _STARTED),),
+    ),
+    Entry(group="argoproj.io", kind="WorkflowTemplate", source=_WORKFLOWS, uses=_workflow("spec")),
+    Entry(
+        group="argoproj.io",
+        kind="CronWorkflow",
+        source=_WORKFLOWS,
+        uses=_workflow("spec.workflowSpec"),
+    ),
+    Entry(
+        group="argoproj.io",
+        kind="ClusterWorkflowTemplate",
+        source=_WORKFLOWS,
+        uses=(everything("spec", _ANY_NAMESPACE),),
+    ),
+    *(
+        Entry(
+            group="argoproj.io",
+            kind=kind,
+            source=_EVENTS,
+            uses=(
+                container("spec.template.container"),
+                volume("spec.template.volumes[]"),
+                secret("spec.template.imagePullSecrets[].name"),
+            ),
+        )
+        for kind in ("Sensor", "EventSource")
+    ),
     # OpenShift
     Entry(
         group="apps.openshift.io",
