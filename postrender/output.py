@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
-from postrender.krm.tool_annotations import outdated_on_original
+from postrender.krm.input import outdated_on_original
 from postrender.kubernetes.kinds import items_of
 from postrender.plan.build import Plan
 from postrender.yaml.document import ParsedDocument

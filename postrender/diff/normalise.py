@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from postrender.config.settings import NOTHING
 from postrender.diff.redact import Redacted, mark_content, mark_digest
-from postrender.krm.tool_annotations import own_annotations
+from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
     CHECKSUM_ANNOTATION,
     LAST_APPLIED_ANNOTATION,

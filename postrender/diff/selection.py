@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from postrender.errors import Location, UserError
 from postrender.inventory.prefilter import may_escape_names, root_kind
-from postrender.krm.tool_annotations import FORMER_NAMES
+from postrender.krm.input import FORMER_NAMES
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,

@@ -33,8 +33,8 @@ from postrender.config.load import (
 )
 from postrender.config.validate import schema_text, validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
+from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.krm.resource_list import sole_document
-from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document

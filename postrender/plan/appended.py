@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
-from postrender.krm.tool_annotations import own_annotations
+from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import GROUP_LABEL, HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import ObjectKey, api_group
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch

@@ -13,7 +13,7 @@ from postrender.config.settings import NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.krm.tool_annotations import with_current_names
+from postrender.krm.input import with_current_names
 from postrender.kubernetes.kinds import GroupKind
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode

@@ -14,7 +14,7 @@ from hashlib import sha256
 from postrender.config.settings import CHECKSUM
 from postrender.errors import UserError
 from postrender.inventory.model import Item, ItemKey
-from postrender.krm.tool_annotations import outdated_annotations, own_annotations
+from postrender.krm.input import outdated_annotations, own_annotations
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     CHECKSUM_ANNOTATION,

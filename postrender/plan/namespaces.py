@@ -33,7 +33,7 @@ from postrender.config.settings import NOTHING, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
-from postrender.krm.tool_annotations import own_annotations
+from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import USER_ANNOTATIONS
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity, ObjectKey
 from postrender.yaml.paths import Json, mapping_at

@@ -20,7 +20,7 @@ from postrender.diff.build import compare
 from postrender.diff.model import Preview
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
-from postrender.krm.tool_annotations import own_annotations
+from postrender.krm.input import own_annotations
 from postrender.kubernetes.kinds import api_group
 from postrender.output import render
 from postrender.plan.build import make_plan

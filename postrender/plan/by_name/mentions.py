@@ -23,7 +23,7 @@ from postrender.config.settings import IgnoredLeftover
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import is_encoded_in, may_escape_names
-from postrender.krm.tool_annotations import is_tool_annotation
+from postrender.krm.input import is_tool_annotation
 from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, SECRET, WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.plan.links import Link
