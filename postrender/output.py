@@ -143,7 +143,7 @@ class _DocumentEdits:
         edits: list[Edit] = []
         for item in self.items:
             if item.key in self.plan.copies:
-                from postrender.yaml.rewrite import verbatim_at
+                from postrender.yaml.node_edits import verbatim_at
 
                 data = verbatim_at(self.parsed.nodes, item.path)
                 data = apply_edits(data, self.plan.edits[item.key], item.path)

@@ -8,7 +8,7 @@ from postrender.cli.report import DONE, write
 from postrender.cli.settings import render_settings
 from postrender.errors import Finding, Location, UserError
 from postrender.krm.function import function_values, with_error, with_findings
-from postrender.krm.resource_list import parsed_list
+from postrender.krm.input import parsed_list
 from postrender.sources.inputs import read_input
 from postrender.yaml.paths import value_at
 from postrender.yaml.stream import Stream

@@ -23,6 +23,7 @@ from postrender.config.find import Source, explicit_file, find_config
 from postrender.config.load import load_config, merge_values, read_hash_key, settings_from
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import Finding, UserError
+from postrender.krm.input import parsed_list
 from postrender.text import similar_words
 from postrender.yaml.stream import Stream
 
@@ -160,7 +161,6 @@ def check_not_a_function(stream: Stream) -> None:
     """Raise UserError for a ResourceList with settings, which only `postrender fn` reads."""
     if any("ResourceList" in document.text for document in stream.documents):
         from postrender.krm.function import check_no_function_config
-        from postrender.krm.resource_list import parsed_list
 
         if parsed_list(stream) is not None:
             check_no_function_config(stream)

@@ -16,8 +16,8 @@ from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import ObjectKey
-from postrender.plan.appended import attacher_key, without_tool_annotations
 from postrender.plan.attacher_job import attacher_objects, decide_mode
+from postrender.plan.edits import attacher_key, without_tool_annotations
 from postrender.plan.groups import find_groups
 from postrender.plan.model import PlanContext
 from postrender.yaml.edits import copied

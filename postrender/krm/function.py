@@ -33,14 +33,13 @@ from postrender.config.load import (
 )
 from postrender.config.validate import schema_text, validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
-from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
-from postrender.krm.resource_list import sole_document
+from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_document
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddKeys, SetScalar
+from postrender.yaml.node_edits import rewrite_object
 from postrender.yaml.paths import Json, Path, value_at
-from postrender.yaml.rewrite import rewrite_object
 from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.splice import edited_text
 from postrender.yaml.stream import Stream, read_stream, stream_texts

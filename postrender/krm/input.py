@@ -1,4 +1,11 @@
-"""The annotations that kustomize and kpt add to the input of a function.
+"""The input of a KRM function: a ResourceList, and annotations that kustomize and kpt add.
+
+The ResourceList is the YAML document that a function reads on stdin and writes on stdout:
+
+    kind: ResourceList
+    items: []             # the objects of the manifests
+    functionConfig: {}    # settings
+    results: []           # findings and errors
 
 kustomize and kpt remove these annotations after the function. With the setting
 `buildMetadata: [originAnnotations]`, kustomize keeps the annotation `config.kubernetes.io/origin`.
@@ -19,11 +26,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
+from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, Reference
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
+from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.paths import value_at
+from postrender.yaml.stream import Document, Stream, has_content
 
 _INTERNAL = "internal.config.kubernetes.io/"
 FORMER_NAMES = _INTERNAL + "previousNames"
@@ -50,12 +62,12 @@ _TOOL_ANNOTATIONS = frozenset(
 
 
 def is_tool_annotation(annotation: str) -> bool:
-    """Return whether kustomize or kpt adds the annotation to the input of a function."""
+    """Whether kustomize or kpt adds the annotation to the input of a function."""
     return annotation.startswith(_INTERNAL) or annotation in _TOOL_ANNOTATIONS
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations that Helm, kustomize and kpt do not add to the input."""
+    """The annotations that Helm, kustomize and kpt do not add to the input."""
     return {
         name: value
         for name, value in annotations.items()
@@ -64,7 +76,7 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
-    """Yield the names of the annotations that the revision of an item must not have.
+    """The names of the annotations that the revision of an item must not have.
 
     kustomize must not add a hash to the name of a revision. A revision next to its original does
     not keep any annotation of kustomize or kpt. Otherwise it keeps all but _GENERATOR_ANNOTATIONS:
@@ -78,13 +90,13 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the annotation with which kustomize would rename an original next to its revision."""
+    """The annotation with which kustomize would rename an original next to its revision."""
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
 
 
 def with_current_names(inventory: Inventory) -> Inventory:
-    """Return an inventory in which references have the current names of objects."""
+    """The inventory, in which references have the current names of objects."""
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
         if item.content is not None and FORMER_NAMES in item.annotations:
@@ -104,7 +116,7 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _renamed(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference of an item with the current name of its target.
+    """A reference of an item, with the current name of its target.
 
     As in kustomize, the target is the object with this kind, former name and namespace. The
     namespace of a reference in a ClusterRole does not count. If several objects match, the prefixes
@@ -129,7 +141,25 @@ def _has_same_affixes(item: Item, target: Item) -> bool:
 
 
 def _has_same_end(first: str, second: str) -> bool:
-    """Return whether the shorter of two comma-separated lists is the end of the longer list."""
+    """Whether the shorter of two comma-separated lists is the end of the longer list."""
     first_parts, second_parts = first.split(","), second.split(",")
     length = min(len(first_parts), len(second_parts))
     return first_parts[-length:] == second_parts[-length:]
+
+
+def parsed_list(stream: Stream) -> ParsedDocument | None:
+    """The ResourceList, if it is valid and the only document with content, else None."""
+    with_content = (document for document in stream.documents if has_content(document.text))
+    documents = list(islice(with_content, 2))
+    if len(documents) != 1:
+        return None
+    try:
+        parsed = parse_document(documents[0].text, stream.location_of(documents[0]))
+    except UserError:
+        return None
+    return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None
+
+
+def sole_document(stream: Stream) -> Document:
+    """The document that parsed_list() has parsed."""
+    return next(document for document in stream.documents if has_content(document.text))

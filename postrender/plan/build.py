@@ -15,11 +15,16 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import with_current_names
 from postrender.kubernetes.kinds import GroupKind
-from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
 from postrender.plan.by_name import Evidence, find_signs
 from postrender.plan.by_name.mentions import find_mentions
-from postrender.plan.edits import add_revision_edits, find_replaced, source_edits
+from postrender.plan.edits import (
+    add_revision_edits,
+    find_replaced,
+    new_attachers,
+    retained_objects,
+    source_edits,
+)
 from postrender.plan.findings import (
     find_helm_3_hooks,
     find_last_owners,

@@ -13,7 +13,7 @@ from postrender.config.settings import CHECKSUM, RENAME
 from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.krm.resource_list import is_resource_list
+from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention
@@ -151,7 +151,7 @@ def find_helm_3_hooks(
     hook then waits for an object that does not exist.
     decisions: the decisions after apply_signs.
     """
-    if inventory.is_from_helm_4 or is_resource_list(inventory.stream):  # kustomize and kpt
+    if inventory.is_from_helm_4 or parsed_list(inventory.stream) is not None:  # kustomize, kpt
         return
     for decision in decisions:
         item, hook = decision.item, decision.helm_hook

@@ -6,7 +6,7 @@ document    one parsed document: `plain` reads nearly all of them line by line, 
 scalars     the values of unquoted scalars
 paths       the paths of values, and patterns that match paths
 edits       the records of edits, and their application to parsed data
-splice      their application to the text; `node_sites` finds places that `plain` does not know
-rewrite     the whole object written again, if `splice` cannot apply an edit
+splice      their application to the text
+node_edits  the places of edits that `plain` does not know, and whole objects written again
 emit        data as YAML text
 """

@@ -65,7 +65,7 @@ def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -
     for path, object_edits in _by_object(edits).items():
         spliced = _splices(document, object_edits, edits, newline)
         if spliced is None:
-            from postrender.yaml.rewrite import rewrite_object
+            from postrender.yaml.node_edits import rewrite_object
 
             if path == () or document.nodes.has_aliases:
                 # Rewrite the whole document: an alias can refer to an anchor in another object.
@@ -188,7 +188,7 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
         return site
-    from postrender.yaml.node_sites import locate_in_nodes
+    from postrender.yaml.node_edits import locate_in_nodes
 
     return locate_in_nodes(document.nodes, edit)
 

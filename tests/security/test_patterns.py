@@ -298,7 +298,7 @@ def test_a_regular_expression_takes_linear_time(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "is_searched"),
     [
-        (r"(?:\s|(?<=\s)#[^\n]*)+\Z", True),  # was in yaml/node_sites.py: exponential
+        (r"(?:\s|(?<=\s)#[^\n]*)+\Z", True),  # was in yaml/node_edits.py: exponential
         (r"(?:^|[=/]|--?[\w-]+[ ])name(?:$|[/,;:\s\"'])", True),  # was in text/words.py: quadratic
         (r"(a+)+b", False),
         (r"[0-9_]*[.]?[0-9_]*x", False),

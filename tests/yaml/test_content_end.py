@@ -8,7 +8,7 @@ from time import perf_counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postrender.yaml.node_sites import _end_without_comments
+from postrender.yaml.node_edits import _end_without_comments
 
 # The obvious expression, which takes exponential time.
 TRAILING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)+\Z")

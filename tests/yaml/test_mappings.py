@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from postrender.errors import Location
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import SetScalar, apply_edits
-from postrender.yaml.node_sites import locate_in_nodes
+from postrender.yaml.node_edits import locate_in_nodes, verbatim_at
 from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
-from postrender.yaml.rewrite import verbatim_at
 from postrender.yaml.splice import edited_text
 from tests.manifests import load
 from tests.yaml.test_plain import values

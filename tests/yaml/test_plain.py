@@ -22,7 +22,7 @@ import pytest
 
 from postrender.errors import Location, UserError
 from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
-from postrender.yaml.node_sites import locate_in_nodes
+from postrender.yaml.node_edits import locate_in_nodes
 from postrender.yaml.nodes import NodeDocument, compose
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.plain import PlainDocument, read_plain

@@ -1,16 +1,32 @@
-"""The search for the site of an edit in the nodes of the YAML parser."""
+"""Edits of documents that only the YAML parser can read, or that `splice` cannot apply.
+
+`locate_in_nodes` finds the site of an edit. `rewrite_object` writes a whole object again.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import UserError
-from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site
-from postrender.yaml.nodes import NodeDocument, child, is_alias, key_node, node_at, read_scalar
-from postrender.yaml.parser import UNTAGGED, YamlNode
-from postrender.yaml.paths import Path
+from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site, apply_edits
+from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.yaml.nodes import (
+    NodeDocument,
+    child,
+    is_alias,
+    is_merge_key,
+    key_node,
+    merge_sources,
+    node_at,
+    read_scalar,
+)
+from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
+from postrender.yaml.paths import Json, Path
+from postrender.yaml.scalars import key_text
 
 # The anchor and the tag before a value.
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
@@ -212,3 +228,59 @@ def _end_without_comments(text: str, start: int, end: int) -> int:
             return line_start + len(content)
         end = max(line_start - 1, start)
     return end
+
+
+def rewrite_object(
+    document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
+) -> tuple[int, int, str]:
+    """The range and the new text of the object at a path; the edits have paths in the document.
+
+    Keys keep their order, and numbers, booleans and tagged scalars keep their text. The new text
+    lacks the comments of the object, and has values instead of aliases and merge keys.
+    """
+    node = node_at(document.root, path)
+    data = apply_edits(verbatim(node), edits, path)
+    end = content_end(document.text, node)
+    start = after_properties(document.text, node)
+    parents = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
+    if any(parent.flow_style for parent in parents):
+        return start, end, flow_text(data)
+    text = block_text(data, column_of(document.text, start), newline)
+    return start, end, text + (newline if document.text[end - 1] == "\n" else "")
+
+
+def verbatim_at(document: NodeDocument, path: Path) -> Json:
+    """The object at a path, as verbatim() returns it."""
+    return verbatim(node_at(document.root, path))
+
+
+def verbatim(node: YamlNode) -> Json:
+    """A node as data, with Verbatim for numbers, booleans and tagged scalars."""
+    if isinstance(node, SequenceNode):
+        return [verbatim(item) for item in node.value]
+    if not isinstance(node, MappingNode):
+        scalar: Json = _verbatim_scalar(node)
+        return scalar
+    mapping: dict[str, Json] = {}
+    for key, value in node.value:
+        if is_merge_key(key):
+            for source in reversed(merge_sources(value)):
+                data = verbatim(source)
+                mapping.update(data if isinstance(data, dict) else {})
+        else:
+            mapping[_verbatim_key(key)] = verbatim(value)
+    return mapping
+
+
+def _verbatim_key(node: YamlNode) -> str:
+    text: str = node.value
+    return text if node.style or key_text(text) == text else VerbatimKey(text)
+
+
+def _verbatim_scalar(node: YamlNode) -> Any:
+    value = read_scalar(node)
+    if value is None or node.ctag is STRING:
+        return value
+    if node.ctag is UNTAGGED:
+        return value if isinstance(value, str) else Verbatim(node.value)
+    return Verbatim(f"!<{node.tag}> {flow_text(node.value)}")
