@@ -16,8 +16,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
-from postrender.plan.by_name.mentions import Mention
-from postrender.plan.by_name.signs import Sign
+from postrender.plan.by_name.mentions import Mention, Sign
 from postrender.plan.groups import SUFFIX
 from postrender.plan.history import PreviousOwners
 from postrender.plan.model import PlanContext

@@ -28,7 +28,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
-from postrender.plan.by_name.signs import Sign
+from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
 from postrender.records import NamedTuple

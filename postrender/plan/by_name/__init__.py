@@ -7,10 +7,15 @@ RULES.
 from __future__ import annotations
 
 from postrender.inventory.model import ItemKey
+from postrender.plan.by_name.mentions import Evidence, Sign
 from postrender.plan.by_name.roles import find_roles, with_writers
-from postrender.plan.by_name.signs import Evidence, Sign
-from postrender.plan.by_name.strings import find_embedded_texts, find_spring_names
-from postrender.plan.by_name.values import find_copies, find_named_fields, find_whole_values
+from postrender.plan.by_name.strings import (
+    find_copies,
+    find_embedded_texts,
+    find_named_fields,
+    find_spring_names,
+    find_whole_values,
+)
 
 # In the order of their priority.
 RULES = (

@@ -9,6 +9,8 @@ and these strings:
   means commands, arguments, `env` values, and parameters of drivers. Reference rules cover the
   other fields. References in Roles are not mentions.
 - In any other kind, every string outside of metadata, labels and selectors.
+
+The rules of this package find signs in the mentions (see the records Evidence and Sign).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from postrender.config.settings import IgnoredLeftover
+from postrender.errors import Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import is_encoded_in, may_escape_names
@@ -341,4 +344,43 @@ def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
         and fnmatchcase(identity.name, rule.name)
         and fnmatchcase(mention.name, rule.value)
         and matches_start(mention.path, rule.path)
+    )
+
+
+class Evidence(NamedTuple):
+    """What the rules of this package search for signs.
+
+    renamed: the objects that postrender would rename.
+    """
+
+    inventory: Inventory
+    mentions: Sequence[Mention]
+    links: Sequence[Link]
+    renamed: Sequence[Item]
+
+
+class Sign(NamedTuple):
+    """A sign that a program reads an object by a name that postrender does not rewrite.
+
+    target: the object that the program reads.
+    reason: a clause for a message, such as `Role/app has the name in resourceNames`.
+    source: the object in which the rule found the sign.
+    is_write: whether the program has permission to change the object.
+    """
+
+    target: Item
+    reason: str
+    source: Item
+    location: Location
+    is_write: bool = False
+
+
+def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
+    """The sign that one of the targets of a mention is read by name."""
+    item = mention.item
+    return Sign(
+        target=target,
+        reason=reason,
+        source=item,
+        location=evidence.inventory.location_of(item, (*item.path, *mention.path), mention.line),
     )

@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 
 from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import RBAC_GROUP, roots_of
-from postrender.plan.by_name.signs import Evidence, Sign
+from postrender.plan.by_name.mentions import Evidence, Sign
 from postrender.plan.links import Link
 from postrender.references.rule import RBAC
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
