@@ -14,7 +14,7 @@ from postrender.cli.settings import check_not_a_function, render_settings
 from postrender.config.settings import Settings
 from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
-from postrender.inventory.notes import find_unknown_annotations
+from postrender.inventory.notes import find_no_objects, find_unknown_annotations
 from postrender.kubernetes.annotations import is_unknown
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
@@ -96,8 +96,6 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
     if not inventory.items:
-        from postrender.inventory.mistakes import find_no_objects  # imports ruamel.yaml
-
         finding = find_no_objects(stream)
         if finding:
             yield finding

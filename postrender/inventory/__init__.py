@@ -4,6 +4,5 @@ model       the records
 prefilter   which documents must be parsed at all
 examine     one document: its objects, and errors in them
 build       the inventory of a whole stream
-mistakes    duplicate keys, unrendered templates, an input without objects
-notes       other releases and ownerReferences (for `explain`), unknown annotations
+notes       other releases and ownerReferences (for `explain`), unknown annotations, no objects
 """

@@ -12,8 +12,7 @@ from math import inf
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
-from postrender.inventory.examine import examine
-from postrender.inventory.mistakes import duplicate_key_findings, template_error
+from postrender.inventory.examine import duplicate_key_findings, examine
 from postrender.inventory.model import Item, Reference
 from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
@@ -27,6 +26,9 @@ from postrender.yaml.stream import Stream
 # The characters of the documents that stay parsed. Later documents are parsed again when needed, so
 # that a large stream does not take several times its size in memory.
 _MAX_KEPT = 16 * 1024 * 1024
+
+# The start of an action in a Helm template.
+_ACTION = "{{"
 
 
 class Inventory(NamedTuple):
@@ -186,8 +188,29 @@ def _parsed(text: str, location: Location) -> ParsedDocument:
         document = parse_document(text, location)
         document.data  # noqa: B018 (read now, so that this function raises the errors)
     except UserError as error:
-        raise template_error(error, text, location) or error from None
+        raise _template_error(error, text, location) or error from None
     return document
+
+
+def _template_error(error: UserError, text: str, location: Location) -> UserError | None:
+    """A better error than that of the YAML parser, if the text looks like a Helm template.
+
+    An action (`{{ … }}`) counts in the line of the error, and in the nearest non-empty line above.
+    In any other line, it can be ConfigMap data.
+    location: of the first line of the text.
+    """
+    if _ACTION not in text:
+        return None
+    line = error.location.line - location.line if error.location else 0
+    lines = text.splitlines()
+    above = [text_line for text_line in lines[:line] if text_line.strip()]
+    if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
+        return None
+    return UserError(
+        "the document looks like a Helm template that helm has not rendered",
+        "Pass the output of: helm template NAME CHART",
+        error.location,
+    )
 
 
 def _is_fragment(data: Json) -> bool:

@@ -1,10 +1,14 @@
-"""The examination of one document: its objects, their references and pod templates."""
+"""The examination of one document: its objects, their references and pod templates.
+
+Of a duplicate key, kubectl, Helm and the API server use the last value. A pair of keys is ambiguous
+if the keys differ in YAML, but are equal in JSON, such as an unquoted `on`, which is a boolean in
+YAML, and a quoted "true". These tools then pick a value at random (sigs.k8s.io/yaml).
+"""
 
 from __future__ import annotations
 
 from postrender.config.settings import Settings
-from postrender.errors import UserError
-from postrender.inventory.mistakes import check_duplicate_keys
+from postrender.errors import Finding, UserError
 from postrender.inventory.model import Item, PodTemplate, Reference
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
@@ -33,6 +37,9 @@ from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from postrender.yaml.nodes import DuplicateKey
+    from postrender.yaml.parser import YamlNode
 
 _ANNOTATIONS = ("metadata", "annotations")
 _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
@@ -327,3 +334,49 @@ def _name_text(name: Json) -> str:
 def _history_limit(data: dict[str, Json]) -> int | None:
     limit = value_at(data, ("spec", "revisionHistoryLimit"))
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+
+
+def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
+    """A finding for each duplicate key of a document."""
+    return tuple(_duplicate_finding(document, duplicate) for duplicate in document.duplicate_keys())
+
+
+def _duplicate_finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
+    line = document.nodes.location_of(duplicate.first).line
+    problem = (
+        f"the mapping has the key {shown(duplicate.path[-1])} again, and this value overrides the "
+        f"value on line {line}"
+    )
+    return Finding(
+        code="duplicate-key",
+        problem=_ambiguity(document, duplicate).problem if duplicate.is_ambiguous else problem,
+        fix="Remove one of the two keys",
+        location=document.nodes.location_of(duplicate.key, duplicate.path),
+    )
+
+
+def _ambiguity(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
+    line = document.nodes.location_of(duplicate.first).line
+    return UserError(
+        f"the keys {_as_written(duplicate.first)} (line {line}) and "
+        f"{_as_written(duplicate.key)} are one key in JSON, and kubectl uses one of the two values "
+        "at random",
+        "Remove one of the two keys",
+        document.nodes.location_of(duplicate.key, duplicate.path),
+    )
+
+
+def _as_written(key: YamlNode) -> str:
+    """A key in backticks, with quotes if it has quotes in the input."""
+    return f"`{shown(key.value) if key.style else key.value}`"
+
+
+def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
+    """Raise UserError if the object at a path has an ambiguous pair of keys.
+
+    Without it, the hash in a revision name could cover one value, and the API server could store
+    the other.
+    """
+    for duplicate in document.duplicate_keys():
+        if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:
+            raise _ambiguity(document, duplicate)

@@ -1,4 +1,4 @@
-"""Notes about references to other releases and ownerReferences, and unknown annotations."""
+"""Notes about the input: other releases, ownerReferences, unknown annotations, no objects."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterator
 
 from postrender.config.settings import Settings
-from postrender.errors import Finding, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item
+from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unknown
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
-from postrender.kubernetes.kinds import CONFIG_MAP, CRD
+from postrender.kubernetes.kinds import CONFIG_MAP, CRD, group_kind_of, roots_of
 from postrender.text import similar_words
+from postrender.yaml.document import parse_document
 from postrender.yaml.paths import mapping_at
+from postrender.yaml.stream import Document, Stream, has_content
 
 _REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
 
@@ -95,3 +98,32 @@ def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
         else f"Remove the annotation, or use one of {', '.join(USER_ANNOTATIONS)}",
         location=inventory.location_of(item),
     )
+
+
+def find_no_objects(stream: Stream) -> Finding | None:
+    """A finding if the input has content, but lacks Kubernetes objects."""
+    documents = [document for document in stream.documents if has_content(document.text)]
+    if not documents or any(map(_may_be_object, documents)):
+        return None
+    return Finding(
+        code="no-objects",
+        problem="the input does not contain Kubernetes objects",
+        fix="Pass rendered manifests. If the input is the values file of a chart, pass the output "
+        "of: helm template NAME CHART --values FILE",
+        location=Location(stream.source),
+    )
+
+
+def _may_be_object(document: Document) -> bool:
+    """Whether a document can contain a Kubernetes object, or is not YAML."""
+    text = document.text
+    if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
+        return False
+    if root_kind(text):
+        return True
+    try:
+        data = parse_document(text, Location("")).data
+    except UserError:
+        return True
+    roots = [data, *(root for _, root in roots_of(data))]
+    return any(group_kind_of(root) is not None for root in roots)

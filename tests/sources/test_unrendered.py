@@ -9,7 +9,7 @@ import pytest
 from postrender.config.settings import HistorySettings, Settings
 from postrender.errors import CODES, Finding, UserError
 from postrender.inventory.build import take_inventory
-from postrender.inventory.mistakes import find_no_objects
+from postrender.inventory.notes import find_no_objects
 from postrender.sources.helm import read_previous
 from postrender.sources.inputs import read_input, read_inputs
 from postrender.yaml.stream import read_stream
