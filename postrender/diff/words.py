@@ -1,14 +1,11 @@
-"""The words of a preview, in every format for readers: phrases, the summary line, and groups.
+"""The words of a preview, in every format for readers: nouns, verbs, and phrases about one change.
 
-A phrase does not contain markup; a Style formats the names and values in it. A format describes
-objects with equal changes, such as a new chart version in each label, once for the whole group, so
-that repetitions do not hide other changes.
+A phrase does not contain markup; a Style formats the names and values in it.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 
 from postrender.diff.model import (
     ADDED,
@@ -35,7 +32,6 @@ from postrender.diff.model import (
     Cause,
     ContentChange,
     ObjectChange,
-    Preview,
     RevisionChange,
     WorkloadChange,
     change_of,
@@ -52,12 +48,6 @@ from postrender.diff.values import (
 from postrender.records import NamedTuple
 from postrender.text import conjoined
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
-
 # The title of each section, by the section's field in Preview.
 TITLES = {
     "workloads": "Workloads",
@@ -66,6 +56,15 @@ TITLES = {
     "objects": "Other objects",
     "undecided": "Undecided parts",
     "graph": "References",
+}
+
+# The items of each section.
+NOUNS = {
+    "workloads": Forms("workload", "workloads"),
+    "contents": Forms("ConfigMap or Secret", TITLES["contents"]),
+    "revisions": Forms("revision", "revisions"),
+    "objects": Forms("other object", "other objects"),
+    "undecided": Forms("undecided part", "undecided parts"),
 }
 
 MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
@@ -78,30 +77,29 @@ CHANGES = {
 }
 
 
+# Parts of an object that most changes are not about.
+OUTSIDE_DATA = Forms("outside its data", "outside their data")
+OUTSIDE_TEMPLATE = Forms("outside its pod template", "outside their pod templates")
+
+
 class Effect(NamedTuple):
     """The words for an effect.
 
-    one, many: the verb for one workload and for several.
-    sentence: the verb for one workload with an explanation.
+    sentence: the verb for one workload, with an explanation.
     badge: the words in a badge of the HTML page.
     drawn: the words in a box of the graph.
     """
 
-    one: str
-    many: str
+    verb: Forms
     sentence: str
     badge: str
     drawn: str
-
-    def of(self, count: int) -> str:
-        """Return the verb that fits a count."""
-        return self.one if count == 1 else self.many
 
 
 def _effect(
     one: str, many: str, badge: str, *, explained: str = "", drawn: str | None = None
 ) -> Effect:
-    return Effect(one, many, one + explained, badge, one if drawn is None else drawn)
+    return Effect(Forms(one, many), one + explained, badge, one if drawn is None else drawn)
 
 
 # In order of importance to a reader: failures first, then workloads that roll.
@@ -158,11 +156,9 @@ _UNCHANGED = Forms("is unchanged", "are unchanged")
 class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
-    names: a phrase with the revision names. () if workloads use only the base name, or if the
-    revision names are redacted.
-    shared: the phrases that are equal for all objects of a group from the module `grouping`.
-    users: a phrase with the workloads that reference the object, and a phrase with the workloads
-    that no longer reference the object.
+    names: the revision names, () if there are none to show.
+    shared: what is equal for all objects of a group.
+    users: who references the object, and who no longer does.
     """
 
     names: tuple[str, ...]
@@ -229,6 +225,13 @@ def describe_cause(cause: Cause, style: Style) -> str:
     return describe_field(cause.field, style) if cause.field else style.prose(cause.reason)
 
 
+def brief_cause(cause: Cause) -> str:
+    """A name or one or two words for a list of causes."""
+    if cause.kind == CONFIG and cause.subject:
+        return cause.subject.name
+    return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
+
+
 def describe_content(content: ContentChange, style: Style) -> ContentFacts:
     """Return the phrases about a ConfigMap or Secret, except for its keys and fields."""
     return ContentFacts(
@@ -269,28 +272,6 @@ def _content_users(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def is_metadata_only(content: ContentChange) -> bool:
-    """Return whether a ConfigMap changes but its data does not; False for every Secret."""
-    return content.change == CHANGED and bool(content.fields) and not content.keys
-
-
-def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """Return the revisions that need a line each, and the revisions that share one line.
-
-    The revisions that share a line are unchanged, and the data of their ConfigMaps is unchanged.
-    """
-    changed = {
-        content.identity
-        for content in preview.contents
-        if content.old_revision != content.new_revision or not is_metadata_only(content)
-    }
-    # If `--only` leaves out the contents, only the revisions show which objects change.
-    changed |= {revision.identity for revision in preview.revisions if revision.is_changed}
-    shown = [revision for revision in preview.revisions if revision.identity in changed]
-    others = [revision for revision in preview.revisions if revision.identity not in changed]
-    return shown, others
-
-
 def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
     """Return the line that unchanged revisions share: `2 other revisions are unchanged`."""
     return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
@@ -320,121 +301,3 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
     if not revision.name:
         return f"a revision of {style.code(style.name(revision.identity))}"
     return style.code(name_of(revision.identity._replace(name=revision.name)))
-
-
-def describe_rest(rest: Sequence[object]) -> str:
-    """Return the line between the first object of a group and the rest of the group."""
-    return f"the same change in {counted(len(rest), 'more object')}:"
-
-
-_METADATA_ONLY = Forms("changes outside its data", "change outside their data")
-_NO_ROLL = Forms("changes but does not roll", "change but do not roll")
-_IN_PLACE = Forms("reads new content but does not roll", "read new content but do not roll")
-
-
-def summary_line(preview: Preview) -> str:
-    """Return the summary of a preview as one line without a final period.
-
-    Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
-    """
-    main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
-    rest = _other_objects(preview)
-    if not main and not rest:
-        main = _revisions_with_status(preview, (SUPERSEDED,))
-    clauses = [", ".join(group) for group in (main, rest) if group]
-    if not clauses and not preview.undecided:
-        clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
-    if preview.undecided:
-        clauses.append(counted(len(preview.undecided), "undecided part"))
-    return "; ".join(clauses)
-
-
-def _workloads(preview: Preview) -> list[str]:
-    # ROLLS is first, because ROLLS is the most frequent effect. The rest has the order of EFFECTS.
-    counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
-    in_place = Counter[str]()
-    templates = {workload.via for workload in preview.workloads}
-    for workload in preview.workloads:
-        if workload.effect == NO_PODS and workload.identity in templates:
-            continue  # another workload in the preview has the pods
-        counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
-        counter[workload.identity.kind] += 1
-    verbs: dict[str, Forms | Effect] = {**EFFECTS, STAYS: _NO_ROLL}
-    clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
-    return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
-
-
-def _only_reads_new_content(workload: WorkloadChange) -> bool:
-    is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
-    return is_unchanged and bool(workload.in_place)
-
-
-def _contents(preview: Preview) -> list[str]:
-    verbs = [CHANGES[change] for change in (CHANGED, ADDED, REMOVED, UNCHANGED)]
-    verbs.insert(1, _METADATA_ONLY)
-    counts = {verb: Counter[str]() for verb in verbs}
-    for content in preview.contents:
-        verb = _METADATA_ONLY if is_metadata_only(content) else CHANGES[content.change]
-        counts[verb][content.identity.kind] += 1
-    return [_clause(kinds, verb) for verb, kinds in counts.items() if kinds]
-
-
-def _revisions(preview: Preview) -> list[str]:
-    lost = sum(1 for revision in preview.revisions if revision.lost_owners)
-    clauses = [f"Kubernetes deletes {lost:,} {LOST.of(lost)}"] if lost else []
-    return clauses + _revisions_with_status(preview, (NEW, DROPPED))
-
-
-def _revisions_with_status(preview: Preview, statuses: Iterable[str]) -> list[str]:
-    counts = Counter(revision.change for revision in preview.revisions)
-    return [counted(counts[status], f"{status} revision") for status in statuses if counts[status]]
-
-
-def _other_objects(preview: Preview) -> list[str]:
-    counts = Counter(change.change for change in preview.objects)
-    clauses: list[str] = []
-    for change in (CHANGED, ADDED, REMOVED):
-        if count := counts[change]:
-            subject = f"{count:,}" if clauses else counted(count, "other object")
-            clauses.append(f"{subject} {CHANGES[change].of(count)}")
-    return clauses
-
-
-def _clause(kinds: Counter[str], verb: Forms | Effect) -> str:
-    """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
-    subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
-    return f"{subject} {verb.of(sum(kinds.values()))}"
-
-
-_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
-
-
-def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes.
-
-    Groups with one change are first. Otherwise, the groups are in the order of `changes`.
-    """
-    groups: dict[Hashable, list[Change]] = defaultdict(list)
-    for index, change in enumerate(changes):
-        groups[_key(change) or index].append(change)
-    return sorted(groups.values(), key=lambda group: len(group) > 1)
-
-
-def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
-    """Return groups of workloads with equal changes, the most important effect first."""
-    return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
-
-
-def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
-    """Return a value that equal changes share, or None for a change that has its own group.
-
-    The value for a Secret is None, because a group would reveal that Secrets have equal content.
-    """
-    if isinstance(change, WorkloadChange):
-        details = change.causes, change.fields, change.in_place, change.via
-        return (change.change, change.effect, repr(details)) if any(details) else None
-    if isinstance(change, ContentChange):
-        if change.keys or not change.fields or change.change != CHANGED:
-            return None
-        return change.identity.kind, change.strategy, change.note, repr(change.fields)
-    return repr(change.fields) if change.fields else None

@@ -33,8 +33,8 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.summary import summary_line
 from postrender.diff.values import Terminal, diff_lines, namer, size_of
-from postrender.diff.words import summary_line
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from tests.diff.any_previews import ANY, HOSTILE, PREVIEWS, identities_of

@@ -42,6 +42,7 @@ from postrender.diff.model import (
     WorkloadChange,
     only_sections,
 )
+from postrender.diff.summary import summary_line
 from postrender.diff.values import (
     NO_NEWLINE,
     Terminal,
@@ -51,7 +52,6 @@ from postrender.diff.values import (
     shown_hunks,
     terminal_of,
 )
-from postrender.diff.words import summary_line
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from postrender.yaml.paths import Json

@@ -23,6 +23,14 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.summary import (
+    METADATA_ONLY,
+    describe_rest,
+    group_by_effect,
+    group_equal,
+    shown_revisions,
+    summary_line,
+)
 from postrender.diff.values import (
     Forms,
     Style,
@@ -36,6 +44,8 @@ from postrender.diff.values import (
 )
 from postrender.diff.words import (
     EFFECTS,
+    NOUNS,
+    OUTSIDE_TEMPLATE,
     TITLES,
     describe_cause,
     describe_change,
@@ -43,21 +53,16 @@ from postrender.diff.words import (
     describe_effect,
     describe_other_revisions,
     describe_pods,
-    describe_rest,
     describe_revision,
-    group_by_effect,
-    group_equal,
     revision_name,
-    shown_revisions,
-    summary_line,
 )
 from postrender.errors import sentences
 from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from postrender.diff.summary import Change
     from postrender.diff.values import Terminal
-    from postrender.diff.words import Change
 
 MARKER = "<!-- postrender diff -->"
 """The first line of a comment. A CI job uses this line to find the comment of the previous run."""
@@ -78,15 +83,11 @@ _LARGEST_GROUP = 50
 # The only field outside the pod template that the table of workloads shows.
 _REPLICAS = "spec.replicas"
 
-_WORKLOADS = Forms("workload", "workloads")
 _KEYS = Forms("key", "keys")
 _FIELDS = Forms(
-    "workload that changes outside its pod template",
-    "workloads that change outside their pod templates",
+    f"workload that changes {OUTSIDE_TEMPLATE.one}",
+    f"workloads that change {OUTSIDE_TEMPLATE.many}",
 )
-_REVISIONS = Forms("revision", "revisions")
-_OBJECTS = Forms("other object", "other objects")
-_UNDECIDED = Forms("undecided part", "undecided parts")
 
 _END = "\n</details>\n"
 
@@ -189,13 +190,15 @@ def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
 def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     parts = tuple(_row(group, style) for group in _split(group_by_effect(workloads)))
     head = "\n| workload | effect | cause |\n| --- | --- | --- |\n" if parts else ""
-    return Section(head=head, parts=parts, foot="", noun=_WORKLOADS, brief_prefix="the causes of ")
+    return Section(
+        head=head, parts=parts, foot="", noun=NOUNS["workloads"], brief_prefix="the causes of "
+    )
 
 
 def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
     workload = group[0]
     names = "<br>".join(style.code(_short(style.name(item.identity))) for item in group)
-    short = EFFECTS[workload.effect].one
+    short = EFFECTS[workload.effect].verb.one
     effect = "<br>".join(dict.fromkeys(map(describe_effect, group)))
     if workload.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
@@ -223,7 +226,7 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
     ]
     first = _code_in_html(_short(style.name(content.identity)))
     return Section(
-        head=f"{_fold(f'{first} {and_more(len(rest))} change outside their data')}\n",
+        head=f"{_fold(f'{first} {and_more(len(rest))} {METADATA_ONLY.many}')}\n",
         parts=(_item([_individual(item, style) for item in group], details),),
         foot=_END,
         noun=Forms(kind, f"{kind}s"),
@@ -281,7 +284,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         _object_item(group, style)
         for group in _split(group_equal(change for change in outside if change.fields))
     ]
-    return _list(f"{TITLES['workloads']}, outside their pod templates", parts, _FIELDS)
+    return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts, _FIELDS)
 
 
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
@@ -289,7 +292,7 @@ def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
         _object_item(group, style, describe_change(group[0].change))
         for group in _split(group_equal(objects))
     ]
-    return _list(TITLES["objects"], parts, _OBJECTS)
+    return _list(TITLES["objects"], parts, NOUNS["objects"])
 
 
 def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") -> Part:
@@ -325,7 +328,7 @@ def _list(title: str, parts: Sequence[Part], noun: Forms) -> Section:
 def _revisions(preview: Preview, style: Style) -> Section:
     shown, others = shown_revisions(preview)
     if not shown or not preview.has_certain_changes:
-        return Section(head="", parts=(), foot="", noun=_REVISIONS)
+        return Section(head="", parts=(), foot="", noun=NOUNS["revisions"])
     title = f"{TITLES['revisions']} ({len(shown):,})"
     rows = [
         f"| {revision_name(revision, style)} | {describe_revision(revision, style)} |\n"
@@ -335,7 +338,7 @@ def _revisions(preview: Preview, style: Style) -> Section:
         head=f"{_fold(title)}\n| revision | status |\n| --- | --- |\n",
         parts=tuple(map(Part, rows)),
         foot=f"\n{describe_other_revisions(others)}\n{_END}" if others else _END,
-        noun=_REVISIONS,
+        noun=NOUNS["revisions"],
     )
 
 
@@ -345,7 +348,7 @@ def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
         for item in undecided
     ]
     head = f"\n**{TITLES['undecided']}**\n\n" if lines else ""
-    return Section(head=head, parts=tuple(map(Part, lines)), foot="", noun=_UNDECIDED)
+    return Section(head=head, parts=tuple(map(Part, lines)), foot="", noun=NOUNS["undecided"])
 
 
 def _fold(summary: str) -> str:

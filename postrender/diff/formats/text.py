@@ -29,9 +29,17 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.summary import (
+    describe_rest,
+    group_by_effect,
+    group_equal,
+    shown_revisions,
+    summary_line,
+)
 from postrender.diff.values import Style, Terminal, describe_field, describe_key, diff_lines, namer
 from postrender.diff.words import (
     MARKS,
+    OUTSIDE_TEMPLATE,
     TITLES,
     describe_cause,
     describe_change,
@@ -39,14 +47,9 @@ from postrender.diff.words import (
     describe_effect,
     describe_other_revisions,
     describe_pods,
-    describe_rest,
     describe_revision,
-    group_by_effect,
-    group_equal,
     mark_of,
     revision_name,
-    shown_revisions,
-    summary_line,
 )
 from postrender.records import NamedTuple
 from postrender.text import visible
@@ -153,7 +156,7 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
     for cause in workload.causes:
         yield from page.lines(describe_cause(cause, page.style))
     if workload.fields:
-        yield from page.lines("outside its pod template:", colour=_DIM)
+        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", colour=_DIM)
     for field in workload.fields:
         yield from page.lines(describe_field(field, page.style), _INDENT + _HANG)
     yield from _rest(rest, _head, page)

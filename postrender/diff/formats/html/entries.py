@@ -16,7 +16,6 @@ from postrender.diff.formats.html.markup import (
 )
 from postrender.diff.model import (
     CHANGED,
-    CONFIG,
     ENV,
     IMAGE,
     TEMPLATE,
@@ -30,6 +29,7 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
+from postrender.diff.summary import describe_group
 from postrender.diff.values import (
     Style,
     and_more,
@@ -41,7 +41,9 @@ from postrender.diff.values import (
 )
 from postrender.diff.words import (
     EFFECTS,
+    OUTSIDE_DATA,
     TITLES,
+    brief_cause,
     describe_cause,
     describe_content,
     describe_effect,
@@ -171,10 +173,10 @@ def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -
 
 
 def _member_list(members: Sequence[_Member]) -> Html:
-    subject = "both" if len(members) == 2 else f"all {len(members):,}"
-    title = tag("summary", f"The same change in {subject} ", tag("small", class_="count"))
+    title = capitalised(describe_group(members))
+    summary = tag("summary", f"{title} ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
-    return tag("details", title, tag("ul", *map(_item, members)), class_="members", open=is_open)
+    return tag("details", summary, tag("ul", *map(_item, members)), class_="members", open=is_open)
 
 
 def _item(member: _Member) -> Html:
@@ -201,7 +203,9 @@ def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open:
     workload = group[0]
     effects = dict.fromkeys(map(describe_effect, group))
     body = [
-        _sentence(escaped(effect)) for effect in effects if effect != EFFECTS[workload.effect].one
+        _sentence(escaped(effect))
+        for effect in effects
+        if effect != EFFECTS[workload.effect].verb.one
     ]
     body += map(_sentence, describe_pods(workload, names.style))
     causes = [_cause(cause, names) for cause in workload.causes]
@@ -209,16 +213,10 @@ def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open:
         body.append(tag("ul", *causes, class_="causes"))
     if workload.fields:
         body += [tag("h4", "Outside the pod template"), fields_markup(workload.fields)]
-    brief = ", ".join(dict.fromkeys(map(_brief_cause, workload.causes)))
+    brief = ", ".join(dict.fromkeys(map(brief_cause, workload.causes)))
     members = [_member(item.identity, names, [item.effect]) for item in group]
     line = _Line(workload.change, workload.effect, escaped(brief))
     return _entry(members, line, joined(*body), is_open)
-
-
-def _brief_cause(cause: Cause) -> str:
-    if cause.kind == CONFIG and cause.subject:
-        return cause.subject.name
-    return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
 
 
 def _cause(cause: Cause, names: ObjectNames) -> Html:
@@ -250,8 +248,8 @@ def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: b
     body = [tag("p", shared, class_="facts")] if shared else []
     body += [_key(key, content.identity, names, is_open) for key in content.keys]
     if content.fields:
-        pronoun = "their" if is_group else "its"
-        body += [tag("h4", f"Outside {pronoun} data"), fields_markup(content.fields)]
+        title = capitalised(OUTSIDE_DATA.of(len(group)))
+        body += [tag("h4", title), fields_markup(content.fields)]
     members = [
         _member(
             item.identity,

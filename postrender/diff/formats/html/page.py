@@ -34,16 +34,9 @@ from postrender.diff.model import (
     GraphNode,
     Preview,
 )
+from postrender.diff.summary import group_by_effect, group_equal, shown_revisions, summary_line
 from postrender.diff.values import Forms
-from postrender.diff.words import (
-    EFFECTS,
-    TITLES,
-    Effect,
-    group_by_effect,
-    group_equal,
-    shown_revisions,
-    summary_line,
-)
+from postrender.diff.words import EFFECTS, NOUNS, TITLES
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -132,28 +125,24 @@ def _header(preview: Preview) -> Html:
 def _tiles(preview: Preview) -> Html:
     effects = Counter(workload.effect for workload in preview.workloads)
     new = sum(1 for revision in preview.revisions if revision.change == NEW)
-    # The words of EFFECTS for STARTS and ENDS would not show that these tiles count workloads.
-    verbs: dict[str, Forms | Effect] = {
-        **EFFECTS,
-        STARTS: Forms("workload is added", "workloads are added"),
-        ENDS: Forms("workload is removed", "workloads are removed"),
-    }
     tiles = [
-        *(_tile(effects[effect], verb, "workloads", effect) for effect, verb in verbs.items()),
-        _tile(len(preview.contents), Forms("ConfigMap or Secret", TITLES["contents"]), "contents"),
+        *(_tile(effects[effect], _effect_words(effect), "workloads", effect) for effect in EFFECTS),
+        _tile(len(preview.contents), NOUNS["contents"], "contents"),
         _tile(new, Forms("new revision", "new revisions"), "revisions"),
-        _tile(len(preview.objects), Forms("other object", "other objects"), "objects"),
-        _tile(
-            len(preview.undecided),
-            Forms("undecided part", "undecided parts"),
-            "undecided",
-            "undecided",
-        ),
+        _tile(len(preview.objects), NOUNS["objects"], "objects"),
+        _tile(len(preview.undecided), NOUNS["undecided"], "undecided", "undecided"),
     ]
     return tag("ul", *tiles, class_="tiles") if any(tiles) else Html("")
 
 
-def _tile(count: int, forms: Forms | Effect, section: str, kind: str = "") -> Html:
+def _effect_words(effect: str) -> Forms:
+    noun, verb = NOUNS["workloads"], EFFECTS[effect].verb
+    if effect in (STARTS, ENDS):  # the verb alone would not show that the tile counts workloads
+        return Forms(f"{noun.one} {verb.one}", f"{noun.many} {verb.many}")
+    return verb
+
+
+def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
     """Return a tile: a count with a link to the section, or "" if the count is 0.
 
     kind: the value of data-kind, which selects the colour in page.css; "" for the default colour.

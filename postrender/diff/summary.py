@@ -1,0 +1,185 @@
+"""What a preview says about several changes: the summary line, and groups of equal changes.
+
+A format describes objects with equal changes, such as a new chart version in each label, once for
+the whole group, so that repetitions do not hide other changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    DROPPED,
+    NEW,
+    NO_PODS,
+    REMOVED,
+    ROLLS,
+    STAYS,
+    SUPERSEDED,
+    UNCHANGED,
+    ContentChange,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    WorkloadChange,
+)
+from postrender.diff.values import Forms, counted
+from postrender.diff.words import CHANGES, EFFECTS, LOST, OUTSIDE_DATA
+from postrender.text import conjoined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
+
+
+def is_metadata_only(content: ContentChange) -> bool:
+    """Return whether a ConfigMap changes but its data does not; False for every Secret."""
+    return content.change == CHANGED and bool(content.fields) and not content.keys
+
+
+def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
+    """Return the revisions that need a line each, and the revisions that share one line.
+
+    The revisions that share a line are unchanged, and the data of their ConfigMaps is unchanged.
+    """
+    changed = {
+        content.identity
+        for content in preview.contents
+        if content.old_revision != content.new_revision or not is_metadata_only(content)
+    }
+    # If `--only` leaves out the contents, only the revisions show which objects change.
+    changed |= {revision.identity for revision in preview.revisions if revision.is_changed}
+    shown = [revision for revision in preview.revisions if revision.identity in changed]
+    others = [revision for revision in preview.revisions if revision.identity not in changed]
+    return shown, others
+
+
+def describe_rest(rest: Sequence[object]) -> str:
+    """The line between the first object of a group and the rest of the group."""
+    return f"the same change in {counted(len(rest), 'more object')}:"
+
+
+def describe_group(group: Sequence[object]) -> str:
+    """The line above all objects of a group."""
+    return f"the same change in {'both' if len(group) == 2 else f'all {len(group):,}'}"
+
+
+METADATA_ONLY = Forms(f"changes {OUTSIDE_DATA.one}", f"change {OUTSIDE_DATA.many}")
+_NO_ROLL = Forms("changes but does not roll", "change but do not roll")
+_IN_PLACE = Forms("reads new content but does not roll", "read new content but do not roll")
+
+
+def summary_line(preview: Preview) -> str:
+    """Return the summary of a preview as one line without a final period.
+
+    Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
+    """
+    main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
+    rest = _other_objects(preview)
+    if not main and not rest:
+        main = _revisions_with_status(preview, (SUPERSEDED,))
+    clauses = [", ".join(group) for group in (main, rest) if group]
+    if not clauses and not preview.undecided:
+        clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
+    if preview.undecided:
+        clauses.append(counted(len(preview.undecided), "undecided part"))
+    return "; ".join(clauses)
+
+
+def _workloads(preview: Preview) -> list[str]:
+    # ROLLS is first, because ROLLS is the most frequent effect. The rest has the order of EFFECTS.
+    counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
+    in_place = Counter[str]()
+    templates = {workload.via for workload in preview.workloads}
+    for workload in preview.workloads:
+        if workload.effect == NO_PODS and workload.identity in templates:
+            continue  # another workload in the preview has the pods
+        counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
+        counter[workload.identity.kind] += 1
+    clauses = [
+        _clause(kinds, _NO_ROLL if effect == STAYS else EFFECTS[effect].verb)
+        for effect, kinds in counts.items()
+        if kinds
+    ]
+    return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
+
+
+def _only_reads_new_content(workload: WorkloadChange) -> bool:
+    is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
+    return is_unchanged and bool(workload.in_place)
+
+
+def _contents(preview: Preview) -> list[str]:
+    verbs = [CHANGES[change] for change in (CHANGED, ADDED, REMOVED, UNCHANGED)]
+    verbs.insert(1, METADATA_ONLY)
+    counts = {verb: Counter[str]() for verb in verbs}
+    for content in preview.contents:
+        verb = METADATA_ONLY if is_metadata_only(content) else CHANGES[content.change]
+        counts[verb][content.identity.kind] += 1
+    return [_clause(kinds, verb) for verb, kinds in counts.items() if kinds]
+
+
+def _revisions(preview: Preview) -> list[str]:
+    lost = sum(1 for revision in preview.revisions if revision.lost_owners)
+    clauses = [f"Kubernetes deletes {lost:,} {LOST.of(lost)}"] if lost else []
+    return clauses + _revisions_with_status(preview, (NEW, DROPPED))
+
+
+def _revisions_with_status(preview: Preview, statuses: Iterable[str]) -> list[str]:
+    counts = Counter(revision.change for revision in preview.revisions)
+    return [counted(counts[status], f"{status} revision") for status in statuses if counts[status]]
+
+
+def _other_objects(preview: Preview) -> list[str]:
+    counts = Counter(change.change for change in preview.objects)
+    clauses: list[str] = []
+    for change in (CHANGED, ADDED, REMOVED):
+        if count := counts[change]:
+            subject = f"{count:,}" if clauses else counted(count, "other object")
+            clauses.append(f"{subject} {CHANGES[change].of(count)}")
+    return clauses
+
+
+def _clause(kinds: Counter[str], verb: Forms) -> str:
+    """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
+    subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
+    return f"{subject} {verb.of(sum(kinds.values()))}"
+
+
+_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
+
+
+def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return groups of equal changes.
+
+    Groups with one change are first. Otherwise, the groups are in the order of `changes`.
+    """
+    groups: dict[Hashable, list[Change]] = defaultdict(list)
+    for index, change in enumerate(changes):
+        groups[_key(change) or index].append(change)
+    return sorted(groups.values(), key=lambda group: len(group) > 1)
+
+
+def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
+    """Return groups of workloads with equal changes, the most important effect first."""
+    return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
+
+
+def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
+    """Return a value that equal changes share, or None for a change that has its own group.
+
+    The value for a Secret is None, because a group would reveal that Secrets have equal content.
+    """
+    if isinstance(change, WorkloadChange):
+        details = change.causes, change.fields, change.in_place, change.via
+        return (change.change, change.effect, repr(details)) if any(details) else None
+    if isinstance(change, ContentChange):
+        if change.keys or not change.fields or change.change != CHANGED:
+            return None
+        return change.identity.kind, change.strategy, change.note, repr(change.fields)
+    return repr(change.fields) if change.fields else None
