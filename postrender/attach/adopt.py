@@ -91,7 +91,7 @@ def run_adopt(
 
 
 def find_originals(inventory: Inventory) -> list[Original]:
-    """Return the originals of the revisions in an output of postrender. There must be one."""
+    """The originals of the revisions in an output of postrender. There must be one."""
     present = {item.identity for item in inventory.items}
     originals: dict[tuple[Resource, str | None, str], Original] = {}
     for item in inventory.items:

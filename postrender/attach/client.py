@@ -128,7 +128,7 @@ class Client:
         self._server_time: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """Return the current time of the API server, but the local time before the first answer."""
+        """The current time of the API server, but the local time before the first answer."""
         if self._server_time is None:
             return datetime.now(timezone.utc)
         time_then, arrived = self._server_time
@@ -142,7 +142,7 @@ class Client:
         *,
         name: str = "",
     ) -> tuple[list[Record], str]:
-        """Return the record of each object of a kind, and the resourceVersion to watch from.
+        """The record of each object of a kind, and the resourceVersion to watch from.
 
         If the cluster does not have the kind, the result is ([], "").
 
@@ -175,7 +175,7 @@ class Client:
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """Yield the metadata and items of each page of a list.
+        """The metadata and items of each page of a list.
 
         parameters: for the first page. The method changes them for the next pages.
         """
@@ -199,7 +199,7 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
+        """The type (such as `ADDED`) and the object of each change, until the watch ends.
 
         Any refusal but a missing permission, an expired version or a lost connection ends the watch
         early, without an error.
@@ -251,7 +251,7 @@ class Client:
         self._change("create", resource, "", data, _CONFLICT)
 
     def read(self, resource: Resource, name: str) -> Object | None:
-        """Return one whole object, None if it does not exist."""
+        """One whole object, None if it does not exist."""
         try:
             return self._send("get", resource, name)
         except ApiError as error:
@@ -383,7 +383,7 @@ class Client:
 
 
 def _is_refusal(error: ApiError) -> bool:
-    """Return whether the API server did not accept the login, or found no permission."""
+    """Whether the API server did not accept the login, or found no permission."""
     return error.status == _UNAUTHORIZED or error.is_missing_permission
 
 
@@ -401,7 +401,7 @@ def _is_untrusted(problem: BaseException | None) -> bool:
 
 
 def _retry_after(answer: Response) -> float:
-    """Return the seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS."""
+    """The seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS."""
     text = answer.headers.get("Retry-After", "")
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 

@@ -94,7 +94,7 @@ def _start_line(request: AttachRequest, namespace: str) -> str:
 
 
 def log_level() -> str:
-    """Return LOG_LEVEL in lower case, `info` if unset or blank. Raise UsageError if unknown."""
+    """LOG_LEVEL in lower case, `info` if unset or blank; UsageError if unknown."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
         raise UsageError(

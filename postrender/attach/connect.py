@@ -51,7 +51,7 @@ class Connection(NamedTuple):
 
 
 def connect(in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> Connection:
-    """Return a connection, without sending a request.
+    """Connect to a cluster, without sending a request.
 
     in_cluster: whether to use the service account of the Pod. None means True if the process
         runs in a Pod, and neither a context nor a kubeconfig is passed.
@@ -86,7 +86,7 @@ def connect(in_cluster: bool | None, context: str | None, kubeconfig: str | None
 
 
 def account_of(token: str) -> Account | None:
-    """Return the ServiceAccount in the payload of a token, None for a token of another form.
+    """The ServiceAccount in the payload of a token, None for a token of another form.
 
     The signature is not checked. The API server checks it in every request.
     """
@@ -106,7 +106,7 @@ def account_of(token: str) -> Account | None:
 
 
 def is_in_cluster() -> bool | None:
-    """Return the variable IS_IN_CLUSTER, None if unset or empty. Raise UsageError if invalid."""
+    """The variable IS_IN_CLUSTER, None if unset or empty; UsageError if invalid."""
     value = os.environ.get("IS_IN_CLUSTER", "")
     text = value.lower()
     if text in ("", "1", "t", "true"):

@@ -51,7 +51,7 @@ class Failure(NamedTuple):
 
 
 def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each workload that is not ready, and failures for missing revisions.
+    """A failure for each workload that is not ready, and failures for missing revisions.
 
     Each missing revision whose deletion waits for a finalizer has its own failure. All other
     missing revisions share one.
@@ -77,7 +77,7 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each workload that was deleted or re-created during the run."""
+    """A failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
             change = "re-created" if uids[workload] else "deleted"
@@ -91,7 +91,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield one failure for all given revisions that were deleted after wait() returned.
+    """One failure for all given revisions that were deleted after wait() returned.
 
     missing: the result of find_missing() at the end of the run.
     """
@@ -103,7 +103,7 @@ def lost_revision_failures(
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield one failure for all kinds that the run has no permission to list."""
+    """One failure for all kinds that the run has no permission to list."""
     if state.unreadable:
         kinds = conjoined(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
@@ -118,7 +118,7 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """Yield a failure for each problem with a revision, such as a refused write.
+    """A failure for each problem with a revision, such as a refused write.
 
     are_severe: whether all problems are severe. A missing permission is always severe.
     """
@@ -135,7 +135,7 @@ def revision_failures(
 def _missing_failure(
     refs: Sequence[RevisionRef], problem: str, fix: str, state: ClusterState, uids: Uids
 ) -> Failure:
-    """Return the failure, which is severe only if an object references a missing revision.
+    """The failure, which is severe only if an object references a missing revision.
 
     If no object references it, a later apply may have replaced the references.
     """
@@ -172,7 +172,7 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def _report(client: Client, failure: Failure) -> bool:
-    """Return whether each affected workload, and at least one, has an Event about the failure."""
+    """Whether each affected workload, and at least one, has an Event about the failure."""
     _log.error(str(failure))
     try:
         _record(client, failure)

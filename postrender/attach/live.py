@@ -149,7 +149,7 @@ class Revision(NamedTuple):
 
 
 def read_consumer(resource: Resource, data: Object) -> Consumer:
-    """Return the record of an object of one of CONSUMER_KINDS."""
+    """The record of an object of one of CONSUMER_KINDS."""
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
     is_copy = resource == CONTROLLER_REVISIONS
     group_kind = _STATEFUL_SET if is_copy else resource.group_kind
@@ -169,7 +169,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
 
 
 def read_revision(resource: Resource, data: Object) -> Revision:
-    """Return the record of a ConfigMap or Secret, of which `data` needs only the metadata."""
+    """The record of a ConfigMap or Secret, of which `data` needs only the metadata."""
     annotations = strings_at(data, "annotations")
     unused_since = annotations.get(UNUSED_ANNOTATION)
     finalizers = value_at(data, ("metadata", "finalizers"))
@@ -190,13 +190,13 @@ def read_revision(resource: Resource, data: Object) -> Revision:
 
 
 def text_at(data: Json, *path: str) -> str:
-    """Return the string at a path, "" for any other value."""
+    """The string at a path, "" for any other value."""
     value = value_at(data, path)
     return value if isinstance(value, str) else ""
 
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
-    """Yield each owner, and whether it is the controller."""
+    """Each owner, and whether it is the controller."""
     for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         owner = Owner(
             api_version=str(entry.get("apiVersion", "")),
@@ -253,7 +253,7 @@ def _reports_problem(condition: Object) -> bool:
 
 
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
-    """Yield the uids of the owner references that attach added.
+    """The uids of the owner references that attach added.
 
     metadata.managedFields shows who added an owner reference. Some tools clear this field. The form
     of the owner reference then decides.

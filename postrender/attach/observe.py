@@ -52,7 +52,7 @@ class GroupRevisions(NamedTuple):
 
 
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
-    """Return the live revisions of a run.
+    """The live revisions of a run.
 
     If the request has no attach group, the group is the label of the given revisions. If no given
     revision has a label, or if the labels differ, the group is unknown.
@@ -100,7 +100,7 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the objects of a kind with the label of any attach group.
+    """The objects of a kind with the label of any attach group.
 
     The result has all objects of the kind if the request has no attach group, or if a given
     revision is not among the objects with a label.
@@ -116,7 +116,7 @@ def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> li
 
 
 def _read_retired(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the live revisions in AttachRequest.retired of a kind.
+    """The live revisions in AttachRequest.retired of a kind.
 
     The applied stream has no revision of this kind. The attacher's Role therefore permits only
     requests with the name of a retired revision. If the Role forbids even such a request, attach
@@ -138,7 +138,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 def read_state(
     client: Client, group: GroupRevisions, scope: Scope, release_owner: Owner | None
 ) -> ClusterState:
-    """Return the revisions of a run, also those of other groups, and every possible consumer.
+    """The revisions of a run, also those of other groups, and every possible consumer.
 
     group: the result of read_revisions. The consumers are listed after the revisions. In the other
         order, an owner that was created between the lists would count as deleted.
@@ -155,7 +155,7 @@ def read_state(
 
 
 def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:
-    """Return every possible consumer by uid, and the kinds that the Role forbids to list."""
+    """Every possible consumer by uid, and the kinds that the Role forbids to list."""
     consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in CONSUMER_KINDS:
@@ -173,7 +173,7 @@ def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resou
 def find_release_owner(
     client: Client, wanted: NamedObject | None, account: Account | None
 ) -> Owner | None:
-    """Return the release owner of a run, None (with a warning) if it does not exist.
+    """The release owner of a run, None (with a warning) if it does not exist.
 
     account: the ServiceAccount of the run. If it is the release owner, no request is necessary.
     """
@@ -238,7 +238,7 @@ class ContentCheck:
         return tuple(item for item in revisions if item not in self._foreign)
 
     def problems(self) -> Iterator[UserError]:
-        """Yield an error for each revision that the latest call of `accepted` left out."""
+        """An error for each revision that the latest call of `accepted` left out."""
         for revision in self._foreign:
             yield UserError(
                 f"the content of {revision} does not match the hash in the name, so attach does "
@@ -275,7 +275,7 @@ def _is_foreign(revision: Revision, data: Object) -> bool:
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
-    """Return whether the content of a whole ConfigMap can be what its name stands for."""
+    """Whether the content of a whole ConfigMap can be what its name stands for."""
     if fits_content(revision.name, base_name, revision.resource.group_kind, data):
         return True
     # The API server removes line breaks from base64, but the hash includes the line breaks. Nobody

@@ -81,7 +81,7 @@ class Scope(NamedTuple):
     base_names: frozenset[RevisionRef] = frozenset()
 
     def covers(self, revision: Revision, state: ClusterState) -> bool:
-        """Return whether the run may mark and delete the revision if it is unused."""
+        """Whether the run may mark and delete the revision if it is unused."""
         if not self.group_name or not revision.group_name:
             return False
         if revision.group_name == self.group_name:
@@ -137,7 +137,7 @@ def pin(
     workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
     release_owner: Owner | None = None,
 ) -> list[Patch]:
-    """Return patches that add the release owner and the workloads as owners of revisions.
+    """Patches that add the release owner and the workloads as owners of revisions.
 
     A patch also removes the mark of a revision that a workload references. A Pod or Job does not
     become an owner. Revisions that are being deleted, and originals in the applied stream, get no
@@ -161,7 +161,7 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give each revision the owners and the mark that the rule requires.
+    """The patches that give each revision the owners and the mark that the rule requires.
 
     The patches of the revisions in the applied stream come first. Revisions that are being deleted
     get no patch.
@@ -204,7 +204,7 @@ def find_unused(
     *,
     includes_unmarked: bool = False,
 ) -> list[tuple[Revision, str]]:
-    """Return the unused revisions that the scope covers, each with the reason to keep it.
+    """The unused revisions that the scope covers, each with the reason to keep it.
 
     The reason is "" for a revision to delete. Revisions that are being deleted are not in the
     result, and those without a mark only with includes_unmarked.
@@ -223,7 +223,7 @@ def find_unused(
 def find_related(
     state: ClusterState, scope: Scope, others: Iterable[Revision]
 ) -> tuple[Revision, ...]:
-    """Return the revisions of other attach groups that a run also looks after.
+    """The revisions of other attach groups that a run also looks after.
 
     These are the revisions
     - to which attach has added a workload of the run as an owner;
@@ -300,7 +300,7 @@ def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
 
 
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
-    """Return the owners that the rule requires, except the release owner.
+    """The owners that the rule requires, except the release owner.
 
     They are each consumer, its controller, and so on, up to the workload. If the run cannot read
     the controller, the consumer is no owner: the garbage collector could delete the revision with
@@ -319,7 +319,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return a consumer, its controller, and so on, as far as state.consumers has them."""
+    """A consumer, its controller, and so on, as far as state.consumers has them."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -332,7 +332,7 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
 
 
 def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
-    """Return whether a run removes an owner that attach added and the rule does not require.
+    """Whether a run removes an owner that attach added and the rule does not require.
 
     The run removes
     - a release owner of an original, or a release owner that somebody re-created with another uid;
@@ -355,7 +355,7 @@ def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
 
 
 def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
-    """Return whether somebody re-created the owner, with another uid, as the release owner."""
+    """Whether somebody re-created the owner, with another uid, as the release owner."""
     return release_owner is not None and owner._replace(uid=release_owner.uid) == release_owner
 
 
@@ -368,13 +368,12 @@ def _is_bare(consumer: Consumer) -> bool:
 
 
 def _is_readable(state: ClusterState, owner: Owner) -> bool:
-    """Return whether the run has listed the kind of the owner."""
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the owners because of which a run must not delete a revision.
+    """The owners because of which a run must not delete a revision.
 
     These are the existing owners that attach did not add, and all owners of kinds that the run did
     not list. A release owner that attach added is not among them, even one of another release.
@@ -397,7 +396,7 @@ def _is_our_release_owner(revision: Revision, owner: Owner) -> bool:
 def _new_mark(
     state: ClusterState, revision: Revision, is_used: bool, now: datetime | None
 ) -> str | None:
-    """Return the mark to write: the current time, "" to remove the mark, None for no change.
+    """The mark to write: the current time, "" to remove the mark, None for no change.
 
     A mark that is not a time, or is more than GRACE in the future, is replaced.
 
@@ -418,7 +417,7 @@ def _new_mark(
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return the time of a mark or of a creationTimestamp, None for a text that is not a time."""
+    """The time of a mark or of a creationTimestamp, None for a text that is not a time."""
     try:
         return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
     except ValueError:

@@ -109,7 +109,7 @@ _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KIN
 
 
 def title(ref: RevisionRef) -> str:
-    """Return the text for a revision in a message, such as `ConfigMap/app-h2k4`."""
+    """The text for a revision in a message, such as `ConfigMap/app-h2k4`."""
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
 
 
@@ -188,7 +188,7 @@ def read_request(
     prunes: bool,
     deletes_finished_jobs: bool,
 ) -> AttachRequest:
-    """Return the request that the options describe. Raise UsageError for an invalid option."""
+    """The request that the options describe; UsageError for an invalid option."""
     requested = _workloads_of_configmap_attacher(rollout, config_maps)
     try:
         requested = [*map(parse_workload, workloads), *requested]
@@ -217,7 +217,7 @@ def read_request(
 
 
 def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[WantedWorkload]:
-    """Return the workload in the options --rollout and --configmaps of configmap-attacher.
+    """The workload in the options --rollout and --configmaps of configmap-attacher.
 
     config_maps: names, separated by commas.
     """
@@ -232,7 +232,7 @@ def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[Wan
 
 
 def parse_workload(text: str) -> WantedWorkload:
-    """Return the workload in `Kind/name@RENDERID=configmap/a,secret/b`. `@RENDERID` is optional.
+    """The workload in `Kind/name@RENDERID=configmap/a,secret/b`. `@RENDERID` is optional.
 
     Like all parsers below, raise ValueError, with a message, for an invalid text.
     """
@@ -257,7 +257,7 @@ def parse_workload(text: str) -> WantedWorkload:
 
 
 def parse_revision_refs(text: str, option: str) -> tuple[RevisionRef, ...]:
-    """Return the revisions in `configmap/a,secret/b`, the text of an option."""
+    """The revisions in `configmap/a,secret/b`, the text of an option."""
     refs = []
     for part in filter(None, text.split(",")):
         kind, _, name = part.strip().partition("/")
@@ -274,7 +274,7 @@ def _all_revision_refs(texts: Sequence[str], option: str) -> frozenset[RevisionR
 
 
 def parse_release_owner(text: str) -> NamedObject | None:
-    """Return the object in `ServiceAccount/name` or `Role/name`, None for ""."""
+    """The object in `ServiceAccount/name` or `Role/name`, None for ""."""
     if not text:
         return None
     kind, _, name = text.partition("/")
@@ -294,7 +294,7 @@ def check_group(name: str) -> None:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds in a text such as `90s` or `2m30`."""
+    """The seconds in a text such as `90s` or `2m30`."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
         raise ValueError(f"--timeout is {shown(text)}, expected a time such as 90s or 2m")
@@ -302,7 +302,7 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return one entry, with all references, for each pair of workload and render ID."""
+    """One entry, with all references, for each pair of workload and render ID."""
     merged: dict[WantedWorkload, list[RevisionRef]] = defaultdict(list)
     for workload in workloads:
         merged[workload._replace(references=())] += workload.references

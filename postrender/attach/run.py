@@ -155,7 +155,7 @@ def _current_uids(client: Client, request: AttachRequest) -> Uids:
 
 
 def _replaced(arrival: Arrival, uids: Uids) -> list[WantedWorkload]:
-    """Return the workloads that were re-created since the wait."""
+    """The workloads that were re-created since the wait."""
     return [
         workload
         for workload, consumer in arrival.consumers.items()

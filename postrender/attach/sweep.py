@@ -114,7 +114,7 @@ def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Ite
 
 
 def _edit_reason(client: Client, revision: Revision) -> str:
-    """Return the reason to keep an edited ConfigMap, "" if nobody has edited it.
+    """The reason to keep an edited ConfigMap, "" if nobody has edited it.
 
     attach never reads the content of a Secret, and the name of an adopted original has no hash.
     """
@@ -177,7 +177,7 @@ def _shows_end(condition: Object) -> bool:
 
 
 def _running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    """Return the newest unfinished Job with the arguments of this process.
+    """The newest unfinished Job with the arguments of this process.
 
     It counts as the Job of the process, even if a person runs the process by hand.
     """
@@ -190,7 +190,7 @@ def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 
 
 def _other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
-    """Return why another Job may belong to a later apply, "" if none does.
+    """Why another Job may belong to a later apply, "" if none does.
 
     A Job may belong to a later apply if it is unfinished, or newer than the Job of this process.
     """
@@ -207,7 +207,7 @@ def _other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> 
 def _late_job_reason(
     jobs: Iterable[AttacherJob], arguments: Sequence[str], now: datetime, limit: timedelta
 ) -> str:
-    """Return why the Job of this process is too old to delete revisions, "" if it is not.
+    """Why the Job of this process is too old to delete revisions, "" if it is not.
 
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
     starts late, the tool can stop waiting, and start a later apply, which has no Job at first.
@@ -223,7 +223,7 @@ def _late_job_reason(
 def _find_conflict(
     client: Client, group_name: str, arguments: Sequence[str], timeout: float
 ) -> str:
-    """Return why a run must not delete revisions, "" if no Job of the group prevents it."""
+    """Why a run must not delete revisions, "" if no Job of the group prevents it."""
     jobs, _ = client.list_all(JOBS, _read_job, f"{GROUP_LABEL}={group_name}")
     limit = timedelta(seconds=timeout) + START_LIMIT
     return _other_job_reason(jobs, arguments) or _late_job_reason(

@@ -91,20 +91,20 @@ class Arrival(NamedTuple):
         return [*missing, *(pending.reason for pending in self.pending.values())]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
-        """Return the live workloads that reference a revision according to the request."""
+        """The live workloads that reference a revision according to the request."""
         return [
             consumer for workload, consumer in self.consumers.items() if ref in workload.references
         ]
 
 
 def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[RevisionRef]:
-    """Return the given revisions that do not exist or are being deleted."""
+    """The given revisions that do not exist or are being deleted."""
     existing = {revision.key for revision in revisions if not revision.is_deleting}
     return [ref for ref in request.given if ref not in existing]
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """Return the finalizers that delay the deletion of each revision, separated by commas."""
+    """The finalizers that delay the deletion of each revision, separated by commas."""
     return {
         revision.key: ", ".join(revision.finalizers)
         for revision in revisions
@@ -159,7 +159,7 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
 
 
 def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) -> bool:
-    """Return whether a workload does not wait for an object of the kind `awaited` any more."""
+    """Whether a workload does not wait for an object of the kind `awaited` any more."""
     pending = _find_pending(workload, watched)
     return pending is None or pending.awaited != awaited
 
@@ -217,7 +217,7 @@ def _find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
 
 
 def is_paused(consumer: Consumer) -> bool:
-    """Return whether a workload is a paused Deployment.
+    """Whether a workload is a paused Deployment.
 
     The controller of a paused Deployment does not create a ReplicaSet. Controllers of other kinds
     create their ReplicaSets or ControllerRevisions even during a pause.
@@ -234,7 +234,7 @@ def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
 def _has_history_object(
     consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
 ) -> bool:
-    """Return whether a workload controls a ReplicaSet or ControllerRevision with the new template.
+    """Whether a workload controls a ReplicaSet or ControllerRevision with the new template.
 
     The ReplicaSets of other workloads do not count. For example, the Deployment in the workloadRef
     of a Rollout also creates ReplicaSets with the new template.
@@ -270,7 +270,7 @@ class Watched:
         self._versions: dict[Resource, str] = {}
 
     def objects(self, resource: Resource) -> Iterable[Consumer]:
-        """Return the objects of a kind. The first call for a kind sends the list request."""
+        """The objects of a kind. The first call for a kind sends the list request."""
         if resource not in self._objects:
             consumers, version = self._client.list_all(resource, partial(read_consumer, resource))
             self._objects[resource] = {consumer.uid: consumer for consumer in consumers}

@@ -36,7 +36,7 @@ class _ForClickError(Exception):
 def read_quickly(
     command: Command, words: Sequence[str], environment: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return the values of the arguments and options of `render` or `fn`, by parameter.
+    """The values of the arguments and options of `render` or `fn`, by parameter.
 
     The result is None if the line is for click.
     words: the command line after the name of the command.
@@ -64,7 +64,7 @@ def _default(option: Option, environment: Mapping[str, str]) -> object:
 
 
 def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
-    """Return the file names, and the values of the given options by parameter."""
+    """The file names, and the values of the given options by parameter."""
     forms: dict[str, tuple[Option, bool]] = {}
     for option in command.all_options:
         forms |= {f"--{name}": (option, True) for name in option.long_names}
@@ -121,7 +121,7 @@ def _check_encoding(command: Command, values: Mapping[str, Any]) -> None:
 
 
 def is_valid_text(value: object) -> bool:
-    """Return whether a value can be written as UTF-8.
+    """Whether a value can be written as UTF-8.
 
     On Linux, Python decodes a byte of the command line that is not UTF-8 to a surrogate.
     """
@@ -148,7 +148,7 @@ def _with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def terminal_argument(command: Command, values: Mapping[str, Any]) -> Argument | None:
-    """Return the argument whose input would come from a terminal, None for none.
+    """The argument whose input would come from a terminal, None for none.
 
     The command would wait for the user to type manifests.
     """

@@ -48,7 +48,7 @@ def check(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Return FAULT for an error or a strict finding, otherwise DONE."""
+    """FAULT for an error or a strict finding, otherwise DONE."""
     # Empty stdin usually means that a command has failed. An empty file is not an error.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:

@@ -186,7 +186,7 @@ def _with_two_dashes(words: Sequence[str], command: Command) -> list[str]:
 
 
 def app() -> click.Group:
-    """Return all commands."""
+    """All commands."""
     group = _Commands(
         "postrender",
         start="",
@@ -221,7 +221,7 @@ def _click_command(command: Command) -> click.Command:
 
 
 def _callback(command: Command) -> Callable[..., int]:
-    """Return the function that runs a command. For input from a terminal, it prints the help."""
+    """The function that runs a command. For input from a terminal, it prints the help."""
 
     def run(**values: Any) -> int:
         context = click.get_current_context()
@@ -268,7 +268,7 @@ def _click_option(option: Option) -> click.Option:
 
 
 def _extra_help(option: Option) -> str:
-    """Return the default and the environment variable, such as `  [default: none]`."""
+    """The default and the environment variable, such as `  [default: none]`."""
     parts = {"default": option.shown_default, "variable": option.variable}
     text = "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
     return f"  [{text}]" if text else ""

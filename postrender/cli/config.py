@@ -216,7 +216,7 @@ def _lines(
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the YAML lines of the values at a path, with the source of each value in a comment.
+    """The YAML lines of the values at a path, with the source of each value in a comment.
 
     A mapping whose default has keys gets a comment for each key, and other mappings get one.
     """
@@ -233,7 +233,7 @@ def _lines(
 
 
 def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
-    """Return `FILE:LINE` of each key. A list that several files fill has all of their lines.
+    """`FILE:LINE` of each key. A list that several files fill has all of their lines.
 
     files: the configuration file, then the files that it extends.
     """
@@ -247,7 +247,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the path of each key in a mapping at `path`, and in the mappings below."""
+    """The path of each key in a mapping at `path`, and in the mappings below."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, key)
@@ -255,7 +255,7 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the option or variable that sets each key, such as `--strict`."""
+    """The option or variable that sets each key, such as `--strict`."""
     context = click.get_current_context()
     sources: dict[Path, str] = {}
     for option in SETTINGS:

@@ -120,7 +120,7 @@ def command(
     options: tuple[Option, ...] = (),
     has_one_dash: bool = False,
 ) -> Callable[[Callable[..., int]], Command]:
-    """Return a decorator that makes a function a command."""
+    """A decorator that makes a function a command."""
     return lambda run: Command(
         name, summary, details, example, run, arguments, options, has_one_dash
     )
@@ -298,12 +298,12 @@ CLUSTER = _with_variables(
 
 
 def settings_options(*names: str) -> tuple[Option, ...]:
-    """Return options of SETTINGS by name, in the order of SETTINGS."""
+    """Options of SETTINGS by name, in the order of SETTINGS."""
     return tuple(option for option in SETTINGS if option.name in names)
 
 
 def output_option(formats: tuple[str, ...]) -> Option:
-    """Return --output with these choices."""
+    """--output with these choices."""
     return Option(
         "output",
         "Choose the output format.",

@@ -66,7 +66,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, with the findings about the configuration and the input too."""
+    """The plan for a stream, with the findings about the configuration and the input too."""
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
     findings = [*settings.findings, *_input_findings(stream, inventory)]
@@ -85,7 +85,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 
 
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a command that delivers nothing, and so turns the attacher off itself.
+    """The plan for a command that delivers nothing, and so turns the attacher off itself.
 
     The plan lacks the finding UNPROTECTED, which says that the attacher is off.
     """

@@ -54,12 +54,12 @@ def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
 
 
 def is_quiet() -> bool:
-    """Return whether --quiet is set."""
+    """Whether --quiet is set."""
     return _Presentation.is_quiet
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Return whether to write colours to a stream, which is None if it is closed.
+    """Whether to write colours to a stream, which is None if it is closed.
 
     With --color=auto, NO_COLOR turns colours off, or else FORCE_COLOR turns colours on. Without
     both variables, only terminals show colours.
@@ -215,7 +215,7 @@ def report_bug(error: BaseException) -> None:
 
 
 def stdout_terminal() -> Terminal:
-    """Return the width of stdout, and whether to write colours to stdout."""
+    """The width of stdout, and whether to write colours to stdout."""
     from postrender.diff.values import terminal_of
 
     return terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
@@ -282,7 +282,7 @@ def _flush() -> int:
 
 
 def _is_in_log() -> bool:
-    """Return whether stdout can be the log of a job. A file or a terminal cannot."""
+    """Whether stdout can be the log of a job. A file or a terminal cannot."""
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
     except (AttributeError, OSError, ValueError):
@@ -306,7 +306,7 @@ def without_commands(text: str, escapes: tuple[str, str]) -> str:
 
 
 def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
-    """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`.
+    """A message as a workflow command: `::warning file=…,line=…,title=…::…`.
 
     The command has a file only if the repository contains the file.
     title: the title that GitHub shows above the message.
@@ -327,7 +327,7 @@ def _escaped(text: str) -> str:
 
 
 def _file_of(location: Location) -> tuple[str, int]:
-    """Return the file of a location, relative to the repository's root, and the line.
+    """The file of a location, relative to the repository's root, and the line.
 
     The file is "" if it is not in the repository. The line is 0 if it is unknown: for stdin, the
     file is the chart template, but the location has the line in stdin.

@@ -43,7 +43,7 @@ _CUTOFF = 0.85
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], Source | None, tuple[Finding, ...]]:
-    """Return the values that are set, the configuration file, and findings about it.
+    """The values that are set, the configuration file, and findings about it.
 
     The values are nested mappings with the keys of postrender.yaml, without defaults.
     config: the file in --config, None for the nearest postrender.yaml.
@@ -64,7 +64,7 @@ def effective_values(
 def config_source(
     config: str | None, *, is_untrusted: bool = False
 ) -> tuple[Source | None, tuple[Finding, ...]]:
-    """Return the configuration file, None if there is none, and the findings of the search.
+    """The configuration file, None if there is none, and the findings of the search.
 
     config: the file in --config, None or "" for the nearest postrender.yaml.
     """
@@ -144,7 +144,7 @@ def _check_variables() -> None:
 def render_settings(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect, with the hash key, for a command that makes a plan.
+    """The settings in effect, with the hash key, for a command that makes a plan.
 
     The parameters are those of effective_values.
     """

@@ -234,7 +234,7 @@ def _is_about_hooks(finding: Finding) -> bool:
 
 
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> tuple[Stream, Stream | None, str]:
-    """Return the manifests before and after the change, and the remark of the trial."""
+    """The manifests before and after the change, and the remark of the trial."""
     if new_chart:
         old = _manifests(chart, chart, options._replace(new_values=()))
         return old, _manifests(new_chart, new_chart, options), ""
@@ -290,7 +290,7 @@ def _with_hooks(trial: _Trial, preview: Preview) -> Preview:
 
 
 def _change_report(trial: _Trial, other_lines: int) -> list[str]:
-    """Return the lines about the change.
+    """The lines about the change.
 
     other_lines: the number of lines in the rest of the report.
     """

@@ -62,12 +62,12 @@ FUNCTION_CONFIG = Source(
 
 
 def explicit_file(file: str) -> Source:
-    """Return the source for a file in --config or POSTRENDER_CONFIG."""
+    """The source for a file in --config or POSTRENDER_CONFIG."""
     return Source(name="the file", trust=FULL, label="the file can set every key", file=file)
 
 
 def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source:
-    """Return the source for a file that the search found.
+    """The source for a file that the search found.
 
     is_untrusted: whether --untrusted is set.
     """
@@ -89,7 +89,7 @@ def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source
 
 
 def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple[Finding, ...]]:
-    """Return the nearest postrender.yaml in a folder or above, and a finding about an ignored file.
+    """The nearest postrender.yaml in a folder or above, and a finding about an ignored file.
 
     A file that another user owns, and a link that leads out of the repository, is an error. A
     warning would not be enough, because the file can change the output, and Helm hides the warnings
@@ -112,7 +112,7 @@ def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple
 
 
 def folders_upward(start: str) -> list[str]:
-    """Return a folder, which has an absolute path, and the folders above it up to the root."""
+    """A folder, which has an absolute path, and the folders above it up to the root."""
     folders: list[str] = []
     folder = start
     while folder and folder not in folders:
@@ -122,7 +122,7 @@ def folders_upward(start: str) -> list[str]:
 
 
 def has_git(folder: str) -> bool:
-    """Return whether a folder is the root of a git repository."""
+    """Whether a folder is the root of a git repository."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 
@@ -151,7 +151,7 @@ def _check_source(path: str, repository: str) -> None:
 
 
 def is_owner_trusted(path: str) -> bool:
-    """Return whether a file, and the target of a link, belongs to root or to the user.
+    """Whether a file, and the target of a link, belongs to root or to the user.
 
     With sudo, the user who started sudo may own the file too. On Windows, the result is True.
     """
@@ -166,7 +166,7 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path is in a folder, or the folder itself, after following all links."""
+    """Whether a path is in a folder, or the folder itself, after following all links."""
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
     except ValueError:  # the path contains a NUL
@@ -175,7 +175,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...]:
-    """Return the finding about a postrender.yaml that the search did not reach, or ().
+    """The finding about a postrender.yaml that the search did not reach, or ().
 
     folders: the folders above the repository, nearest first.
     inside: the searched folders, up to the repository.
@@ -196,7 +196,7 @@ def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...
 def extended_file(
     value: str, file: str, earlier: Sequence[str], source: Source, location: Location
 ) -> str:
-    """Return the path of the file that `file` extends.
+    """The path of the file that `file` extends.
 
     A discovered file may extend only a YAML file of a trusted owner in the same repository.
     value: the value of `extends` in `file`, at `location`.
@@ -236,7 +236,7 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend the file at a path, which can be missing.
+    """Whether a discovered file may extend the file at a path, which can be missing.
 
     A link must not lead to another kind of file, out of the repository or into a folder `.git`.
     """
@@ -253,7 +253,7 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return a value of a file, merged with the value of the file that it extends.
+    """A value of a file, merged with the value of the file that it extends.
 
     Mappings are merged by key. The items of lists are those of `own`, then those that only `base`
     has, because the first matching rule applies. In `attacher.podTemplate`, lists are merged by the
@@ -299,7 +299,7 @@ def _extension_need(_value: str, repository: str) -> _Need:
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files below a folder. postrender does not follow links to folders."""
+    """The links to files below a folder. postrender does not follow links to folders."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))

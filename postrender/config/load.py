@@ -54,12 +54,12 @@ class ConfigFile(NamedTuple):
     values: Values
 
     def location_of(self, path: Path) -> Location:
-        """Return the location of a value. path: the path in `values`."""
+        """The location of a value. path: the path in `values`."""
         return self.document.location_of((*self.root, *path))
 
 
 def load_config(source: Source) -> Values:
-    """Return the values of a configuration file, merged with those of the files that it extends.
+    """The values of a configuration file, merged with those of the files that it extends.
 
     A file that cannot be read, is invalid or needs more trust is a UserError.
     """
@@ -71,7 +71,7 @@ def load_config(source: Source) -> Values:
 
 
 def load_files(source: Source) -> list[ConfigFile]:
-    """Return a configuration file, then the files that it extends."""
+    """A configuration file, then the files that it extends."""
     files = [_load_file(source.file, source)]
     while files[-1].values.get("extends"):
         last = files[-1]
@@ -84,7 +84,7 @@ def load_files(source: Source) -> list[ConfigFile]:
 
 
 def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
-    """Return a valid configuration file.
+    """A valid configuration file.
 
     source: the source of the first file, which defines the trust.
     fix: the fix for a file that cannot be read.
@@ -145,12 +145,12 @@ def _check_object(data: Json, document: ParsedDocument) -> None:
 
 
 def is_config_object(data: Json) -> bool:
-    """Return whether data has the form of a Kubernetes object, with the settings in `spec`."""
+    """Whether data has the form of a Kubernetes object, with the settings in `spec`."""
     return (value_at(data, ("apiVersion",)), value_at(data, ("kind",))) == (API_VERSION, KIND)
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the valid values in the spec of a configuration object.
+    """The valid values in the spec of a configuration object.
 
     path: the path of the object in the document.
     """
@@ -167,7 +167,7 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
 
 
 def defaults() -> Values:
-    """Return the values in the schema."""
+    """The values in the schema."""
     return _defaults(json.loads(schema_text()))
 
 
@@ -184,7 +184,7 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return `base` updated with `overrides`. Nested mappings are merged by key."""
+    """`base` updated with `overrides`. Nested mappings are merged by key."""
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)
@@ -196,7 +196,7 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """Return the settings for valid values."""
+    """The settings for valid values."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),
@@ -297,7 +297,7 @@ _LINE_BREAK = b"\r\n"
 
 
 def read_hash_key(option: str, configured: str) -> HashKey | None:
-    """Return the hash key for the names of Secrets, None if it is not set.
+    """The hash key for the names of Secrets, None if it is not set.
 
     postrender never writes the key to an output, a message or a log.
     option: the path in --secrets-hash-key-file, which overrides VARIABLE. "" for none.
@@ -326,7 +326,7 @@ def _read_key_file(file: str, fix: str) -> bytes:
 
 
 def _key(content: bytes, location: Location) -> HashKey:
-    """Return a key of the right length, without final line breaks."""
+    """A key of the right length, without final line breaks."""
     is_cut = len(content) > _MAX_BYTES + len(_LINE_BREAK)
     key = content if is_cut else content.rstrip(_LINE_BREAK)
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:

@@ -55,7 +55,7 @@ class StrategyRule(NamedTuple):
         annotations: Mapping[str, str],
         is_referenced: bool,
     ) -> bool:
-        """Return whether an object meets all conditions of the rule.
+        """Whether an object meets all conditions of the rule.
 
         is_referenced: whether a reference or an auto-mount is a reason to rename the object.
         """
@@ -123,12 +123,11 @@ class AttacherSettings(NamedTuple):
     retired_secrets: tuple[str, ...] = ()
 
     def account_of(self, group_name: str) -> str:
-        """Return the name of the ServiceAccount for the attacher of an attach group."""
         return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)
 
     @property
     def appends_service_account(self) -> bool:
-        """Return whether postrender appends the attacher's ServiceAccount to the output.
+        """Whether postrender appends the attacher's ServiceAccount to the output.
 
         postrender never appends SHARED_ACCOUNT, because several releases can use this account.
         `postrender config rbac` prints the manifest of this account.
@@ -184,7 +183,7 @@ class Settings(NamedTuple):
     hash_key: HashKey | None = None
 
     def hash_key_of(self, identity: Identity) -> HashKey | None:
-        """Return the hash key for the name of an object, None for a hash without a key.
+        """The hash key for the name of an object, None for a hash without a key.
 
         The result is always None for a ConfigMap.
         """

@@ -49,7 +49,7 @@ _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "
 
 
 def schema_text(path: str = "config/config.schema.json") -> str:
-    """Return a JSON Schema. path: the path of the file in the package `postrender`."""
+    """A JSON Schema. path: the path of the file in the package `postrender`."""
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()
@@ -76,7 +76,7 @@ def validate(
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
-    """Return whether a value certainly fits a schema. If not, it can still fit.
+    """Whether a value certainly fits a schema. If not, it can still fit.
 
     The check knows only the keywords in config.schema.json.
     """
@@ -142,7 +142,7 @@ def _check_with_jsonschema(
 def unknown_key(
     path: Path, known: Sequence[str], schema: Mapping[str, Any], location: Location
 ) -> UserError:
-    """Return the error for a key that the schema does not have.
+    """The error for a key that the schema does not have.
 
     known: the keys that the schema allows in this place.
     schema: the whole schema, for a similar key in another place.
@@ -160,7 +160,7 @@ def unknown_key(
 
 
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return up to three paths, such as `rules[].match.kind`, that end in a name like the last key.
+    """Up to three paths, such as `rules[].match.kind`, that end in a name like the last key.
 
     Paths below the parent of the unknown key come alone.
     """
@@ -174,7 +174,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Yield the path of every key in a schema, which is at the path `start`."""
+    """The path of every key in a schema, which is at the path `start`."""
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path
@@ -184,7 +184,7 @@ def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
 
 
 def _worded(error: ValidationError, location: Location) -> UserError:
-    """Return an error of jsonschema in words for users of postrender."""
+    """An error of jsonschema in words for users of postrender."""
     subject = "the value" if error.absolute_path else "the configuration"
     value: Any = error.instance
     limit: Any = error.validator_value
@@ -230,7 +230,7 @@ def _characters(pattern: str) -> str:
 
 
 def _type_fix(error: ValidationError) -> str:
-    """Return the fix for a value of a wrong type, "" if the expected type says everything."""
+    """The fix for a value of a wrong type, "" if the expected type says everything."""
     value: Any = error.instance
     schema: Any = error.schema
     expected = error.validator_value
@@ -258,7 +258,7 @@ def _listed(values: Iterable[Json]) -> str:
 
 
 def _pattern_paths(values: Json) -> Iterator[Path]:
-    """Yield the path of each path pattern in `values`."""
+    """The path of each path pattern in `values`."""
     for start in (("references",), ("leftovers", "ignore")):
         entries = value_at(values, start)
         for number, entry in enumerate(entries if isinstance(entries, list) else ()):

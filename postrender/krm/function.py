@@ -52,7 +52,7 @@ _SEVERITIES = {WARNING: "warning", NOTE: "info"}
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the settings in the functionConfig of a ResourceList, as nested mappings."""
+    """The settings in the functionConfig of a ResourceList, as nested mappings."""
     document = _document_with_config(stream)
     if document is None:
         return {}
@@ -80,7 +80,7 @@ def function_values(stream: Stream) -> Values:
 
 
 def _document_with_config(stream: Stream) -> ParsedDocument | None:
-    """Return the ResourceList if it can have a functionConfig."""
+    """The ResourceList if it can have a functionConfig."""
     source = sole_document(stream)
     if _FIELD not in source.text:
         return None
@@ -126,7 +126,7 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
 def _nested_value(
     schema: Mapping[str, Any], key: str, text: str, document: ParsedDocument
 ) -> Values:
-    """Return an entry of `data` as nested mappings, such as {"attacher": {"image": text}}."""
+    """An entry of `data` as nested mappings, such as {"attacher": {"image": text}}."""
     path = (_FIELD, "data", key)
     value: Any = _value(_key_schema(schema, key, document, path), text, document, path)
     for name in reversed(key.split(".")):
@@ -140,7 +140,7 @@ def _nested_value(
 def _key_schema(
     schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
 ) -> Mapping[str, Any]:
-    """Return the part of a schema for a dotted key; path: of the entry in the document."""
+    """The part of a schema for a dotted key; path: of the entry in the document."""
     parents: list[str] = []
     for name in key.split("."):
         properties = schema.get("properties", {})
@@ -157,7 +157,7 @@ def _key_schema(
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return the text itself where the schema requires a string, or else its value in YAML."""
+    """The text itself where the schema requires a string, or else its value in YAML."""
     if schema.get("type") in ("object", "array"):
         raise _error(
             f"the key {shown(path[-1])} needs a list or a mapping, but a ConfigMap "
@@ -176,7 +176,7 @@ def _error(problem: str, fix: str, document: ParsedDocument, path: Path) -> User
 def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
-    """Return the text of the input, in parts, with findings and an error as results."""
+    """The text of the input, in parts, with findings and an error as results."""
     texts = stream_texts(stream, [document.text for document in stream.documents])
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=is_strict) for finding in findings]
@@ -187,7 +187,7 @@ def with_error(
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
-    """Return the text of the output, in parts, with findings as results; stream: the input."""
+    """The text of the output, in parts, with findings as results; stream: the input."""
     objects = _Objects(stream)
     # With --strict, a strict finding has ended the function before.
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
@@ -233,7 +233,7 @@ class _Objects:
         return self.result(severity, text, finding.location)
 
     def result(self, severity: str, message: str, location: Location) -> Result:
-        """Return a result about the object at a location.
+        """A result about the object at a location.
 
         If the location is not in an object, the message begins with the path of the location.
         """
@@ -259,7 +259,7 @@ class _Objects:
         return result
 
     def object_at(self, location: Location) -> dict[str, Json] | None:
-        """Return the object at a location, None for a location outside of objects.
+        """The object at a location, None for a location outside of objects.
 
         Of several objects with the same kind and name, it is the last one that starts at or above
         the location.
@@ -271,7 +271,7 @@ class _Objects:
 
 
 def _file_of(data: dict[str, Json]) -> Result:
-    """Return the field `file` of a result, {} if no annotation has the path of the file."""
+    """The field `file` of a result, {} if no annotation has the path of the file."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:

@@ -76,7 +76,7 @@ def _redact(assignment: str) -> str:
 
 
 def release_name(chart: str) -> str:
-    """Return the name in Chart.yaml, or `release` without a valid name in a readable Chart.yaml."""
+    """The name in Chart.yaml, or `release` without a valid name in a readable Chart.yaml."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
@@ -144,7 +144,7 @@ def check_values(files: tuple[str, ...]) -> None:
 
 
 def render_chart(chart: str, options: ChartOptions) -> bytes:
-    """Return the output of helm template."""
+    """The output of helm template."""
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
     try:
@@ -157,7 +157,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 
 
 def passes_hooks() -> bool:
-    """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not."""
+    """Whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not."""
     process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
     output, _ = process.communicate()
     version = _MAJOR_VERSION.match(output)
@@ -165,7 +165,7 @@ def passes_hooks() -> bool:
 
 
 def _charts_in(folder: str) -> list[str]:
-    """Return the paths of up to three charts that are directly in a folder."""
+    """The paths of up to three charts that are directly in a folder."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -180,7 +180,7 @@ def _failure(chart: str, code: int, errors: str) -> UserError:
 
 
 def _message(errors: str) -> str:
-    """Return the first error message in the stderr of helm, or else the last line.
+    """The first error message in the stderr of helm, or else the last line.
 
     The message ends before an empty line, or before a line that contains `[debug]`.
     """

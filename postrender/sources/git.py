@@ -91,7 +91,7 @@ class _Object(NamedTuple):
 
 
 def read_git_file(name: str, command: str) -> Source:
-    """Return a file in git.
+    """A file in git.
 
     name: `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
@@ -106,7 +106,7 @@ def read_git_file(name: str, command: str) -> Source:
 
 
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
-    """Return a file in git, or the manifests in a folder in git, sorted by path.
+    """A file in git, or the manifests in a folder in git, sorted by path.
 
     The result is () for a folder without manifests.
 
@@ -135,7 +135,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
-    """Return the object at `git:REF:PATH`. Its kind is `missing` if the commit lacks the path."""
+    """The object at `git:REF:PATH`. Its kind is `missing` if the commit lacks the path."""
     ref, path = _parse(name)
     tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
     if tree.kind != "tree":
@@ -167,7 +167,7 @@ def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return REF and PATH of `git:REF:PATH`."""
+    """REF and PATH of `git:REF:PATH`."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
@@ -181,7 +181,7 @@ def _parse(name: str) -> tuple[str, str]:
 
 
 def _object_name(name: str, path: str, mode: str, object_id: str) -> str:
-    """Return the name for `git cat-file` of an entry, at a path in a folder."""
+    """The name for `git cat-file` of an entry, at a path in a folder."""
     if mode != _LINK:
         return object_id
     # git follows a link only in the form REF:PATH.
@@ -189,7 +189,7 @@ def _object_name(name: str, path: str, mode: str, object_id: str) -> str:
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the path of each file, link and submodule below a tree, with its mode and object ID.
+    """The path of each file, link and submodule below a tree, with its mode and object ID.
 
     A mode is an octal number, such as `100644`.
     """
@@ -213,7 +213,7 @@ def _no_file(name: str, kind: str) -> UserError:
 
 
 def _missing_path(name: str, hint: str) -> UserError:
-    """Return the error for a path that is absent in a commit; hint: the end of the fix."""
+    """The error for a path that is absent in a commit; hint: the end of the fix."""
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
@@ -236,7 +236,7 @@ def _unknown_ref(name: str, ref: str) -> UserError:
 
 
 def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
-    """Return the objects with the given object names, in order; name: for messages."""
+    """The objects with the given object names, in order; name: for messages."""
     if any("\n" in object_name for object_name in object_names):
         raise UserError("a file name contains a line break", "Rename the file", Location(name))
     if not object_names:

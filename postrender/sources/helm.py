@@ -68,7 +68,7 @@ class NotFoundError(HelmError):
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace and the name of the Helm release in --previous, if any.
+    """Settings with the namespace and the name of the Helm release in --previous, if any.
 
     Another namespace in the settings is an error.
     """
@@ -86,7 +86,7 @@ def with_release_namespace(settings: Settings) -> Settings:
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
-    """Return the history of the earlier outputs, and the findings about it.
+    """The history of the earlier outputs, and the findings about it.
 
     A Helm release in another namespace than the input is an error.
     """
@@ -115,7 +115,7 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
 
 
 def _release(settings: Settings) -> Release | None:
-    """Return the Helm release in --previous, None if --previous is not a Helm release."""
+    """The Helm release in --previous, None if --previous is not a Helm release."""
     history = settings.history
     if not history.previous.startswith(PREFIX):
         return None
@@ -169,7 +169,7 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return the stored manifests of a release, and the findings.
+    """The stored manifests of a release, and the findings.
 
     If the namespace in --previous is wrong, Helm does not find the release, as before a first
     install. Unless --namespace or an object of the input confirms the namespace, the name is then
@@ -234,7 +234,7 @@ def _low_keep(keep: int, stored: int, inventory: Inventory) -> Finding:
 
 
 def _stored_outputs(release: Release) -> Previous:
-    """Return the manifests of all stored release revisions, oldest first.
+    """The manifests of all stored release revisions, oldest first.
 
     The result also has the hooks of the deployed and of the newest release revision. It is empty
     for an unknown release.
@@ -264,14 +264,14 @@ def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
 
 
 def _namespaces_of(release: Release) -> list[str]:
-    """Return the namespaces that have a release of this name, in any status."""
+    """The namespaces that have a release of this name, in any status."""
     name = f"^{re.escape(release.name)}$"
     command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
     return sorted(str(entry.get("namespace")) for entry in _entries(release, command))
 
 
 def _history(release: Release) -> list[tuple[int, str]]:
-    """Return the number and status of each stored release revision, sorted by number."""
+    """The number and status of each stored release revision, sorted by number."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:
@@ -284,7 +284,7 @@ def _history(release: Release) -> list[tuple[int, str]]:
 
 
 def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the list of mappings that a helm command prints as JSON."""
+    """The list of mappings that a helm command prints as JSON."""
     [text] = _run_helm(release, [command])
     try:
         entries = json.loads(text)
@@ -304,7 +304,7 @@ def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
 
 
 def _get_command(release: Release, part: str, number: int) -> list[str]:
-    """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
+    """The helm command for a part of a release revision; part: `manifest` or `hooks`."""
     revision = ["--revision", str(number), "--namespace", release.namespace]
     return ["get", part, release.name, *revision]
 

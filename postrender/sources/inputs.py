@@ -24,7 +24,7 @@ STDIN = "<stdin>"
 
 
 def read_input(name: str, command: str = "render") -> Stream:
-    """Return the documents of a file or of stdin.
+    """The documents of a file or of stdin.
 
     name: a path, `-` for stdin, or `git:REF:PATH`.
     command: the postrender command for the fix in an error, such as `explain`.
@@ -42,7 +42,7 @@ def read_input(name: str, command: str = "render") -> Stream:
 
 
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
-    """Return the files of an input.
+    """The files of an input.
 
     For a folder, the result has all YAML and JSON files below it, sorted by path, without dotfiles
     and links to folders. A link to a file must lead to a file in the folder, or in the git
@@ -72,7 +72,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Yield the relative path, with `/` between the parts, of each file not in a dot folder."""
+    """The relative path, with `/` between the parts, of each file not in a dot folder."""
 
     def fail(error: OSError) -> None:
         raise _unreadable(error, str(error.filename))
@@ -84,13 +84,13 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the real path of the git repository that contains a folder, or else of the folder."""
+    """The real path of the git repository that contains a folder, or else of the folder."""
     real = os.path.realpath(folder)
     return next(filter(has_git, folders_upward(real)), real)
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Return whether a real path is below a root, and not in its folder `.git`."""
+    """Whether a real path is below a root, and not in its folder `.git`."""
     try:
         relative = os.path.relpath(path, root)
     except ValueError:  # on Windows, a path on another drive
@@ -99,7 +99,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _read_listed(path: str, root: str) -> Source:
-    """Return a file in a folder; root: what a link must not leave."""
+    """A file in a folder; root: what a link must not leave."""
     is_link = os.path.islink(path) and os.path.exists(path)
     if is_link and not _is_below(os.path.realpath(path), root):
         raise UserError(
@@ -144,7 +144,7 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file. Perhaps the user meant a path in git or a Helm release."""
+    """The fix for a missing file. Perhaps the user meant a path in git or a Helm release."""
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

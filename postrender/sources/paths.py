@@ -17,7 +17,7 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
-    """Return the sorted paths of the manifests in a folder, without dotfiles.
+    """The sorted paths of the manifests in a folder, without dotfiles.
 
     Chart templates are not manifests. A chart, or a chart with templates below, is a ChartError.
 
@@ -40,7 +40,7 @@ class ChartError(UserError):
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:
-    """Return the error for a chart folder.
+    """The error for a chart folder.
 
     command: the postrender command in the fix, such as `render`, "" to suggest a file instead.
     """
@@ -58,7 +58,7 @@ def chart_error(chart: str, command: str = "") -> ChartError:
 
 
 def folder_error(folder: str) -> UserError:
-    """Return the error for a folder where postrender expects one file."""
+    """The error for a folder where postrender expects one file."""
     return UserError(
         "the path is a folder, expected a file",
         "Pass a file in the folder, or pipe all files into stdin",
@@ -67,17 +67,17 @@ def folder_error(folder: str) -> UserError:
 
 
 def path_below(folder: str, path: str) -> str:
-    """Return the path of a file in a folder, which is a path or `git:REF:PATH`."""
+    """The path of a file in a folder, which is a path or `git:REF:PATH`."""
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
 def printable(path: str) -> str:
-    """Return a path with `�` in place of each byte that is not UTF-8."""
+    """A path with `�` in place of each byte that is not UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def checked_source(name: str, data: bytes) -> Source:
-    """Return a file as a Source. A Git LFS pointer is an error."""
+    """A file as a Source. A Git LFS pointer is an error."""
     if data.startswith(_LFS_POINTER):
         raise UserError(
             "the file is a Git LFS pointer, expected the content of the file",
@@ -90,5 +90,5 @@ def checked_source(name: str, data: bytes) -> Source:
 
 
 def is_dotfile(path: str) -> bool:
-    """Return whether the file or a folder in a relative path begins with a dot."""
+    """Whether the file or a folder in a relative path begins with a dot."""
     return path.startswith(".") or "/." in path

@@ -18,7 +18,7 @@ _IS_WINDOWS = os.name == "nt"
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program on PATH.
+    """The absolute path of a program on PATH.
 
     The working directory can be a stranger's repository. Therefore, relative folders of PATH do not
     count, nor, on Windows and unlike in shutil.which, the working directory.
@@ -37,7 +37,7 @@ def find_program(name: str) -> str | None:
 
 
 def helm_program(needed_by: str) -> str:
-    """Return the path of helm, or of the program in HELM_BIN, which may be a path.
+    """The path of helm, or of the program in HELM_BIN, which may be a path.
 
     needed_by: the option or command that needs helm, for the message.
     """

@@ -166,7 +166,6 @@ class _Search:
         )
 
     def run(self, item: Item, document: ParsedDocument, names: WordSet) -> Iterator[Mention]:
-        """Yield the mentions of the names in one object."""
         if item.is_attacher or item.identity.kind == CRD:
             return
         length = len(item.path)
