@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RENDER_ID = "0123456789"
+_ANNOTATIONS = {"annotations": {"postrender/render-id": RENDER_ID}}
 NAMESPACE = "default"
 
 _OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app", "uid": "uid-deployment"}
@@ -88,7 +89,7 @@ def _config_map(name: str) -> Json:
 
 
 def _deployment(count: int) -> Json:
-    metadata = _metadata("app") | {"uid": _OWNER["uid"], "generation": 1}
+    metadata = _metadata("app") | _ANNOTATIONS | {"uid": _OWNER["uid"], "generation": 1}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -99,7 +100,8 @@ def _deployment(count: int) -> Json:
 
 
 def _replica_set(count: int) -> Json:
-    metadata = _metadata("app-1") | {"ownerReferences": [_OWNER | {"controller": True}]}
+    owners = [_OWNER | {"controller": True}]
+    metadata = _metadata("app-1") | _ANNOTATIONS | {"ownerReferences": owners}
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -110,10 +112,7 @@ def _replica_set(count: int) -> Json:
 
 def _template(count: int) -> Json:
     sources = [{"configMapRef": {"name": name}} for name in names_of(count)]
-    return {
-        "metadata": {"annotations": {"postrender/render-id": RENDER_ID}},
-        "spec": {"containers": [{"name": "main", "envFrom": sources}]},
-    }
+    return {"spec": {"containers": [{"name": "main", "envFrom": sources}]}}
 
 
 def _metadata(name: str) -> Json:

@@ -329,10 +329,9 @@ def annotate_templates(run: Run, obj: Obj) -> None:
             make(template, "metadata", "annotations")["postrender/checksum"] = sha256(lines)
     cleaned = [clean_template(template) for template in templates]
     has_list = "[]" in TEMPLATES.get(kind_of(obj), "")
-    for template in templates:
-        if any(config.is_renamed for config in targets_of(run, obj, template)):
-            render_id = sha256(go_json(cleaned if has_list else cleaned[0]))[:10]
-            make(template, "metadata", "annotations")["postrender/render-id"] = render_id
+    if templates and any(config.is_renamed for config in targets_of(run, obj)):
+        render_id = sha256(go_json(cleaned if has_list else cleaned[0]))[:10]
+        make(obj, "metadata", "annotations")["postrender/render-id"] = render_id
 
 
 def clean_template(template: Obj) -> Obj:
@@ -477,7 +476,9 @@ def attacher_objects(run: Run, group: Group) -> Iterator[Obj]:
         for obj, referred in entries:
             if wave_of(obj) == wave:
                 names = [item.member for item in targets_of(run, referred) if item.is_renamed]
-                workload = f"{kind_of(obj)}/{name_of(obj)}@{render_id_of(referred)}"
+                workload = (
+                    f"{kind_of(obj)}/{name_of(obj)}@{annotation(referred, 'postrender/render-id')}"
+                )
                 args.append(f"--workload {workload}={','.join(names)}")
                 emitted -= set(names)
         args += [f"--emitted {','.join(sorted(emitted))}"] if emitted else []
@@ -486,11 +487,6 @@ def attacher_objects(run: Run, group: Group) -> Iterator[Obj]:
 
 def is_member(run: Run, config: Config, group: Group) -> bool:
     return config.is_renamed and run.home(config.obj) == group.home
-
-
-def render_id_of(obj: Obj) -> str:
-    ids = [annotation(template, "postrender/render-id") for template in templates_of(obj)]
-    return next(filter(None, ids))
 
 
 # ---------------------------------------------------------------------------------------- comparing

@@ -24,11 +24,9 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
-    POD,
     SECRET,
     GroupKind,
     api_group,
-    pod_templates,
     strings_at,
     workload_ref,
 )
@@ -79,7 +77,7 @@ class Consumer(NamedTuple):
 
     controller: the uid of the controller, "" for none.
     references: all ConfigMaps and Secrets that the object references.
-    render_ids: the values of postrender/render-id in the pod templates.
+    render_id: the annotation postrender/render-id of the object itself, "" if absent.
     template_from: the target of spec.workloadRef, if its kind is in CONSUMER_KINDS.
     is_paused: the field spec.paused.
     status_problems: what the status reports, as one text.
@@ -91,7 +89,7 @@ class Consumer(NamedTuple):
     controller: str
     is_deleting: bool
     references: frozenset[RevisionRef]
-    render_ids: frozenset[str]
+    render_id: str
     template_from: NamedObject | None = None
     is_paused: bool = False
     status_problems: str = ""
@@ -161,7 +159,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
         controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         references=frozenset(_references(group_kind, template_holder)),
-        render_ids=frozenset(_render_ids(group_kind, template_holder)),
+        render_id=strings_at(data, "annotations").get(RENDER_ID_ANNOTATION, "")[:_LONGEST_TEXT],
         template_from=_template_from(resource, data),
         is_paused=value_at(data, ("spec", "paused")) is True,
         status_problems="; ".join(_status_problems(data))[:_LONGEST_PROBLEMS],
@@ -211,17 +209,6 @@ def _references(group_kind: GroupKind, data: Object) -> Iterator[RevisionRef]:
     for _, name, rule in find_built_in(group_kind, (CONFIG_MAP, SECRET), data):
         if isinstance(name, str):
             yield rule.target[1].lower(), name
-
-
-def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
-    # pod_templates returns [] for a Pod, which is itself a template.
-    templates = (
-        [data] if group_kind == POD else [item for _, item in pod_templates(group_kind, data)]
-    )
-    for template in templates:
-        value = value_at(template, ("metadata", "annotations", RENDER_ID_ANNOTATION))
-        if isinstance(value, str):
-            yield value[:_LONGEST_TEXT]
 
 
 def _template_from(resource: Resource, data: Object) -> NamedObject | None:

@@ -126,7 +126,7 @@ class NamedObject(NamedTuple):
 class WantedWorkload(NamedTuple):
     """A workload of the request, and the revisions that its pod templates reference.
 
-    render_id: the expected value of postrender/render-id in the pod templates, "" if unknown.
+    render_id: the expected value of postrender/render-id on the workload, "" if unknown.
     """
 
     resource: Resource

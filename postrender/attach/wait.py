@@ -10,10 +10,16 @@ A workload is ready if two conditions are true, regardless of the state of its P
 - The workload controls a ReplicaSet or ControllerRevision with the new pod template. This condition
   applies only to the kinds in HISTORY_KINDS, and not to a paused Deployment.
 
-The new template is recognised by the render ID, or by the references if the request has no render
-ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because they
-still describe the earlier template right after an apply. The age of a ReplicaSet is not reliable
-either, because a controller can reuse an old ReplicaSet.
+A workload with the render ID of the request has the new template, and so has its ReplicaSet with
+the render ID: the controllers copy the annotations of a Deployment or Rollout to the newest
+ReplicaSet, also after a change that does not roll the workload. They copy the annotations of a
+StatefulSet or DaemonSet only to a new ControllerRevision, and a Rollout with a workloadRef has no
+render ID. There, an object with the references of the live template has the new template. If the
+request has no render ID, the references decide everywhere.
+
+The status fields phase, observedGeneration and currentPodHash are not reliable, because they still
+describe the earlier template right after an apply. The age of a ReplicaSet is not reliable either,
+because a controller can reuse an old ReplicaSet.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ from postrender.attach.observe import read_revisions
 from postrender.attach.request import (
     DEPLOYMENTS,
     HISTORY_KINDS,
+    REPLICA_SETS,
     AttachRequest,
     Resource,
     RevisionRef,
@@ -209,7 +216,7 @@ def _find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     if (
         history_kind is None
         or is_paused(consumer)
-        or _has_history_object(consumer, workload, watched, history_kind)
+        or _has_history_object(consumer, source, workload, watched.objects(history_kind))
     ):
         return None
     fix = f"Find the cause in the status of {consumer}, and fix the cause"
@@ -227,23 +234,31 @@ def is_paused(consumer: Consumer) -> bool:
 
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
     if workload.render_id:
-        return workload.render_id in consumer.render_ids
+        return consumer.render_id == workload.render_id
     return consumer.references.issuperset(workload.references)
 
 
 def _has_history_object(
-    consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
+    consumer: Consumer,
+    source: Consumer,
+    workload: WantedWorkload,
+    history: Iterable[Consumer],
 ) -> bool:
     """Whether a workload controls a ReplicaSet or ControllerRevision with the new template.
 
-    The ReplicaSets of other workloads do not count. For example, the Deployment in the workloadRef
-    of a Rollout also creates ReplicaSets with the new template.
+    source: the object with the new template, which is the workload or the target of its
+        workloadRef. The target also creates ReplicaSets with the new template.
     """
+    has_copied_id = source is consumer and HISTORY_KINDS[consumer.resource] == REPLICA_SETS
     return any(
         item.controller == consumer.uid
         and not item.is_deleting
-        and _has_wanted_template(item, workload)
-        for item in watched.objects(history_kind)
+        and (
+            item.references == source.references
+            if workload.render_id and not has_copied_id
+            else _has_wanted_template(item, workload)
+        )
+        for item in history
     )
 
 
@@ -251,9 +266,8 @@ def _describe_other_template(source: Consumer, workload: WantedWorkload) -> str:
     if not workload.render_id:
         missing = [title(ref) for ref in workload.references if ref not in source.references]
         return f"the pod template of {source} does not reference {', '.join(missing)}"
-    render_ids = ", ".join(sorted(source.render_ids))
-    actual = f"has the render ID {render_ids}" if render_ids else "does not have a render ID"
-    return f"the pod template of {source} {actual}, expected {workload.render_id}"
+    actual = f"the render ID {source.render_id}" if source.render_id else "no render ID"
+    return f"{source} has {actual}, expected {workload.render_id}"
 
 
 def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> str:

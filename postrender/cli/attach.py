@@ -33,7 +33,7 @@ from postrender.cli.report import is_quiet
         *CLUSTER,
         Option(
             "workload",
-            "Make a workload an owner of revisions. ID is the render ID in the pod template. "
+            "Make a workload an owner of revisions. ID is the render ID of the workload. "
             "Example: Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",

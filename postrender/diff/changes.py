@@ -27,9 +27,12 @@ from postrender.diff.normalise import BaseNames, comparable, without_cluster_val
 from postrender.diff.pairs import CURRENT, ComparedObject, Pair, Side, find_pairs, sort_key
 from postrender.diff.usages import Target, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
+
+_RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
 
 
 class Changes(NamedTuple):
@@ -48,7 +51,7 @@ def find_changes(
     names: BaseNames,
     context: int,
 ) -> Changes:
-    """The changes of all pairs.
+    """Return the changes of all pairs.
 
     usages: on the older and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
@@ -122,7 +125,7 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
 def _users(
     pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex
 ) -> dict[Target, tuple[list[Identity], list[Identity]]]:
-    """The workloads that reference each target, and those that no longer do."""
+    """Return the workloads that reference each target, and those that no longer do."""
     before, after = (
         _identities_by_target(pairs, index, is_new=is_new)
         for index, is_new in ((old, False), (new, True))
@@ -156,7 +159,7 @@ _DATA = ("data", "binaryData")
 def compare_originals_exactly(
     contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
 ) -> list[ObjectChange]:
-    """The changes of originals that `contents` does not show, if both sides are outputs."""
+    """Return the changes of originals that `contents` does not show, if both sides are outputs."""
     if not (old.is_rendered and new.is_rendered):
         return []
     changes = []
@@ -189,19 +192,32 @@ def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
         comparable(before, _exact_names(kind, old, new), is_exact=True),
         comparable(after, _exact_names(kind, new, old), is_exact=True),
     )
+    if _has_derived_id(old, pair.both[0]) and _has_derived_id(new, pair.both[1]):
+        fields = [field for field in fields if field.path != _RENDER_ID]
     if not fields:
         return None
     is_secret = pair.identity.group_kind == SECRET
     return ObjectChange(pair.identity, CHANGED, () if is_secret else tuple(fields))
 
 
+def _has_derived_id(side: Side, compared: ComparedObject) -> bool:
+    """Return whether an object has the render ID that postrender would write."""
+    written, derived = (
+        strings_at(data, "annotations").get(RENDER_ID_ANNOTATION)
+        for data in (side.written_data(compared), compared.data)
+    )
+    return bool(written) and written == derived
+
+
 def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
-    """The names that replace revision names in an object of a side.
+    """Return the names that replace revision names in an object of a side.
 
     For most kinds, these are the base names of current revisions. If a Role or ClusterRole lists a
-    base name, postrender also lists names of revisions. For these kinds, a current revision becomes
-    `<base name> (revision 1)`, so that a missing name is a difference. If several namespaces have a
-    ConfigMap with this base name, the numbers count the namespaces.
+    base name, postrender also lists names of revisions. For these kinds, the result therefore has
+    `<base name> (revision 1)` for a current revision, so that a missing name is a difference. If
+    several namespaces have a ConfigMap with this base name, the numbers count the namespaces. If
+    the sides have different counts of names, all numbers are 1.
+    kind: the kind of the object.
     """
     current = _current_revisions(side)
     if kind not in ("Role", "ClusterRole"):
@@ -232,7 +248,10 @@ def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:
 def _names_by_base(
     current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
 ) -> dict[str, list[str]]:
-    """The revision names whose key is also in `others`, sorted by namespace, by base name."""
+    """Return the names of the revisions whose key is also in `others`, by base name.
+
+    The names for each base name are in the order of the namespaces.
+    """
     names: dict[str, list[str]] = {}
     for key in sorted(current, key=lambda key: key.namespace or ""):
         listed = names.setdefault(key.name, []) if key in others else []

@@ -1,7 +1,8 @@
 """The kinds of workloads: where the pod template is, and which changes a kind accepts.
 
-A custom kind is a workload if postrender.references.catalogue has the location of its pod template;
-the catalogue then also decides the effect of a new one.
+A custom kind counts as a workload if postrender.references.catalogue has the location of its pod
+template; the catalogue then also decides the effect of a new one. The API server accepts only a few
+changes of a Pod's spec and of a Job's pod template, and rejects all others.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _PARENTS = {
 
 
 def effect_of_accepted(old: ComparedObject, causes: Sequence[Cause]) -> str | None:
-    """The effect of a change of a Pod or Job that the API server accepts, else None.
+    """Return the effect of a change of a Pod or Job, None if the API server rejects the change.
 
-    old: the object before the change.
-    causes: of the difference between the pod templates.
+    old: the object before the change; None is also returned for other kinds.
+    causes: the causes of the difference between the pod templates.
     """
     effect_of = _EFFECTS.get(old.identity.group_kind)
     return effect_of(old, causes) if effect_of else None
@@ -56,9 +57,10 @@ def _effect_on_job(old: ComparedObject, causes: Sequence[Cause]) -> str | None:
 
 
 def _is_accepted_in_pod(cause: Cause) -> bool:
-    """Whether a change is a new image, an added toleration, or a lower activeDeadlineSeconds.
+    """Return whether the API server accepts a change of a Pod.
 
-    The API server accepts no other (ValidatePodUpdate in Kubernetes 1.36).
+    The accepted changes are new images, added tolerations, and a new or lower
+    activeDeadlineSeconds (source: ValidatePodUpdate in Kubernetes 1.36).
     """
     if cause.kind == IMAGE:
         return True
@@ -71,11 +73,11 @@ def _is_accepted_in_pod(cause: Cause) -> bool:
 
 
 def _is_accepted_in_job(cause: Cause) -> bool:
-    """Whether a change is about labels, annotations or fields for the scheduler.
+    """Return whether the API server accepts a change of a suspended Job that has not started.
 
-    Before a suspended Job starts, the API server accepts these (validatePodTemplateUpdate in
-    Kubernetes 1.34 to 1.36). Kubernetes 1.36 also accepts new resources of containers. Earlier
-    versions do not, so these count as rejected.
+    The accepted changes are labels, annotations and fields for the scheduler (source:
+    validatePodTemplateUpdate in Kubernetes 1.34 to 1.36). Kubernetes 1.36 also accepts new
+    resources of containers. Earlier versions do not, so these count as rejected.
     """
     field = cause.field
     if field is None:
@@ -98,7 +100,10 @@ _EFFECTS: Mapping[GroupKind, Callable[[ComparedObject, Sequence[Cause]], str | N
 
 @cache
 def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
-    """A pattern for the paths of a kind's pod templates: () for a Pod, None if it has none."""
+    """Return a pattern for the paths of a kind's pod templates, None if the kind is not a workload.
+
+    The pattern of a Pod is ().
+    """
     template = _custom_template(group_kind)
     if template:
         return template.path
@@ -113,7 +118,7 @@ def is_workload(compared: ComparedObject) -> bool:
 
 @cache
 def template_pattern(group_kind: GroupKind) -> PatternTree | None:
-    """The tree of template_path(), None for a Pod or a kind without pod templates."""
+    """Return the tree of template_path(), None for a Pod or a kind without pod templates."""
     path = template_path(group_kind)
     if not path:
         return None
@@ -123,7 +128,11 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
 
 
 def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
-    """NEXT_RUN, ROLLS or STAYS for a new pod template of a custom kind, else ""."""
+    """Return the effect of a new pod template on an object of a custom kind.
+
+    The result is NEXT_RUN, ROLLS or STAYS. The result is "" for any other kind, and for a kind
+    without a pod template in the catalogue.
+    """
     template = _custom_template(group_kind)
     if template is None:
         return ""
@@ -133,7 +142,7 @@ def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
 
 
 def is_in_custom_template(item: Item, path: Path) -> bool:
-    """Whether a path of the document is in the pod template of a custom kind."""
+    """Return whether a path of the document is in the pod template of a custom kind."""
     template = _custom_template(item.identity.group_kind)
     if template is None:
         return False

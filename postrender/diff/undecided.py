@@ -23,10 +23,11 @@ def find_undecided(
     duplicates: tuple[Duplicates, Duplicates],
     resolver: Resolver,
 ) -> tuple[Undecided, ...]:
-    """The parts of a comparison that diff cannot decide, and that can be changes.
+    """Return the parts of a comparison that diff cannot decide, and that can be changes.
 
-    usages, duplicates: of the older side and of the newer side.
+    usages, duplicates: the usages and the duplicates of the older side and of the newer side.
     connected: the indexes, in `pairs`, of the pairs that the graph shows.
+    resolver: the resolver with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
     undecided = [
@@ -44,7 +45,10 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """If only the newer side is an output, diff cannot know whether OLD was applied as it is."""
+    """Return an Undecided if only the newer side is an output, and postrender renames old objects.
+
+    diff then cannot know whether the user applied the older side without postrender.
+    """
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
@@ -85,7 +89,10 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """The first object of each side and namespace to which only one side gives the namespace."""
+    """Return an Undecided for objects to which only one side gives a namespace.
+
+    The result has only the first object for each side and namespace.
+    """
     seen = set()
     for pair in pairs:
         if pair.both is None:
@@ -108,7 +115,10 @@ def _namespaces(
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Each object that a side defines several times with different content, if the sides differ."""
+    """Return an Undecided for each object that a side defines several times with different content.
+
+    If both sides have the same definitions of an object, the function leaves out the object.
+    """
     sides = (old, before), (new, after)
     for (side, duplicates), others in (sides, sides[::-1]):
         for key, objects in duplicates.items():
@@ -129,7 +139,11 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Each reference from or to an object of the graph of which only one end has a namespace."""
+    """Return an Undecided for each ambiguous reference from or to an object that the graph shows.
+
+    A reference is ambiguous if exactly one of its two objects has a namespace.
+    identities: the identities of the objects that the graph shows.
+    """
     if side.context is None:
         return
     resolver = side.context.resolver
@@ -157,7 +171,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Each Rollout with a missing pod template that can change."""
+    """Return an Undecided for each Rollout with a missing pod template that can change."""
     for pair in pairs:
         if pair.new is None:
             continue
@@ -187,9 +201,9 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Each original that postrender would not keep with Helm 3.
+    """Return an Undecided for each original that postrender would not keep with Helm 3.
 
-    If `has_changes` is False, only problems that the older side does not have count.
+    If `has_changes` is False, the result has only problems that the older side does not have.
     """
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
@@ -198,7 +212,7 @@ def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Und
 
 
 def as_undecided(finding: Finding) -> Undecided:
-    """A finding as an undecided part of a preview."""
+    """Return a finding as an undecided part of a preview."""
     return Undecided(location=str(finding.location), problem=finding.problem, fix=finding.fix)
 
 

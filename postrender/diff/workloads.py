@@ -39,7 +39,6 @@ from postrender.diff.model import (
 from postrender.diff.normalise import BaseNames, as_stored, comparable, without_cluster_values
 from postrender.diff.pairs import ComparedObject, Pair, sort_key
 from postrender.diff.usages import Target, Usage, UsageIndex
-from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
@@ -79,11 +78,13 @@ _Usages = tuple[list[Usage], list[Usage]]
 
 
 class Comparison(NamedTuple):
-    """What decides the changes of workloads.
+    """The facts of both sides that decide the changes of workloads.
 
-    old, new: the usages on each side.
+    old and new: the usages on each side.
     contents: the changes of ConfigMaps and Secrets, by the index of the pair.
-    rewritten: the indexes of the pairs of ConfigMaps and Secrets whose data differs.
+    rewritten: the indexes of the pairs of ConfigMaps and Secrets with different data on the two
+    sides.
+    base_names: the base names of both sides.
     """
 
     old: UsageIndex
@@ -93,11 +94,12 @@ class Comparison(NamedTuple):
     base_names: BaseNames
 
     def content_change(self, target: Target) -> ContentChange | None:
+        """Return the change of a target, None if the target does not change or is not a pair."""
         return self.contents.get(target) if isinstance(target, int) else None
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
-    """The change of a workload, None if nothing changes for the workload."""
+    """Return the change of a workload, None if nothing changes for the workload."""
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
@@ -125,7 +127,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
 
 
 def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
-    """The object that has the pod template: the workload, or the target of workloadRef."""
+    """Return the object that has the pod template: the workload, or the target of workloadRef."""
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
@@ -146,7 +148,7 @@ def _effect(
 
 
 def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
-    """Whether a workload does not have pods, because Rollouts use its pod template."""
+    """Return whether a workload does not have pods, because Rollouts use its pod template."""
     rollouts = comparison.new.rollouts.get(workload.item.key, ()) if workload.item else ()
     if not rollouts:
         return False
@@ -158,7 +160,7 @@ def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
 def _difference(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool]:
-    """The difference between two workloads.
+    """Return the difference between two workloads.
 
     1. the changes outside of pod templates;
     2. the causes of the difference between the pod templates;
@@ -188,21 +190,22 @@ def _difference(
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """The causes for templates that differ only in a revision name in free text, or in notation.
+    """Return the causes for different pod templates if `_difference` does not find other causes.
 
-    An example is `env: null`.
+    For example, the templates differ only in a revision name in free text, or in notation such as
+    `env: null`.
     """
     parts = template_path(workload.identity.group_kind) or ()
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
     paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
-    for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
+    for path in paths or [""]:
         change = FieldChange(path=f"{prefix}{path}", change=CHANGED, old=None, new=None)
         yield Cause(TEMPLATE, field=change)
 
 
 @cache
 def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re.Pattern[str]:
-    """A pattern for the paths of fields in a pod template.
+    """Return a pattern for the paths of fields in a pod template.
 
     with_parents: whether the pattern also matches the paths of the template's parent fields.
     """
@@ -228,7 +231,7 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
 def _template_usages(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> dict[Target, _Usages]:
-    """The usages in the pod templates. Targets that only the older side uses are first."""
+    """Return the usages in the pod templates. Targets that only the older side uses are first."""
     usages: dict[Target, _Usages] = {}
     for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
         for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
@@ -260,6 +263,7 @@ def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> 
 def _reason(
     before: Sequence[Usage], after: Sequence[Usage], target: Target, comparison: Comparison
 ) -> str:
+    """Return the reason why a ConfigMap or Secret changes a pod template, as a phrase."""
     if not before:
         return "reference added"
     if not after:
@@ -281,7 +285,7 @@ def _reason(
 def _in_place(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> Iterator[Identity]:
-    """The ConfigMaps and Secrets of a workload that change under the same name."""
+    """Return the ConfigMaps and Secrets of a workload that change under the same name."""
     for target, (before, after) in _template_usages(old, new, comparison).items():
         change = comparison.content_change(target)
         if change is None or target not in comparison.rewritten:
@@ -293,6 +297,7 @@ def _in_place(
 def _without_references(
     changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
+    """Return the changes, except changes of references that config_causes already report."""
     names = {cause.subject.name for cause in config_causes if cause.subject}
     for change in changes:
         if not (_is_reference(change) and {change.old, change.new} <= names):
@@ -322,7 +327,7 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
 
 
 def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """The changes, with one change for each variable of an `env` that only one side has."""
+    """Return the changes, with one change for each variable of an `env` that only one side has."""
     for change in changes:
         items = change.old if change.new is None else change.new
         is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)
@@ -338,7 +343,7 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
 
 
 def _variable_value(parts: Iterable[tuple[str, Json]]) -> Json:
-    """A variable's value on one side, from changes of its `env` entry; None if absent."""
+    """Return a variable's value on one side, from changes of its `env` entry; None if absent."""
     for path, value in parts:
         if isinstance(value, dict) and path.endswith("]"):
             return value.get("value", value.get("valueFrom", ""))

@@ -201,10 +201,10 @@ class _Examiner:
         references = self.references(item, data, templates)
         if not item.is_rewritable:
             templates = []
-        elif references:
-            for path, template in templates:
-                self.check_mapping((*path, "metadata"), value_at(template, ("metadata",)))
-                self.check_mapping((*path, *_ANNOTATIONS), value_at(template, _ANNOTATIONS))
+        elif references and templates:
+            for path, annotated in [(item.path, data), *templates]:
+                self.check_mapping((*path, "metadata"), value_at(annotated, ("metadata",)))
+                self.check_mapping((*path, *_ANNOTATIONS), value_at(annotated, _ANNOTATIONS))
         template_source, history_limit = workload_ref(group_kind, data), _history_limit(data)
         if not (references or templates or template_source) and history_limit is None:
             return item

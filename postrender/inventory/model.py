@@ -48,11 +48,6 @@ class PodTemplate(NamedTuple):
     path: Path
     annotations: dict[str, Json]
 
-    @property
-    def has_render_id(self) -> bool:
-        """Whether an earlier run of postrender annotated the template."""
-        return self.annotations.get(RENDER_ID_ANNOTATION) is not None
-
 
 class Item(NamedTuple):
     """One Kubernetes object of the input.
@@ -98,6 +93,11 @@ class Item(NamedTuple):
     def has_opted_out(self) -> bool:
         """Whether an annotation turns off the rewriting of the object's references."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
+
+    @property
+    def has_render_id(self) -> bool:
+        """Whether an earlier run of postrender annotated the workload."""
+        return RENDER_ID_ANNOTATION in self.annotations
 
     @property
     def document(self) -> int:

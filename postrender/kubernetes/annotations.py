@@ -47,8 +47,10 @@ KEYED_HASH = "hmac-sha256"
 # On the Pods of the attacher, and in the selector of the attacher Job.
 JOB_LABEL = PREFIX + "attach-job"
 
-# render sets these annotations on a pod template.
+# render sets this annotation on a workload. Its controller copies it to each ReplicaSet or
+# ControllerRevision. In a pod template, a change of the annotation would roll the workload.
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
+# render sets this annotation on a pod template.
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
 # attach sets this annotation on an unused revision, with a time such as 2026-01-31T12:00:00Z.

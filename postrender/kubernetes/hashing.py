@@ -1,7 +1,7 @@
 """Content hashes, revision names and render IDs.
 
-Both algorithms are a published contract, and change only with a major version: another content hash
-would rename every ConfigMap, and another render ID would roll every workload.
+The content hash is a published contract, and changes only with a major version: another hash would
+rename every ConfigMap. Another render ID does not roll a workload.
 
 The content hash equals the hash of kustomize (api/hasher, v5), except for a mutable object, for a
 truncated base name, and with a hash key. `kubectl create --append-hash` writes another hash, which
@@ -15,12 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_ID_ANNOTATION
+from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.yaml.paths import Json, mapping_at
 
-# The annotations that do not change the render ID.
-IGNORED_ANNOTATIONS = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
 # The hash at the end of a revision's name, in characters.
 CONTENT_HASH_LENGTH = 10
 RENDER_ID_LENGTH = 10
@@ -154,16 +152,16 @@ def without_hash(name: str) -> str:
 def render_id(templates: Sequence[Json], is_list: bool) -> str:
     """The render ID of a workload, from its pod templates with the new names.
 
-    IGNORED_ANNOTATIONS do not count, nor do `metadata.annotations` and `metadata` if they are
-    empty.
+    HELM_FILENAME_ANNOTATION does not count, nor do `metadata.annotations` and `metadata` if they
+    are empty.
     is_list: whether the kind can have several templates, even if the workload has only one.
     """
-    plain = [_without_ignored_annotations(template) for template in templates]
+    plain = [_without_file_name(template) for template in templates]
     text = canonical_json(plain if is_list else plain[0])
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:RENDER_ID_LENGTH]
 
 
-def _without_ignored_annotations(template: Json) -> Json:
+def _without_file_name(template: Json) -> Json:
     if not isinstance(template, dict):
         return template
     metadata = mapping_at(template, ("metadata",))
@@ -172,7 +170,7 @@ def _without_ignored_annotations(template: Json) -> Json:
     annotations = {
         key: value
         for key, value in mapping_at(metadata, ("annotations",)).items()
-        if key not in IGNORED_ANNOTATIONS
+        if key != HELM_FILENAME_ANNOTATION
     }
     metadata = {**metadata, "annotations": annotations}
     if not annotations:

@@ -201,32 +201,29 @@ def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Add the edits of the pod templates' annotations, and return the render ID.
+    """Add the edits of a workload's annotations, and return its render ID.
 
     The render ID is "" if no pod template uses a revision.
     """
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
-    has_revision = [
-        any(context.revision_of(target) for target in context.targets(item, number))
-        for number in range(len(item.templates))
-    ]
     identifier = ""
-    if any(has_revision):
+    if any(context.revision_of(target) for target in context.targets(item)):
         is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
         identifier = render_id(_edited_templates(context, item, edits, checksums), is_list)
     for number, template in enumerate(item.templates):
-        annotations = checksums[number]
-        if has_revision[number]:
-            annotations = {**annotations, RENDER_ID_ANNOTATION: identifier}
         path = (*template.path, *_ANNOTATIONS)
-        edits += set_keys(path, template.annotations, annotations)
+        edits += set_keys(path, template.annotations, checksums[number])
+    if identifier:
+        path = (*item.path, *_ANNOTATIONS)
+        existing = mapping_at(context.inventory.document(item.document).data, path)
+        edits += set_keys(path, existing, {RENDER_ID_ANNOTATION: identifier})
     return identifier
 
 
 def _edited_templates(
     context: PlanContext, item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[Json]:
-    """The pod templates as the API server will get them, except for the render ID."""
+    """The pod templates as the API server will get them."""
     templates = []
     for number, template in enumerate(item.templates):
         annotate = AddKeys((*template.path, *_ANNOTATIONS), checksums[number])

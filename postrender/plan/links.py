@@ -62,13 +62,12 @@ class Link(NamedTuple):
     def is_pin(self) -> bool:
         """Whether a person wrote the name of a revision into a pod template.
 
-        If postrender wrote the name, the pod template has a render ID. postrender leaves a pin
+        If postrender wrote the name, the workload has a render ID. postrender leaves a pin
         unchanged, and a pin is not a reason to rename an object.
         """
-        number, templates = self.reference.template, self.source.templates
-        if number is None or not self.target.is_revision:
+        if self.reference.template is None or not self.target.is_revision:
             return False
-        return not (templates and templates[number].has_render_id)
+        return not (self.source.templates and self.source.has_render_id)
 
     @property
     def is_proof(self) -> bool:

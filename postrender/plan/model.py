@@ -159,9 +159,9 @@ def targets_by_workload(
 def attached_pins(
     pins: Iterable[Link], targets: WorkloadTargets, names: Mapping[ItemKey, str]
 ) -> list[Link]:
-    """The pins in pod templates that have a render ID in the output.
+    """The pins in pod templates of the workloads that have a render ID in the output.
 
-    A pod template with a pin can get a render ID because of another reference. If postrender reads
+    A workload with a pin can get a render ID because of another reference. If postrender reads
     its own output, the pin looks like a rewritten reference, and the attacher gets the revision.
     postrender must not change its own output, so the attacher of the first run also gets it.
     """
@@ -169,11 +169,8 @@ def attached_pins(
 
 
 def _gets_render_id(pin: Link, targets: WorkloadTargets, names: Mapping[ItemKey, str]) -> bool:
-    number, templates = pin.reference.template, pin.source.templates
-    if number is None or not templates:
+    workload = pin.source
+    if pin.reference.template is None or not workload.templates:
         return False
-    return templates[number].has_render_id or any(
-        revision_of(target, names)
-        for (index, _), target in targets.get(pin.source.key, NOTHING).items()
-        if index in (None, number)
-    )
+    used = targets.get(workload.key, NOTHING).values()
+    return workload.has_render_id or any(revision_of(target, names) for target in used)

@@ -76,28 +76,27 @@ def owner_of(text: str, *, controller: bool = False) -> Json:
     }
 
 
-def template(render_id: str, *names: str) -> Json:
-    """Return a pod template with a render ID that references ConfigMaps, and `secret/NAME`s."""
+def template(*names: str) -> Json:
+    """Return a pod template that references ConfigMaps, and `secret/NAME`s."""
     sources = [
         {"secretRef": {"name": name.removeprefix("secret/")}}
         if name.startswith("secret/")
         else {"configMapRef": {"name": name}}
         for name in names
     ]
-    annotations = {"postrender/render-id": render_id} if render_id else {}
-    return {
-        "metadata": {"annotations": annotations},
-        "spec": {"containers": [{"name": "main", "envFrom": sources}]},
-    }
+    return {"spec": {"containers": [{"name": "main", "envFrom": sources}]}}
 
 
 def workload(text: str, render_id: str, *names: str, **fields: Any) -> Json:
     """Return the workload `Kind/name`. spec: more fields of the specification."""
     kind, _, name = text.partition("/")
-    spec: Json = {"template": template(render_id, *names)}
+    spec: Json = {"template": template(*names)}
     if kind == "CronJob":
         spec = {"jobTemplate": {"spec": spec}}
     spec |= fields.pop("spec", {})
+    if render_id:
+        annotations = {"postrender/render-id": render_id}
+        fields["metadata"] = {"annotations": annotations, **fields.get("metadata", {})}
     return obj(kind, name, spec=spec, **fields)
 
 

@@ -189,7 +189,6 @@ def test_a_closed_stderr_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 # Live objects
 
 TEMPLATE: Json = {
-    "metadata": {"annotations": {"postrender/render-id": "0123456789"}},
     "spec": {
         "volumes": [{"configMap": {"name": "a"}}],
         "containers": [{"envFrom": [{"secretRef": {"name": "b"}}]}],
@@ -207,7 +206,12 @@ def with_template(kind: str) -> Json:
     for part in reversed(path):
         data = [data] if part == "[]" else {part: data}
     owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x-uid", "controller": True}
-    metadata = {"name": "one", "uid": "one-uid", "ownerReferences": [owner]}
+    metadata = {
+        "name": "one",
+        "uid": "one-uid",
+        "ownerReferences": [owner],
+        "annotations": {"postrender/render-id": "0123456789"},
+    }
     data["metadata"] = {**data.get("metadata", {}), **metadata}
     return dict(data)
 
@@ -217,7 +221,7 @@ def test_a_consumer_of_every_kind(kind: str) -> None:
     consumer = read_consumer(BY_KIND[kind], with_template(kind))
     assert (consumer.name, consumer.uid, consumer.controller) == ("one", "one-uid", "x-uid")
     assert consumer.references == BOTH
-    assert consumer.render_ids == {"0123456789"}
+    assert consumer.render_id == "0123456789"
     assert consumer.owner == (BY_KIND[kind].api_version, kind, "one", "one-uid")
 
 

@@ -45,7 +45,7 @@ def consumer(text: str, *names: str, controller: str = "", is_deleting: bool = F
         controller=controller,
         is_deleting=is_deleting,
         references=frozenset(("configmap", name) for name in names),
-        render_ids=frozenset(),
+        render_id="",
     )
 
 

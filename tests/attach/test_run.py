@@ -1,7 +1,7 @@
 """Whole runs of attach against a cluster in memory: what changes there, and what a run reports.
 
-The workload of most runs is Deployment/app, whose new pod template has the render ID bb and
-references the new revision. The render ID of the earlier template is aa.
+The workload of most runs is Deployment/app, which has the new render ID bb, and whose pod template
+references the new revision. The earlier render ID is aa.
 """
 
 from __future__ import annotations
@@ -45,6 +45,17 @@ def plain(data: Json) -> Json:
     return obj("ConfigMap", name_of(data), data=data["data"])
 
 
+def controller_revision(name: str, render_id: str, *names: str) -> Json:
+    """Return the ControllerRevision of StatefulSet/db, with a copy of its annotations."""
+    return obj(
+        "ControllerRevision",
+        name,
+        owner="StatefulSet/db",
+        metadata={"annotations": {"postrender/render-id": render_id}},
+        data={"spec": {"template": template(*names)}},
+    )
+
+
 # The wait: when has an apply arrived?
 
 READY: dict[str, tuple[str, tuple[Json, ...]]] = {
@@ -65,13 +76,16 @@ READY: dict[str, tuple[str, tuple[Json, ...]]] = {
     "a StatefulSet with its new ControllerRevision": (
         f"StatefulSet/db@bb=configmap/{NEW_NAME}",
         (
+            workload("StatefulSet/db", "bb", NEW_NAME, "another"),
+            controller_revision("db-2", "bb", NEW_NAME, "another"),
+            NEW,
+        ),
+    ),
+    "a StatefulSet after a change that does not roll it": (
+        f"StatefulSet/db@bb=configmap/{NEW_NAME}",
+        (
             workload("StatefulSet/db", "bb", NEW_NAME),
-            obj(
-                "ControllerRevision",
-                "db-2",
-                owner="StatefulSet/db",
-                data={"spec": {"template": template("bb", NEW_NAME)}},
-            ),
+            controller_revision("db-2", "aa", NEW_NAME),
             NEW,
         ),
     ),
@@ -90,7 +104,7 @@ READY: dict[str, tuple[str, tuple[Json, ...]]] = {
                 },
             ),
             DEPLOYMENT,
-            workload("ReplicaSet/app-r", "bb", NEW_NAME, owner="Rollout/app"),
+            workload("ReplicaSet/app-r", "", NEW_NAME, owner="Rollout/app"),
             NEW,
         ),
     ),
@@ -130,13 +144,13 @@ PENDING: dict[str, tuple[str, tuple[Json, ...], str]] = {
     "the earlier render ID": (
         WANTED,
         (OLD_DEPLOYMENT, OLD_SET),
-        "the pod template of Deployment/app has the render ID aa, expected bb. If no later apply "
+        "Deployment/app has the render ID aa, expected bb. If no later apply "
         "has changed Deployment/app, apply the manifests again.",
     ),
     "no render ID": (
         WANTED,
         (workload("Deployment/app", "", NEW_NAME), NEW_SET),
-        "the pod template of Deployment/app does not have a render ID, expected bb. If no later "
+        "Deployment/app has no render ID, expected bb. If no later "
         "apply has changed Deployment/app, apply the manifests again.",
     ),
     "one of two references": (
@@ -149,6 +163,20 @@ PENDING: dict[str, tuple[str, tuple[Json, ...], str]] = {
         WANTED,
         (DEPLOYMENT, OLD_SET),
         f"{NO_REPLICA_SET}. {FIX_STATUS}",
+    ),
+    "only the ReplicaSet before a change of the image": (
+        WANTED,
+        (DEPLOYMENT, workload("ReplicaSet/app-1", "aa", NEW_NAME, owner="Deployment/app")),
+        f"{NO_REPLICA_SET}. {FIX_STATUS}",
+    ),
+    "only the earlier ControllerRevision": (
+        f"StatefulSet/db@bb=configmap/{NEW_NAME}",
+        (
+            workload("StatefulSet/db", "bb", NEW_NAME),
+            controller_revision("db-1", "bb", NEW_NAME, "another"),
+        ),
+        "StatefulSet/db has not created a ControllerRevision for the new pod template. "
+        "Find the cause in the status of StatefulSet/db, and fix the cause.",
     ),
     "a new ReplicaSet that is being deleted": (
         WANTED,
@@ -194,7 +222,7 @@ PENDING: dict[str, tuple[str, tuple[Json, ...], str]] = {
     "a Rollout whose Deployment has the earlier template": (
         f"Rollout/app@bb=configmap/{NEW_NAME}",
         (ROLLOUT_OF_A_DEPLOYMENT, OLD_DEPLOYMENT),
-        "the pod template of Deployment/app has the render ID aa, expected bb. If no later apply "
+        "Deployment/app has the render ID aa, expected bb. If no later apply "
         "has changed Deployment/app, apply the manifests again.",
     ),
     "a Rollout whose Deployment alone has a new ReplicaSet": (
@@ -224,8 +252,7 @@ def test_a_run_logs_once_why_it_waits() -> None:
     run = Run(cluster, WANTED, timeout="30s")
     assert [line for line in run.log if "waiting" in line] == [
         f"info: waiting for at most 30 s: ConfigMap/{NEW_NAME} does not exist",
-        "info: waiting for at most 30 s: the pod template of Deployment/app has the render ID aa, "
-        "expected bb",
+        "info: waiting for at most 30 s: Deployment/app has the render ID aa, expected bb",
     ]
 
 

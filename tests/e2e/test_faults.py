@@ -522,8 +522,7 @@ def test_a_waiting_attacher_reports_that_another_apply_overtook_its_apply(
     # Both render IDs: the awaited one and the live one.
     for objects in (third, fourth):
         [rollout] = [obj for obj in objects if obj["kind"] == "Rollout"]
-        annotations = rollout["spec"]["template"]["metadata"]["annotations"]
-        assert annotations["postrender/render-id"] in errors
+        assert rollout["metadata"]["annotations"]["postrender/render-id"] in errors
     assert_nothing_is_missing(api)
 
 

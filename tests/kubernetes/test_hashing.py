@@ -103,7 +103,7 @@ def test_a_render_id_never_changes() -> None:
     assert _render_id([{}], is_list=False) == "44136fa355"
 
 
-def test_the_render_id_ignores_its_own_annotation_and_that_of_helm() -> None:
+def test_the_render_id_ignores_the_annotation_of_helm() -> None:
     bare: Json = {"spec": {"containers": []}}
     for metadata in cast(
         "tuple[Json, ...]",
@@ -112,7 +112,6 @@ def test_the_render_id_ignores_its_own_annotation_and_that_of_helm() -> None:
             {},
             {"annotations": None},
             {"annotations": {}},
-            {"annotations": {"postrender/render-id": "0123456789"}},
             {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
         ),
     ):
