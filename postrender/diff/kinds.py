@@ -107,8 +107,7 @@ def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
     template = _custom_template(group_kind)
     if template:
         return template.path
-    workload = WORKLOAD_KINDS.get(group_kind)
-    return workload.template if workload else None
+    return WORKLOAD_KINDS.get(group_kind)
 
 
 def is_workload(compared: ComparedObject) -> bool:

@@ -18,7 +18,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CRD,
-    WORKLOAD_KINDS,
+    IMMUTABLE_WORKLOADS,
     GroupKind,
     Identity,
     group_kind_of,
@@ -122,8 +122,7 @@ class _Examiner:
         name, namespace = _name_text(metadata.get("name")), metadata.get("namespace")
         labels, annotations = strings_at(data, "labels"), strings_at(data, "annotations")
         group, kind = group_kind
-        workload = WORKLOAD_KINDS.get(group_kind)
-        is_mutable = workload is None or workload.is_mutable
+        is_mutable = group_kind not in IMMUTABLE_WORKLOADS
         is_hook = not annotations.keys().isdisjoint(HOOK_ANNOTATIONS)
         has_opted_out = annotations.get(REWRITE_ANNOTATION) == "false"
         return Item(

@@ -20,6 +20,8 @@ MAX_LABEL_LENGTH = 63
 # A definition does not reference other objects.
 CRD = "CustomResourceDefinition"
 _ROLLOUT: GroupKind = ("argoproj.io", "Rollout")
+_JOB: GroupKind = ("batch", "Job")
+_CLUSTER_ANALYSIS_TEMPLATE: GroupKind = ("argoproj.io", "ClusterAnalysisTemplate")
 
 
 class ObjectKey(NamedTuple):
@@ -52,46 +54,35 @@ class Identity(NamedTuple):
         return f"{self.kind}/{self.name}" if self.name else self.kind
 
 
-class WorkloadKind(NamedTuple):
-    """The pod templates of a kind.
-
-    template: a pattern for the path of each pod template; () for a Pod, which is itself a template.
-    is_mutable: whether the API server accepts changes of a pod template.
-    """
-
-    template: tuple[str, ...]
-    is_mutable: bool = True
-    is_namespaced: bool = True
-
-    @property
-    def has_several_templates(self) -> bool:
-        return "[]" in self.template
-
-
 _SPEC_TEMPLATE = parse_pattern("spec.template")
 _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 
+# The kinds with pod templates, each with a pattern for the path of a template: () for a Pod, which
+# is itself a template.
+#
 # A new kind here needs more, and tests compare the lists: the API resource in CONSUMER_KINDS and,
 # if the controller keeps old templates in another kind, HISTORY_KINDS (attach/request.py); the
 # resource in the Role (plan/attacher_job.py); the effect of a new template, if it does not replace
 # the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind that the
 # attacher need not follow is a custom kind in the catalogue instead.
-WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
-    _ROLLOUT: WorkloadKind(_SPEC_TEMPLATE),
-    ("apps", "Deployment"): WorkloadKind(_SPEC_TEMPLATE),
-    ("apps", "StatefulSet"): WorkloadKind(_SPEC_TEMPLATE),
-    ("apps", "DaemonSet"): WorkloadKind(_SPEC_TEMPLATE),
-    ("apps", "ReplicaSet"): WorkloadKind(_SPEC_TEMPLATE),
-    ("", "ReplicationController"): WorkloadKind(_SPEC_TEMPLATE),
-    ("batch", "CronJob"): WorkloadKind(parse_pattern("spec.jobTemplate.spec.template")),
-    ("batch", "Job"): WorkloadKind(_SPEC_TEMPLATE, is_mutable=False),
-    POD: WorkloadKind((), is_mutable=False),
-    ("", "PodTemplate"): WorkloadKind(parse_pattern("template")),
-    ("argoproj.io", "Experiment"): WorkloadKind(parse_pattern("spec.templates[].template")),
-    ("argoproj.io", "AnalysisTemplate"): WorkloadKind(_METRIC_JOB),
-    ("argoproj.io", "AnalysisRun"): WorkloadKind(_METRIC_JOB),
-    ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
+WORKLOAD_KINDS: dict[GroupKind, tuple[str, ...]] = {
+    _ROLLOUT: _SPEC_TEMPLATE,
+    ("apps", "Deployment"): _SPEC_TEMPLATE,
+    ("apps", "StatefulSet"): _SPEC_TEMPLATE,
+    ("apps", "DaemonSet"): _SPEC_TEMPLATE,
+    ("apps", "ReplicaSet"): _SPEC_TEMPLATE,
+    ("", "ReplicationController"): _SPEC_TEMPLATE,
+    ("batch", "CronJob"): parse_pattern("spec.jobTemplate.spec.template"),
+    _JOB: _SPEC_TEMPLATE,
+    POD: (),
+    ("", "PodTemplate"): parse_pattern("template"),
+    ("argoproj.io", "Experiment"): parse_pattern("spec.templates[].template"),
+    ("argoproj.io", "AnalysisTemplate"): _METRIC_JOB,
+    ("argoproj.io", "AnalysisRun"): _METRIC_JOB,
+    _CLUSTER_ANALYSIS_TEMPLATE: _METRIC_JOB,
 }
+# The API server rejects changes of the pod templates of these kinds.
+IMMUTABLE_WORKLOADS = frozenset({_JOB, POD})
 
 # The rules in `references` cover every field of these groups that references a ConfigMap. Only free
 # text can contain other references.
@@ -121,8 +112,7 @@ _BUILT_IN_GROUPS = frozenset(
 
 def is_namespaced_workload(group_kind: GroupKind) -> bool:
     """Whether a kind has pod templates that the attacher reads: only those in a namespace."""
-    workload = WORKLOAD_KINDS.get(group_kind)
-    return workload is not None and workload.is_namespaced
+    return group_kind in WORKLOAD_KINDS and group_kind != _CLUSTER_ANALYSIS_TEMPLATE
 
 
 def is_built_in(group: str) -> bool:
@@ -191,9 +181,9 @@ def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
 @cache
 def _template_tree(group_kind: GroupKind) -> PatternTree:
     tree = PatternTree()
-    workload = WORKLOAD_KINDS.get(group_kind)
-    if workload and workload.template:
-        tree.add(workload.template, None)
+    pattern = WORKLOAD_KINDS.get(group_kind)
+    if pattern:
+        tree.add(pattern, None)
     return tree
 
 

@@ -58,7 +58,7 @@ from postrender.yaml.edits import (
     copied,
     set_keys,
 )
-from postrender.yaml.paths import Json, Path, mapping_at, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
 
 _ANNOTATIONS = ("metadata", "annotations")
 
@@ -208,7 +208,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
     identifier = ""
     if any(context.revision_of(target) for target in context.targets(item)):
-        is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
+        is_list = EVERY_ITEM in WORKLOAD_KINDS[item.identity.group_kind]
         identifier = render_id(_edited_templates(context, item, edits, checksums), is_list)
     for number, template in enumerate(item.templates):
         path = (*template.path, *_ANNOTATIONS)

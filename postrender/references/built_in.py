@@ -64,15 +64,15 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 
 def pod_rules(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
     """The rules for the pod templates of a kind, () if it has none."""
-    workload = WORKLOAD_KINDS.get(group_kind)
-    if workload is None:
+    template = WORKLOAD_KINDS.get(group_kind)
+    if template is None:
         return ()
     group, kind = group_kind
     return tuple(
         Rule(
             group=group,
             kind=kind,
-            pattern=(*workload.template, "spec", *pattern),
+            pattern=(*template, "spec", *pattern),
             target=target,
             family=POD_TEMPLATE,
         )

@@ -31,7 +31,7 @@ from postrender.attach.request import (
 from postrender.cli import main
 from postrender.cli import report as reporting
 from postrender.config.settings import AttacherSettings
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity, is_namespaced_workload
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 
 Json = dict[str, Any]
@@ -200,7 +200,7 @@ BOTH = {("configmap", "a"), ("secret", "b")}
 def with_template(kind: str) -> Json:
     """Return an object of a kind with the pod template in the field of the kind."""
     resource = BY_KIND[kind]
-    path = WORKLOAD_KINDS[resource.group_kind].template if kind != "ControllerRevision" else None
+    path = WORKLOAD_KINDS[resource.group_kind] if kind != "ControllerRevision" else None
     path = ("data", "spec", "template") if path is None else path
     data: Any = TEMPLATE
     for part in reversed(path):
@@ -226,7 +226,7 @@ def test_a_consumer_of_every_kind(kind: str) -> None:
 
 
 def test_every_namespaced_workload_kind_is_read() -> None:
-    namespaced = {key for key, workload in WORKLOAD_KINDS.items() if workload.is_namespaced}
+    namespaced = set(filter(is_namespaced_workload, WORKLOAD_KINDS))
     read = {resource.group_kind for resource in CONSUMER_KINDS}
     assert read - namespaced == {CONTROLLER_REVISIONS.group_kind}
     assert namespaced <= read
