@@ -73,29 +73,26 @@ _FLOW_WORD = (
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
 # Without `(?!\ )`, matching a line with many spaces would take quadratic time.
-_LINE = re.compile(
-    rf"""
-    (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
-    (?:
-      (?P<key>[A-Za-z0-9_./$][A-Za-z0-9_./$-]{{0,250}}|"[^"\\]{{0,250}}"|'[^']{{0,250}}')
-      :(?:\ +(?!\ )|$)
-    )?
-    (?:
-      (?P<scalar>{_WORD}|{_QUOTED})
-      |(?P<literal>\|[+-]?)
-      |(?P<flow>[\[{{].*[\]}}])
-    )?
-    (?:\ *|(?:(?<=\ )|^)\#.*|\ +\#.*)$
-    """,
-    re.VERBOSE,
-)
+_LINE = rf"""(?x)
+(?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
+(?:
+  (?P<key>[A-Za-z0-9_./$][A-Za-z0-9_./$-]{{0,250}}|"[^"\\]{{0,250}}"|'[^']{{0,250}}')
+  :(?:\ +(?!\ )|$)
+)?
+(?:
+  (?P<scalar>{_WORD}|{_QUOTED})
+  |(?P<literal>\|[+-]?)
+  |(?P<flow>[\[{{].*[\]}}])
+)?
+(?:\ *|(?:(?<=\ )|^)\#.*|\ +\#.*)$
+"""
 # This pattern covers nine lines in ten, and takes a third of the time of _LINE.
 _USUAL_LINE = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: |$))?"
     r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
     r'|"(?P<quoted>[ !#-\[\]-~]*)"|(?P<other>\|-?|\{\}|\[\]))?$'
 )
-_FLOW_PART = re.compile(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
+_FLOW_PART = rf"(?:({_FLOW_KEY}): +)?({_FLOW_SCALAR})"
 _ESCAPED = {"n": "\n", "t": "\t"}
 
 # Patterns for the lines of a literal. _ASCII_BODY covers only ASCII. %d is the indentation.
@@ -318,7 +315,7 @@ def _read_unusual_line(text: str) -> Line:
     content = text.lstrip(" ")
     if not content or (content[0] == "#" and content.isprintable()):
         return _SKIPPED
-    match = _LINE.match(text)
+    match = re.match(_LINE, text)
     if match is None or not text.isprintable():
         return _NOT_COVERED
     indent, dash, key, scalar, literal, flow = match.groups()
@@ -390,7 +387,7 @@ def _flow_parts(text: str) -> list[re.Match[str]] | None:
     parts: list[re.Match[str]] = []
     start = _skip_spaces(text, 1)
     while start < last:
-        part = _FLOW_PART.match(text, start)
+        part = re.compile(_FLOW_PART).match(text, start)
         if part is None or (part[1] is not None) != is_mapping:
             return None
         parts.append(part)
@@ -412,7 +409,7 @@ def _skip_spaces(text: str, start: int) -> int:
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
     """The start, end and quote of each value in the flow collection of a line, [] without one."""
-    match = _LINE.match(text)
+    match = re.match(_LINE, text)
     parts = _flow_parts(match["flow"]) if match and match["flow"] else None
     if match is None or parts is None:
         return []
