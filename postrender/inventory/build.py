@@ -8,7 +8,6 @@ it then parses the other documents that can use them. The module `prefilter` sel
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
@@ -147,7 +146,7 @@ class _Reader:
         self.stream = stream
         self.settings = settings
         self.parsed: dict[int, ParsedDocument | None] = {}
-        self._free: float = inf if keeps_all else _MAX_KEPT
+        self._free = float("inf") if keeps_all else _MAX_KEPT
         self._items: dict[int, tuple[Item, ...]] = {}
         self._findings: dict[int, tuple[Finding, ...]] = {}
 

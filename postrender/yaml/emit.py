@@ -10,7 +10,7 @@ from postrender.yaml.paths import Json
 from postrender.yaml.scalars import resolve_plain
 
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-_PLAIN = re.compile(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
+_PLAIN = r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*"
 # A table with which str.translate deletes the punctuation that a simple string can contain.
 _PUNCTUATION = str.maketrans("", "", "_./-")
 # Characters that the JSON encoder does not escape, and that a YAML parser can reject or read as a
@@ -32,7 +32,7 @@ class Verbatim:
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
     """A string as YAML on one line, without quotes only if it certainly does not need them."""
-    is_plain = _is_simple(value) or _PLAIN.match(value) is not None
+    is_plain = _is_simple(value) or re.fullmatch(_PLAIN, value) is not None
     is_plain = is_plain and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
 
