@@ -85,6 +85,10 @@ def read_side(
     attacher_objects, attacher_arguments = expected_attachers(
         context if was_rendered else None, render_ids, settings
     )
+    non_objects = tuple(_non_objects(stream, data, context, inventory))
+    # Only messages need positions from here on, and can read a document again.
+    inventory = inventory._replace(parsed=dict.fromkeys(inventory.parsed))
+    context = context._replace(inventory=inventory) if context else None
     return Side(
         inventory=inventory,
         objects=objects,
@@ -98,7 +102,7 @@ def read_side(
         written=written,
         attacher_objects=attacher_objects,
         attacher_arguments=attacher_arguments,
-        non_objects=tuple(_non_objects(stream, data, context, inventory)),
+        non_objects=non_objects,
         findings=context.findings if context else (),
     )
 

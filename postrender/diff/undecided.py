@@ -12,6 +12,7 @@ from postrender.diff.usages import UsageIndex
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
+from postrender.yaml.document import ParsedDocument
 
 
 def find_undecided(
@@ -148,6 +149,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
         return
     resolver = side.context.resolver
     names = {identity.name for identity in identities}
+    documents: dict[int, ParsedDocument] = {}
     for compared in side.by_item.values():
         item = compared.item
         for reference in item.references if item else ():
@@ -158,7 +160,11 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
             if resolver.find(item, reference, candidates):
                 continue
             if resolver.is_ambiguous(item, reference, candidates):
-                location = side.inventory.location_of_reference(item, reference)
+                number = item.document
+                if number not in documents:
+                    documents[number] = side.inventory.document(number)
+                line = documents[number].line_of(reference.path)
+                location = side.inventory.location_of(item, reference.path, line)
                 yield Undecided(
                     location=str(location),
                     problem=f"the reference to {reference.rule.target[1]}/{reference.name} is "
