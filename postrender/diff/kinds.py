@@ -1,27 +1,36 @@
 """The kinds of workloads: where the pod template is, and which changes a kind accepts.
 
-A custom kind counts as a workload if postrender.references.catalogue has the location of its pod
-template; the catalogue then also decides the effect of a new one. The API server accepts only a few
-changes of a Pod's spec and of a Job's pod template, and rejects all others.
+A custom kind is a workload if postrender.references.catalogue has the location of its pod template;
+the catalogue then also decides the effect of a new one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 
-from postrender.diff.model import ADDED, IMAGE, NEXT_RUN, ROLLS, STAYS, Cause
+from postrender.diff.model import (
+    ADDED,
+    HOOK,
+    IMAGE,
+    NEXT_PODS,
+    NEXT_RUN,
+    NO_PODS,
+    REFUSED,
+    ROLLS,
+    STAYS,
+    Cause,
+)
 from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.kubernetes.kinds import POD, WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.references.catalogue import entry_of
 from postrender.yaml.paths import Json, Path, PatternTree, matches_start, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.references.catalogue.model import Template
-
 
 # The path of the tolerations of a Pod, or of one toleration.
 _TOLERATION = re.compile(r"spec\.tolerations(?:\[[^\]]*\])?\Z")
@@ -36,31 +45,73 @@ _PARENTS = {
     "spec.template.spec.affinity": {"nodeAffinity"},
 }
 
+# The effect of a change of the pod template, by kind. For other kinds, see `effect_of`.
+_EFFECTS = {
+    ("batch", "Job"): REFUSED,
+    ("", "Pod"): REFUSED,
+    ("batch", "CronJob"): NEXT_RUN,
+    ("argoproj.io", "AnalysisTemplate"): NEXT_RUN,
+    ("argoproj.io", "ClusterAnalysisTemplate"): NEXT_RUN,
+    ("argoproj.io", "AnalysisRun"): NEXT_RUN,
+    ("argoproj.io", "Experiment"): NEXT_RUN,
+    ("apps", "ReplicaSet"): NEXT_PODS,
+    ("", "ReplicationController"): NEXT_PODS,
+    ("", "PodTemplate"): NO_PODS,
+}
+# The values of spec.workloadRef.scaleDown with which Argo Rollouts removes the workload's pods.
+_SCALES_DOWN = ("onsuccess", "progressively")
 
-def effect_of_accepted(old: ComparedObject, causes: Sequence[Cause]) -> str | None:
-    """Return the effect of a change of a Pod or Job, None if the API server rejects the change.
 
-    old: the object before the change; None is also returned for other kinds.
-    causes: the causes of the difference between the pod templates.
+def effect_of(
+    old: ComparedObject,
+    new: ComparedObject,
+    causes: Sequence[Cause],
+    rollouts: Sequence[ComparedObject],
+) -> str:
+    """The effect on a workload whose pod template changes.
+
+    causes: of the difference between the pod templates.
+    rollouts: the Rollouts that use the new pod template.
     """
-    effect_of = _EFFECTS.get(old.identity.group_kind)
-    return effect_of(old, causes) if effect_of else None
+    kind = new.identity.group_kind
+    if new.is_hook:
+        return HOOK
+    if _is_accepted(old, causes):
+        return STAYS if old.identity.group_kind == POD else NEXT_RUN
+    if kind in _EFFECTS:
+        return _EFFECTS[kind]
+    if value_at(new.data, ("spec", "updateStrategy", "type")) == "OnDelete":
+        return NEXT_PODS
+    template = _custom_template(kind)
+    if template is None:
+        return NO_PODS if _is_scaled_down(new, rollouts) else ROLLS
+    if template.is_scheduled:
+        return NEXT_RUN
+    return ROLLS if template.rolls_if is None or template.rolls_if(new.data) else STAYS
 
 
-def _effect_on_pod(_: ComparedObject, causes: Sequence[Cause]) -> str | None:
-    return STAYS if all(map(_is_accepted_in_pod, causes)) else None
+def _is_scaled_down(workload: ComparedObject, rollouts: Sequence[ComparedObject]) -> bool:
+    """Whether a workload does not have pods, because Rollouts use its pod template."""
+    if not rollouts:
+        return False
+    replicas = value_at(workload.data, ("spec", "replicas"))
+    modes = [value_at(rollout.data, ("spec", "workloadRef", "scaleDown")) for rollout in rollouts]
+    return (replicas == 0 and replicas is not False) or any(mode in _SCALES_DOWN for mode in modes)
 
 
-def _effect_on_job(old: ComparedObject, causes: Sequence[Cause]) -> str | None:
+def _is_accepted(old: ComparedObject, causes: Sequence[Cause]) -> bool:
+    """Whether the API server accepts a change of a Pod, or of a Job that has not started."""
+    if old.identity.group_kind == POD:
+        return all(map(_is_accepted_in_pod, causes))
     is_suspended = value_at(old.data, ("spec", "suspend")) is True
-    return NEXT_RUN if is_suspended and all(map(_is_accepted_in_job, causes)) else None
+    is_job = old.identity.group_kind == ("batch", "Job")
+    return is_job and is_suspended and all(map(_is_accepted_in_job, causes))
 
 
 def _is_accepted_in_pod(cause: Cause) -> bool:
-    """Return whether the API server accepts a change of a Pod.
+    """Whether a change is a new image, an added toleration, or a lower activeDeadlineSeconds.
 
-    The accepted changes are new images, added tolerations, and a new or lower
-    activeDeadlineSeconds (source: ValidatePodUpdate in Kubernetes 1.36).
+    The API server accepts no other (ValidatePodUpdate in Kubernetes 1.36).
     """
     if cause.kind == IMAGE:
         return True
@@ -73,11 +124,11 @@ def _is_accepted_in_pod(cause: Cause) -> bool:
 
 
 def _is_accepted_in_job(cause: Cause) -> bool:
-    """Return whether the API server accepts a change of a suspended Job that has not started.
+    """Whether a change is about labels, annotations or fields for the scheduler.
 
-    The accepted changes are labels, annotations and fields for the scheduler (source:
-    validatePodTemplateUpdate in Kubernetes 1.34 to 1.36). Kubernetes 1.36 also accepts new
-    resources of containers. Earlier versions do not, so these count as rejected.
+    Before a suspended Job starts, the API server accepts these (validatePodTemplateUpdate in
+    Kubernetes 1.34 to 1.36). Kubernetes 1.36 also accepts new resources of containers. Earlier
+    versions do not, so these count as rejected.
     """
     field = cause.field
     if field is None:
@@ -92,18 +143,9 @@ def _has_only(keys: set[str], value: Json) -> bool:
     return value is None or (isinstance(value, dict) and value.keys() <= keys)
 
 
-_EFFECTS: Mapping[GroupKind, Callable[[ComparedObject, Sequence[Cause]], str | None]] = {
-    ("", "Pod"): _effect_on_pod,
-    ("batch", "Job"): _effect_on_job,
-}
-
-
 @cache
 def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
-    """Return a pattern for the paths of a kind's pod templates, None if the kind is not a workload.
-
-    The pattern of a Pod is ().
-    """
+    """A pattern for the paths of a kind's pod templates: () for a Pod, None if it has none."""
     template = _custom_template(group_kind)
     if template:
         return template.path
@@ -117,7 +159,7 @@ def is_workload(compared: ComparedObject) -> bool:
 
 @cache
 def template_pattern(group_kind: GroupKind) -> PatternTree | None:
-    """Return the tree of template_path(), None for a Pod or a kind without pod templates."""
+    """The tree of template_path(), None for a Pod or a kind without pod templates."""
     path = template_path(group_kind)
     if not path:
         return None
@@ -126,22 +168,8 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
     return tree
 
 
-def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
-    """Return the effect of a new pod template on an object of a custom kind.
-
-    The result is NEXT_RUN, ROLLS or STAYS. The result is "" for any other kind, and for a kind
-    without a pod template in the catalogue.
-    """
-    template = _custom_template(group_kind)
-    if template is None:
-        return ""
-    if template.is_scheduled:
-        return NEXT_RUN
-    return ROLLS if template.rolls_if is None or template.rolls_if(data) else STAYS
-
-
 def is_in_custom_template(item: Item, path: Path) -> bool:
-    """Return whether a path of the document is in the pod template of a custom kind."""
+    """Whether a path of the document is in the pod template of a custom kind."""
     template = _custom_template(item.identity.group_kind)
     if template is None:
         return False

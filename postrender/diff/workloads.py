@@ -12,21 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from postrender.diff.fields import differing, find_field_changes, is_same
-from postrender.diff.kinds import custom_effect, effect_of_accepted, template_path, template_pattern
+from postrender.diff.kinds import effect_of, template_path, template_pattern
 from postrender.diff.model import (
     ADDED,
     CHANGED,
     CONFIG,
     ENDS,
     ENV,
-    HOOK,
     IMAGE,
-    NEXT_PODS,
-    NEXT_RUN,
-    NO_PODS,
-    REFUSED,
     REMOVED,
-    ROLLS,
     STARTS,
     STAYS,
     TEMPLATE,
@@ -54,22 +48,6 @@ _ENV_VARIABLE = re.compile(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueF
 _IN_POD = re.compile(r"spec(?:[.\[]|\Z)")
 _INDEX = re.compile(r"^\[\d+\]")
 
-# The effect of a change of the pod template, by kind. For other kinds, see `_effect`.
-_EFFECTS = {
-    ("batch", "Job"): REFUSED,
-    ("", "Pod"): REFUSED,
-    ("batch", "CronJob"): NEXT_RUN,
-    ("argoproj.io", "AnalysisTemplate"): NEXT_RUN,
-    ("argoproj.io", "ClusterAnalysisTemplate"): NEXT_RUN,
-    ("argoproj.io", "AnalysisRun"): NEXT_RUN,
-    ("argoproj.io", "Experiment"): NEXT_RUN,
-    ("apps", "ReplicaSet"): NEXT_PODS,
-    ("", "ReplicationController"): NEXT_PODS,
-    ("", "PodTemplate"): NO_PODS,
-}
-# The values of spec.workloadRef.scaleDown with which Argo Rollouts removes the workload's pods.
-_SCALES_DOWN = ("onsuccess", "progressively")
-
 _CAUSE_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
 _CONTENT_CHANGES = "content changes"
 
@@ -78,13 +56,11 @@ _Usages = tuple[list[Usage], list[Usage]]
 
 
 class Comparison(NamedTuple):
-    """The facts of both sides that decide the changes of workloads.
+    """What decides the changes of workloads.
 
-    old and new: the usages on each side.
+    old, new: the usages on each side.
     contents: the changes of ConfigMaps and Secrets, by the index of the pair.
-    rewritten: the indexes of the pairs of ConfigMaps and Secrets with different data on the two
-    sides.
-    base_names: the base names of both sides.
+    rewritten: the indexes of the pairs of ConfigMaps and Secrets whose data differs.
     """
 
     old: UsageIndex
@@ -94,12 +70,11 @@ class Comparison(NamedTuple):
     base_names: BaseNames
 
     def content_change(self, target: Target) -> ContentChange | None:
-        """Return the change of a target, None if the target does not change or is not a pair."""
         return self.contents.get(target) if isinstance(target, int) else None
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
-    """Return the change of a workload, None if nothing changes for the workload."""
+    """The change of a workload, None if nothing changes for the workload."""
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
@@ -111,6 +86,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     elif new_source is not new or old_source is not old:
         _, causes, _ = _difference(old_source, new_source, comparison)
+    rollouts = comparison.new.rollouts.get(new.item.key, ()) if new.item else ()
     in_place = () if new.is_hook else tuple(_in_place(old_source, new_source, comparison))
     if not (causes or fields or in_place):
         return None
@@ -118,7 +94,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     return WorkloadChange(
         identity=pair.identity,
         change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        effect=_effect(old, new, causes, comparison) if causes else STAYS,
+        effect=effect_of(old, new, causes, rollouts) if causes else STAYS,
         causes=causes,
         via=via,
         in_place=in_place,
@@ -127,40 +103,14 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
 
 
 def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
-    """Return the object that has the pod template: the workload, or the target of workloadRef."""
+    """The object that has the pod template: the workload, or the target of workloadRef."""
     return index.sources.get(workload.item.key, workload) if workload.item else workload
-
-
-def _effect(
-    old: ComparedObject, workload: ComparedObject, causes: Sequence[Cause], comparison: Comparison
-) -> str:
-    if workload.is_hook:
-        return HOOK
-    effect = effect_of_accepted(old, causes) or _EFFECTS.get(workload.identity.group_kind)
-    if effect:
-        return effect
-    if value_at(workload.data, ("spec", "updateStrategy", "type")) == "OnDelete":
-        return NEXT_PODS
-    effect = custom_effect(workload.identity.group_kind, workload.data)
-    if effect:
-        return effect
-    return NO_PODS if _is_scaled_down(workload, comparison) else ROLLS
-
-
-def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
-    """Return whether a workload does not have pods, because Rollouts use its pod template."""
-    rollouts = comparison.new.rollouts.get(workload.item.key, ()) if workload.item else ()
-    if not rollouts:
-        return False
-    replicas = value_at(workload.data, ("spec", "replicas"))
-    modes = [value_at(rollout.data, ("spec", "workloadRef", "scaleDown")) for rollout in rollouts]
-    return (replicas == 0 and replicas is not False) or any(mode in _SCALES_DOWN for mode in modes)
 
 
 def _difference(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool]:
-    """Return the difference between two workloads.
+    """The difference between two workloads.
 
     1. the changes outside of pod templates;
     2. the causes of the difference between the pod templates;
@@ -190,10 +140,9 @@ def _difference(
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """Return the causes for different pod templates if `_difference` does not find other causes.
+    """The causes for templates that differ only in a revision name in free text, or in notation.
 
-    For example, the templates differ only in a revision name in free text, or in notation such as
-    `env: null`.
+    An example is `env: null`.
     """
     parts = template_path(workload.identity.group_kind) or ()
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
@@ -205,7 +154,7 @@ def _causes_of_last_resort(
 
 @cache
 def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re.Pattern[str]:
-    """Return a pattern for the paths of fields in a pod template.
+    """A pattern for the paths of fields in a pod template.
 
     with_parents: whether the pattern also matches the paths of the template's parent fields.
     """
@@ -231,7 +180,7 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
 def _template_usages(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> dict[Target, _Usages]:
-    """Return the usages in the pod templates. Targets that only the older side uses are first."""
+    """The usages in the pod templates. Targets that only the older side uses are first."""
     usages: dict[Target, _Usages] = {}
     for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
         for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
@@ -263,7 +212,6 @@ def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> 
 def _reason(
     before: Sequence[Usage], after: Sequence[Usage], target: Target, comparison: Comparison
 ) -> str:
-    """Return the reason why a ConfigMap or Secret changes a pod template, as a phrase."""
     if not before:
         return "reference added"
     if not after:
@@ -285,7 +233,7 @@ def _reason(
 def _in_place(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> Iterator[Identity]:
-    """Return the ConfigMaps and Secrets of a workload that change under the same name."""
+    """The ConfigMaps and Secrets of a workload that change under the same name."""
     for target, (before, after) in _template_usages(old, new, comparison).items():
         change = comparison.content_change(target)
         if change is None or target not in comparison.rewritten:
@@ -297,7 +245,6 @@ def _in_place(
 def _without_references(
     changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
-    """Return the changes, except changes of references that config_causes already report."""
     names = {cause.subject.name for cause in config_causes if cause.subject}
     for change in changes:
         if not (_is_reference(change) and {change.old, change.new} <= names):
@@ -327,7 +274,7 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
 
 
 def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """Return the changes, with one change for each variable of an `env` that only one side has."""
+    """The changes, with one change for each variable of an `env` that only one side has."""
     for change in changes:
         items = change.old if change.new is None else change.new
         is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)
@@ -343,7 +290,7 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
 
 
 def _variable_value(parts: Iterable[tuple[str, Json]]) -> Json:
-    """Return a variable's value on one side, from changes of its `env` entry; None if absent."""
+    """A variable's value on one side, from changes of its `env` entry; None if absent."""
     for path, value in parts:
         if isinstance(value, dict) and path.endswith("]"):
             return value.get("value", value.get("valueFrom", ""))
