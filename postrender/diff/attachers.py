@@ -33,11 +33,10 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
 ) -> tuple[AttacherObjects, AttacherArguments]:
-    """Return the attachers that postrender would append to one side.
+    """The attachers that postrender would append to one side; empty without a context.
 
-    If `context` is None, both mappings in the result are empty.
-    render_ids: the render ID of each workload that references revisions.
-    settings: the settings of the user; `context` has the settings of the preview.
+    render_ids: of each workload that references revisions.
+    settings: those of the user; `context` has the settings of the preview.
     """
     objects: dict[ObjectKey, dict[str, Json]] = {}
     arguments: dict[tuple[str | None, str], frozenset[tuple[str, str]]] = {}
@@ -57,10 +56,9 @@ def expected_attachers(
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return the objects, with attach groups as the names in the identities of attachers' Jobs.
+    """The objects, with attach groups as the names in the identities of attachers' Jobs.
 
-    The name of a Job ends in a hash, which would make the identities on the two sides differ. If
-    the name does not end in a hash, the identity stays unchanged.
+    The name of a Job ends in a hash, which would make the identities on the two sides differ.
     """
     return [
         _with_group_name(compared) if compared.is_attacher else compared for compared in objects
@@ -81,13 +79,11 @@ def _group_of(compared: ComparedObject) -> str:
 
 
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
-    """Return whether a preview leaves out an attacher's object that only one side has.
+    """Whether a preview leaves out an attacher's object that only one side has.
 
-    If the newer side is an input without the object, the function checks only the attach group. The
-    result is then True if postrender would append an attacher of this group to the older side
-    again. Otherwise, the result is True if both conditions hold:
-    1. postrender would append exactly this object to its side again;
-    2. the other side is an input, or would not get an attacher of this attach group.
+    If the newer side is an input without the object, it is enough that postrender would append an
+    attacher of this group to the older side again. Otherwise, postrender would append exactly this
+    object to its side again, and the other side is an input, or would not get this attach group.
     """
     item = pair.newest.item
     if item is None:
@@ -105,10 +101,10 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
 def comparable_pair(
     pair: tuple[ComparedObject, ComparedObject], old: Side, new: Side
 ) -> tuple[ComparedObject, ComparedObject]:
-    """Return both objects of an attacher's pair, without the differences that postrender makes.
+    """Both objects of an attacher's pair, without the differences that postrender makes.
 
-    These differences are the hash of the Job, the arguments for workloads and revisions, and
-    repetitions of the object's own namespace. Values that postrender would not write stay.
+    These are the hash of the Job, the arguments for workloads and revisions, and repetitions of the
+    object's own namespace. Values that postrender would not write stay.
     """
     both = tuple(map(_without_own_namespaces, pair))
     if both[1].identity.kind != "Job":
@@ -131,10 +127,10 @@ def comparable_pair(
 
 
 def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
-    """Return a copy without the object's own namespace in subjects and arguments.
+    """A copy without the object's own namespace in subjects and arguments.
 
-    In a RoleBinding, a subject without a namespace gets the namespace "". Otherwise, this subject
-    would equal a subject in the namespace of the object.
+    In a RoleBinding, a subject without a namespace gets the namespace "", because it would
+    otherwise equal a subject in the namespace of the object.
     """
     data = copied(compared.data)
     namespace = compared.identity.namespace
@@ -155,7 +151,7 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
 
 
 def _has_own_hash(compared: ComparedObject) -> bool:
-    """Return whether the hash in the name and labels of a Job is the hash of the Job's content."""
+    """Whether the hash in the name and labels of a Job is the hash of the Job's content."""
     if compared.item is None or compared.identity.name == compared.name:
         return False
     data = {**compared.data, "metadata": without_tool_annotations(compared.item).get("metadata")}
@@ -181,7 +177,7 @@ def _without_hash(compared: ComparedObject) -> ComparedObject:
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """Return the arguments of each container that runs `postrender attach`, if data is a Job."""
+    """The arguments of each container that runs `postrender attach`, if data is a Job."""
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None
@@ -190,7 +186,6 @@ def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
 
 
 def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
-    """Return a pair of option and value for each workload and each revision in the arguments."""
     return {
         (str(option), part)
         for option, value in pairwise(arguments)
@@ -199,7 +194,6 @@ def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str
 
 
 def _parts(option: Json, value: Json) -> Sequence[str]:
-    """Return the workload or the revisions in an option's value, () for any other option."""
     if option == _WORKLOAD:
         return (str(value),)
     return str(value).split(",") if option == _EMITTED else ()
@@ -208,10 +202,9 @@ def _parts(option: Json, value: Json) -> Sequence[str]:
 def _without_arguments(
     arguments: Sequence[Json], left_out: AbstractSet[tuple[str, str]]
 ) -> list[Json]:
-    """Return the arguments without the workloads and revisions in left_out.
+    """The arguments without some workloads and revisions; an option that loses its value goes too.
 
-    An option that loses its whole value is also left out.
-    left_out: pairs of an option and a workload or revision, as in _revision_arguments.
+    left_out: as the result of _revision_arguments.
     """
     rest: list[Json] = []
     position = 0

@@ -1,7 +1,7 @@
 """The preview of a change: `compare` compares two streams of manifests, and redacts the result.
 
-If `history.previous` is not empty or the naming is `sequence`, a plan needs a history: the earlier
-outputs of postrender. `compare` reads the history only from the older stream.
+If `history.previous` is not empty or the naming is `sequence`, a plan needs the earlier outputs of
+postrender. `compare` reads them only from the older stream.
 """
 
 from __future__ import annotations
@@ -47,13 +47,12 @@ def compare(
     *,
     is_first_release: bool = False,
 ) -> Preview:
-    """Return the preview of a change from `old` to `new`.
+    """The preview of a change from `old` to `new`, each an input or an output of postrender.
 
-    old, new: inputs or outputs of postrender.
     context: the number of unchanged lines before and after each change in a text.
     is_first_release: whether the user applied `old` without postrender.
-    Raises UserError if postrender rejects an input, or if a side has content but no objects. Also
-    raises UserError if is_first_release is True and `old` is an output of postrender.
+    Raises UserError if postrender rejects an input, if a side has content but no objects, and if
+    `old` is an output of postrender in spite of is_first_release.
     """
     if is_first_release:
         _check_plain(old)
@@ -83,7 +82,7 @@ def _check_plain(stream: Stream) -> None:
 
 
 def _check_objects(side: Side, selected: Iterable[int]) -> None:
-    """Raise UserError if a side has content but no objects, for example the values of a chart.
+    """Refuse a side that has content but no objects, for example the values of a chart.
 
     selected: the indexes of the documents that diff compares. Other documents can have objects.
     """
@@ -104,7 +103,7 @@ def _needs_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
-    """Return the history in a stream. The function first renders an input, unless is_plain is True.
+    """The history in a stream, which is rendered first if it is an input.
 
     is_plain: whether the user applied the stream without postrender.
     """
@@ -128,7 +127,6 @@ def _compare(
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
 ) -> Preview:
-    """Return the preview; call find_lost_owners only if the change removes a workload."""
     duplicates = find_duplicates(old, resolver), find_duplicates(new, resolver)
     old_objects = with_group_names(_paired_objects(old, duplicates[0]))
     new_objects = with_group_names(_paired_objects(new, duplicates[1]))
@@ -170,7 +168,7 @@ def _compare(
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
-    """Return the CURRENT objects of a side, with only the last definition of each duplicate."""
+    """The CURRENT objects of a side, with only the last definition of each duplicate."""
     replaced = {id(copy) for copies in duplicates.values() for copy in copies[:-1]}
     return [
         candidate

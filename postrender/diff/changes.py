@@ -51,7 +51,7 @@ def find_changes(
     names: BaseNames,
     context: int,
 ) -> Changes:
-    """Return the changes of all pairs.
+    """The changes of all pairs.
 
     usages: on the older and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
@@ -125,7 +125,7 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
 def _users(
     pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex
 ) -> dict[Target, tuple[list[Identity], list[Identity]]]:
-    """Return the workloads that reference each target, and those that no longer do."""
+    """The workloads that reference each target, and those that no longer do."""
     before, after = (
         _identities_by_target(pairs, index, is_new=is_new)
         for index, is_new in ((old, False), (new, True))
@@ -159,7 +159,7 @@ _DATA = ("data", "binaryData")
 def compare_originals_exactly(
     contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
 ) -> list[ObjectChange]:
-    """Return the changes of originals that `contents` does not show, if both sides are outputs."""
+    """The changes of originals that `contents` does not show, if both sides are outputs."""
     if not (old.is_rendered and new.is_rendered):
         return []
     changes = []
@@ -201,7 +201,7 @@ def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 
 
 def _has_derived_id(side: Side, compared: ComparedObject) -> bool:
-    """Return whether an object has the render ID that postrender would write."""
+    """Whether an object has the render ID that postrender would write."""
     written, derived = (
         strings_at(data, "annotations").get(RENDER_ID_ANNOTATION)
         for data in (side.written_data(compared), compared.data)
@@ -210,14 +210,12 @@ def _has_derived_id(side: Side, compared: ComparedObject) -> bool:
 
 
 def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
-    """Return the names that replace revision names in an object of a side.
+    """The names that replace revision names in an object of a side.
 
     For most kinds, these are the base names of current revisions. If a Role or ClusterRole lists a
-    base name, postrender also lists names of revisions. For these kinds, the result therefore has
-    `<base name> (revision 1)` for a current revision, so that a missing name is a difference. If
-    several namespaces have a ConfigMap with this base name, the numbers count the namespaces. If
-    the sides have different counts of names, all numbers are 1.
-    kind: the kind of the object.
+    base name, postrender also lists names of revisions. For these kinds, a current revision becomes
+    `<base name> (revision 1)`, so that a missing name is a difference. If several namespaces have a
+    ConfigMap with this base name, the numbers count the namespaces.
     """
     current = _current_revisions(side)
     if kind not in ("Role", "ClusterRole"):
@@ -248,10 +246,7 @@ def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:
 def _names_by_base(
     current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
 ) -> dict[str, list[str]]:
-    """Return the names of the revisions whose key is also in `others`, by base name.
-
-    The names for each base name are in the order of the namespaces.
-    """
+    """The revision names whose key is also in `others`, sorted by namespace, by base name."""
     names: dict[str, list[str]] = {}
     for key in sorted(current, key=lambda key: key.namespace or ""):
         listed = names.setdefault(key.name, []) if key in others else []

@@ -71,10 +71,9 @@ def compare_content(
     users: Sequence[Identity] = (),
     former: Sequence[Identity] = (),
 ) -> tuple[ContentChange, bool] | None:
-    """Return the change of a ConfigMap or Secret, and whether its data differs between the sides.
+    """The change of a ConfigMap or Secret, and whether its data differs between the sides.
 
     None if nothing changes. The change of a Secret has keys, which `redact` removes later.
-    context: the number of unchanged lines before and after each change in a text.
     left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
     labels and annotations that postrender adds to a revision.
     users, former: the workloads that reference the object on either side, and only on the older.
@@ -112,10 +111,9 @@ def _change(pair: Pair, *, is_changed: bool) -> str:
 
 
 def _without_secret_names(content: Content, names: BaseNames) -> Content:
-    """Return content with base names instead of the revision names of Secrets.
+    """Content with base names instead of the revision names of Secrets.
 
-    Lines that differ only in these revision names become equal. Otherwise, a preview would
-    show a change from a base name to the same base name.
+    A preview would otherwise show a change from a base name to the same base name.
     """
     if not names.of_secrets:
         return content
@@ -126,10 +124,9 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
 
 
 def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
-    """Return the argument `left_out` of compare_content for two outputs of postrender.
+    """The argument `left_out` of compare_content for two outputs of postrender.
 
-    Two revisions with different names can have different revision numbers, so the comparison leaves
-    out the number. If an object of the pair is absent or is not a revision, the result is None.
+    Two revisions with different names can have different revision numbers.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -139,7 +136,7 @@ def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
 def _fields(
     pair: Pair, names: BaseNames, left_out: Iterable[str] | None
 ) -> tuple[FieldChange, ...]:
-    """Return the changes outside of the data, such as changes of labels or `immutable`."""
+    """The changes outside of the data, such as changes of labels or `immutable`."""
     if pair.both is None:
         return ()
     old, new = pair.both
@@ -172,9 +169,9 @@ def _outside_data(
 
 
 def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
-    """Return a remark about a change, or "".
+    """A remark about a change, or "".
 
-    The remark does not contain the object's name, because formats group objects with equal remarks.
+    It lacks the object's name, because formats group objects with equal remarks.
     """
     kind = pair.identity.kind
     if pair.new is None and users > former:
@@ -210,10 +207,10 @@ def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
 def compare_originals(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes of originals that the changes of revisions do not show.
+    """The changes of originals that the changes of revisions do not show.
 
-    An original counts if its data differs from the data of its revision on at least one side. An
-    original also counts if one side has the original, and the other side has only the revision.
+    An original counts if its data differs from the data of its revision on at least one side, or if
+    one side has the original, and the other side has only the revision.
     """
     originals = originals_of(old), originals_of(new)
     if not any(originals):
@@ -242,7 +239,7 @@ def compare_originals(
 
 
 def originals_of(side: Side) -> list[ComparedObject]:
-    """Return the originals of a side that stay next to their revisions."""
+    """The originals of a side that stay next to their revisions."""
     return [
         compared
         for compared in (*side.by_item.values(), *side.originals.values())
@@ -253,12 +250,12 @@ def originals_of(side: Side) -> list[ComparedObject]:
 def compare_earlier(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes of revisions that both sides have, except changes that postrender makes.
+    """The changes of revisions that both sides have, except changes that postrender makes.
 
-    The function leaves out revisions that are current on both sides, or that come from the history.
-    If the sides have different current revisions of one base name, postrender changes
-    _RETENTION_ANNOTATIONS, so the function does not compare these annotations. If a side is an
-    input, the function leaves out all labels and annotations that postrender adds.
+    Revisions that are current on both sides, or that come from the history, are left out. If the
+    sides have different current revisions of one base name, postrender changes
+    _RETENTION_ANNOTATIONS. On an input, all labels and annotations that postrender adds are left
+    out.
     """
     is_exact = old.is_rendered and new.is_rendered
     before, after = (
@@ -301,11 +298,10 @@ def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> lis
 def with_original_notes(
     contents: Collection[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
 ) -> list[ContentChange]:
-    """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
+    """The changes of current ConfigMaps and Secrets, with notes about their originals.
 
-    A change that already has a note keeps this note.
-    usages: the usages of the newer side.
-    resolver: the resolver with the release namespace.
+    A change that already has a note keeps it.
+    usages: of the newer side.
     """
     if not contents:
         return []
@@ -334,9 +330,8 @@ def _deletion_note(identity: Identity) -> str:
 
 
 def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
-    """Return the note about an original that stays.
+    """The note about an original that stays, "" for a Secret whose base name nobody references.
 
-    The note is "" for a Secret that workloads do not reference by its base name.
     readers: the workloads that reference the original by its base name.
     """
     if not readers and identity.group_kind == SECRET:

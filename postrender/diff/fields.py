@@ -49,14 +49,14 @@ class _Change(NamedTuple):
 
 
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
-    """Return the hunks of a unified diff, with `context` unchanged lines around each change."""
+    """The hunks of a unified diff, with `context` unchanged lines around each change."""
     old_lines, new_lines = _lines(old), _lines(new)
     groups = _groups(_changed_blocks(old_lines, new_lines), context)
     return tuple(_hunk(old_lines, new_lines, group, context) for group in groups)
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines with their line feeds; no other character ends a line."""
+    """The lines with their line feeds; no other character ends a line."""
     return list(StringIO(text))
 
 
@@ -110,10 +110,9 @@ def _changes_by_anchors(
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return (old index, new index) for lines that occur exactly once in each of two ranges.
+    """(old index, new index) for lines that occur exactly once in each of two ranges.
 
     The result is the longest list of these pairs in which both indexes increase.
-    inside, new_inside: the ranges of the old and of the new lines.
     """
     counts = Counter(old[number] for number in inside)
     new_counts = Counter(new[number] for number in new_inside)
@@ -127,7 +126,7 @@ def _anchors(
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence in which the second index increases (patience sorting)."""
+    """The longest subsequence in which the second index increases (patience sorting)."""
     tops: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -145,7 +144,6 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]:
-    """Return the changes of each hunk. Adjacent changes are at most `2 * context` lines apart."""
     group: list[_Change] = []
     for change in changes:
         if group and change.start - group[-1].end > 2 * context:
@@ -209,7 +207,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=T
 
 
 def is_same(old: Json, new: Json) -> bool:
-    """Return whether two values are equal; unlike in Python, 1 does not equal true."""
+    """Whether two values are equal; unlike in Python, 1 does not equal true."""
     if old != new or old.__class__ is not new.__class__:
         return False
     if old.__class__ not in (dict, list):
@@ -222,10 +220,10 @@ def is_same(old: Json, new: Json) -> bool:
 def differing(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return two objects without most of their equal parts, so that later steps are faster.
+    """Two objects without most of their equal parts, so that later steps are faster.
 
     A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
-    objects keep their kind, because mark_content recognises a Secret by the kind.
+    objects keep their kind, by which mark_content recognises a Secret.
     """
     if old.get("kind") != new.get("kind"):
         return old, new
@@ -244,10 +242,9 @@ def differing(
 
 
 def find_field_changes(old: Json, new: Json) -> list[FieldChange]:
-    """Return the fields that differ, in the order of the older object.
+    """The fields that differ, in the order of the older object, and added fields last.
 
-    In each mapping, added fields are last. A field that is null on one side and absent on the other
-    side counts as equal.
+    A field that is null on one side and absent on the other side counts as equal.
     """
     return [] if is_same(old, new) else list(_changes(old, new, ""))
 
@@ -275,7 +272,6 @@ def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Itera
 
 
 def _or_empty(value: Json, other: Json) -> Json:
-    """Return an empty mapping for an absent value if the other side has a mapping."""
     return {} if value is None and isinstance(other, dict) else value
 
 
@@ -326,7 +322,7 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
 
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
-    """Return pairs of ranges: the items in the new range replace the items in the old range."""
+    """Pairs of ranges: the items in the new range replace the items in the old range."""
     if max(len(old), len(new)) > _MAX_SEQUENCE:
         yield range(len(old)), range(len(new))
         return
@@ -347,11 +343,11 @@ Content = Mapping[str, str | bytes]
 
 
 def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
-    """Return the values of a ConfigMap or Secret, by key.
+    """The values of a ConfigMap or Secret, by key.
 
-    For a ConfigMap, the values in `data` are text, and the values in `binaryData` are bytes. For a
-    Secret, all values are bytes, and `stringData` overrides `data` (core/v1 Secret). If a value
-    is not base64, the result has the bytes of the text.
+    Values in `data` of a ConfigMap are text, those in `binaryData` bytes. For a Secret, all values
+    are bytes, and `stringData` overrides `data` (core/v1 Secret). A value that is not base64 counts
+    as the bytes of its text.
     """
     if is_secret:
         decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}
@@ -375,7 +371,7 @@ def _decoded(text: str) -> bytes:
 
 
 def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChange, ...]:
-    """Return the keys that differ, sorted, with `context` unchanged lines around each change."""
+    """The keys that differ, sorted, with `context` unchanged lines around each change."""
     return tuple(
         _key_change(key, old.get(key), new.get(key), context)
         for key in sorted({*old, *new})

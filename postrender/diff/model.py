@@ -41,7 +41,7 @@ CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
 def change_of(old: Json, new: Json) -> str:
-    """Return ADDED, REMOVED or CHANGED for two values; an absent value is None."""
+    """ADDED, REMOVED or CHANGED for two values; an absent value is None."""
     return ADDED if old is None else REMOVED if new is None else CHANGED
 
 
@@ -308,7 +308,7 @@ class Preview(NamedTuple):
 
 
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
-    """Return a preview with only the sections in `names`, or all sections if `names` is empty.
+    """A preview with only the sections in `names`, or all sections if `names` is empty.
 
     The result always has the undecided parts and the graph.
     """

@@ -54,7 +54,7 @@ class BaseNames(NamedTuple):
 class _Form(NamedTuple):
     """The form of compared data.
 
-    base_names: the base names, by revision name.
+    base_names: by revision name.
     redacts: whether the content of Secrets, and digests, become Redacted text.
     keeps_derived: whether objects keep _DERIVED_ANNOTATIONS.
     keeps_empty_lists: whether mappings keep their empty lists.
@@ -72,14 +72,12 @@ _AS_STORED = _Form(base_names=NOTHING, redacts=False, keeps_empty_lists=False)
 def without_cluster_values(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return two objects without the values that an object has only after a read from a cluster.
+    """Two objects without the values that an object has only after a read from a cluster.
 
-    For kinds of the Kubernetes project, the function always leaves out `status`, because the API
-    server ignores `status` in an apply. If the older object was read from a cluster, the function
-    also leaves out any `status`, _READ_FIELDS and the last-applied annotation. But a newer object
-    that was not read from a cluster can have one of these values. An apply then writes the value,
-    so the value stays in both objects. If the newer object has `ownerReferences`, the
-    `ownerReferences` always stay.
+    For kinds of the Kubernetes project, `status` always goes, because the API server ignores it in
+    an apply. If the older object was read from a cluster, any `status`, _READ_FIELDS and the
+    last-applied annotation go too, unless a newer object that was not read from a cluster sets
+    them: an apply then writes the value. `ownerReferences` of the newer object always stay.
     """
     if _is_of_kubernetes(old) and _is_of_kubernetes(new):
         old, new = without(old, "status"), without(new, "status")
@@ -102,7 +100,7 @@ def without_cluster_values(
 
 
 def _is_of_kubernetes(data: Mapping[str, Json]) -> bool:
-    """Return whether the API group is a group of the Kubernetes project, which owns `*.k8s.io`."""
+    """Whether the API group is a group of the Kubernetes project, which owns `*.k8s.io`."""
     group = api_group(str(data.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")
 
@@ -113,14 +111,14 @@ def _was_read_from_cluster(data: Mapping[str, Json]) -> bool:
 
 
 def without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
-    """Return a mapping without some keys."""
+    """A mapping without some keys."""
     return {key: value for key, value in data.items() if key not in left_out}
 
 
 def comparable(
     data: Mapping[str, Json], names: BaseNames, *, is_exact: bool = False
 ) -> dict[str, Json]:
-    """Return an object with base names, and without name, namespace and _IGNORED_FIELDS.
+    """An object with base names, and without name, namespace and _IGNORED_FIELDS.
 
     The content of Secrets, and digests, become Redacted text.
     is_exact: whether to keep _DERIVED_ANNOTATIONS, as Redacted text. If so, a workload loses its
@@ -143,7 +141,7 @@ def comparable(
 
 
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
-    """Return a Role without repeated names, which revisions of one base name can cause."""
+    """A Role without repeated names, which revisions of one base name can cause."""
     rules = role.get("rules")
     for rule in rules if isinstance(rules, list) else ():
         names = rule.get("resourceNames") if isinstance(rule, dict) else None
@@ -153,10 +151,9 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
 
 
 def as_stored(template: Json) -> Json:
-    """Return a pod template as the API server stores the template.
+    """A pod template as the API server stores it, with revision names and the render ID.
 
-    The result has revision names and the render ID. The API server does not store an empty list of
-    a PodSpec (core/v1), so the result does not have empty lists.
+    The API server does not store an empty list of a PodSpec (core/v1).
     """
     return _in_form(template, _AS_STORED)
 
@@ -199,7 +196,7 @@ def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
 
 
 def with_base_names(text: str, base_names: Mapping[str, str]) -> str:
-    """Return a text with base names instead of revision names, unless the text is Redacted."""
+    """A text with base names instead of revision names, unless the text is Redacted."""
     if text in base_names:
         return base_names[text]
     if isinstance(text, Redacted) or not _REVISION_END.search(text):

@@ -27,13 +27,13 @@ CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 class ComparedObject(NamedTuple):
     """One object of a side.
 
-    identity: the identity with the base name.
-    name: the name in the cluster.
+    identity: with the base name.
+    name: in the cluster.
     data: the whole object, with the plan's edits of references and pod templates. A ConfigMap or
     Secret that the plan renames still has the name, labels and annotations of the input.
-    item: the object in the inventory, None for a revision that postrender adds from the history.
+    item: None for a revision that postrender adds from the history.
     role: CURRENT, EARLIER or ORIGINAL.
-    strategy: the strategy of a ConfigMap or Secret, else "".
+    strategy: of a ConfigMap or Secret, else "".
     is_immutable: whether a ConfigMap or Secret is immutable in the output. False for a revision
     from the history.
     """
@@ -48,22 +48,22 @@ class ComparedObject(NamedTuple):
 
     @property
     def is_hook(self) -> bool:
-        """True if Helm or Argo CD runs the object as a hook."""
+        """Whether Helm or Argo CD runs the object as a hook."""
         return self.item is not None and self.item.is_hook
 
     @property
     def is_attacher(self) -> bool:
-        """True if the kind and the label of the object mark a part of an attacher."""
+        """Whether the kind and the label of the object mark a part of an attacher."""
         return self.item is not None and self.item.is_attacher
 
     @property
     def is_content(self) -> bool:
-        """True for a ConfigMap or Secret that is not a part of an attacher."""
+        """Whether the object is a ConfigMap or Secret that is not a part of an attacher."""
         return bool(self.strategy)
 
     @property
     def is_revised(self) -> bool:
-        """True if the name differs from the name in the identity, as for a revision."""
+        """Whether the name differs from the name in the identity, as for a revision."""
         return self.name != self.identity.name
 
 
@@ -113,11 +113,7 @@ class Side(NamedTuple):
         return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
-        """Return the data of an object for an exact comparison.
-
-        If the side is an input, the result is `compared.data`. If the side is an output, the result
-        does not have the plan's edits, because an edit could hide a difference.
-        """
+        """The data of an object for an exact comparison: of an output, without the plan's edits."""
         if compared.item is None:
             return compared.data
         return self.written.get(compared.item.key, compared.data)
@@ -153,12 +149,11 @@ class Pair(NamedTuple):
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:
-    """Return the base name of an object with a revision name, or the name of any other object.
+    """The base name of an object with a revision name, or the name of any other object.
 
-    If the object has the label of a revision and the annotation `postrender/base-name`, the result
-    is the value of the annotation. A Secret's name that ends like a revision name counts as a
-    revision name, because an output must not show the hash.
-    is_revision: the field `is_revision` of the plan's StrategyDecision for the object.
+    A Secret's name that ends like a revision name counts as one, because an output must not show
+    the hash.
+    is_revision: as in the plan's decision for the object.
     """
     name = item.identity.name
     if item.is_revision:
@@ -170,7 +165,7 @@ def base_name_of(item: Item, *, is_revision: bool) -> str:
 def find_pairs(
     old: Iterable[ComparedObject], new: Iterable[ComparedObject], resolver: Resolver
 ) -> list[Pair]:
-    """Return a pair for every object, sorted by namespace, kind and name.
+    """A pair for every object, sorted by namespace, kind and name.
 
     Objects match in three rounds:
     1. equal group, kind, namespace and name. A hook matches only a hook;
@@ -179,8 +174,6 @@ def find_pairs(
     3. equal group, kind and name, if each side has exactly one candidate, and only one of the two
     candidates has a namespace.
     If an object does not have a name, its generateName counts as the name.
-
-    resolver: the resolver with the release namespace.
     """
 
     def exact(compared: ComparedObject) -> Hashable:
@@ -208,10 +201,10 @@ def find_pairs(
 
 
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
-    """Return all definitions of each object that a side defines more than once, in order, by key.
+    """All definitions of each object that a side defines more than once, in order, by key.
 
-    The result leaves out ConfigMaps and Secrets, because a plan handles their duplicates. For other
-    objects, kubectl and Helm leave the last definition in the cluster.
+    A plan handles the duplicates of ConfigMaps and Secrets. Of other objects, kubectl and Helm
+    leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for compared in side.by_item.values():
@@ -221,7 +214,7 @@ def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
 
 
 def sort_key(identity: Identity) -> tuple[str, str, str, str]:
-    """Return the sort key of an object: its namespace, kind, name and group."""
+    """By namespace, kind, name and group."""
     return identity.namespace or "", identity.kind, identity.name, identity.group
 
 
@@ -231,10 +224,10 @@ def _match(
     key: Callable[[ComparedObject], Hashable],
     is_match: Callable[[Sequence[ComparedObject], Sequence[ComparedObject]], bool] | None,
 ) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
-    """Return the pairs of objects with equal keys, and the objects of each side without a pair.
+    """The pairs of objects with equal keys, and the objects of each side without a pair.
 
-    is_match: a function that gets the older and the newer objects with one key, and returns whether
-    the objects match. If None, the objects match in order.
+    is_match: whether the older and the newer objects with one key match. If None, they do, in
+    order.
     """
     groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
         lambda: ([], [])

@@ -82,7 +82,7 @@ class _Revision(NamedTuple):
 def secret_names_of_side(
     revisions: Iterable[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
-    """Return the base names of one side of a comparison, by the revision names to redact.
+    """The base names of one side of a comparison, by the revision names to redact.
 
     data: the parsed documents, by index.
     """
@@ -113,7 +113,7 @@ def secret_names_of_side(
 
 
 def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
-    """Return the base names of a plan, by the revision names to redact."""
+    """The base names of a plan, by the revision names to redact."""
     revisions: list[_Revision] = []
     for decision in context.decisions.values():
         item = decision.item
@@ -139,11 +139,11 @@ def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
 def _find_secret_names(
     revisions: Sequence[_Revision], suspects: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the base names, by the revision names to redact.
+    """The base names, by the revision names to redact.
 
-    The result has each revision with `is_secret`. The result also has each revision with content
-    that contains a name in the result, because the revision's hash covers the content.
-    suspects: texts. Each text that ends in a hash counts as the revision name of a Secret.
+    These are the revisions with `is_secret`, and each revision with content that contains one of
+    the names, because its hash covers the content.
+    suspects: texts. Each that ends in a hash counts as the revision name of a Secret.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
     for suspect in suspects:
@@ -168,7 +168,7 @@ def _holds_any(data: object, names: AbstractSet[str]) -> bool:
 
 
 def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
-    """Return the texts at keys with "secret" (`secretName`), and at `name` below these keys."""
+    """The texts at keys with "secret" (`secretName`), and at `name` below these keys."""
     if isinstance(data, str):
         if "secret" in key.lower():
             yield data
@@ -198,10 +198,7 @@ def _depends_on_secret(context: PlanContext, item: Item) -> bool:
 
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """Return an object, with the content of a Secret or a SecretList as Redacted text.
-
-    The items of a SecretList count as Secrets, even if the items do not have a kind.
-    """
+    """An object, with the content of a Secret or a SecretList as Redacted text."""
     items = data.get("items")
     if data.get("kind") == "SecretList" and isinstance(items, list):
         secrets = [
@@ -217,10 +214,9 @@ def mark_content(data: dict[str, Json]) -> dict[str, Json]:
 
 
 def mark_digest(key: str, text: str) -> str:
-    """Return the text of a label or annotation, as Redacted text if the text looks like a digest.
+    """The text of a label or annotation, as Redacted text if it looks like a digest.
 
-    A text that looks like a truncated digest counts only if the key contains a word such as
-    `checksum`.
+    A text that looks like a truncated digest counts only with a key such as `checksum`.
     """
     if isinstance(text, Redacted):
         return text
@@ -235,22 +231,19 @@ def mark_digest(key: str, text: str) -> str:
 def redact(
     record: Record, secret_names: Mapping[str, str], *, has_base_names: bool = False
 ) -> Record:
-    """Return a copy of a model, a record or a list of records, with Secret content redacted.
+    """A copy of a model, a record or a list of records, with Secret content redacted.
 
-    secret_names: the base name that replaces each revision name to redact, by revision name.
-    has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` leaves the Identities of other kinds unchanged, because a ConfigMap's base name can
-    equal a Secret's revision name.
+    secret_names: the base name that replaces each revision name to redact.
+    has_base_names: whether every Identity already has a base name. If so, `redact` leaves the
+    Identities of other kinds unchanged, because a ConfigMap's base name can equal a Secret's
+    revision name.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted
 
 
 class _Redactor:
-    """The redaction of one model.
-
-    A value of an unknown type, such as Redacted, becomes NOT_SHOWN.
-    """
+    """A value of an unknown type, such as Redacted, becomes NOT_SHOWN."""
 
     __slots__ = ("_has_base_names", "_names", "_names_by_hash", "_unchanged")
 
@@ -291,7 +284,7 @@ class _Redactor:
         return [value if value.__class__ in unchanged else self.redact(value) for value in values]
 
     def _is_clean(self, records: tuple[Any, ...]) -> bool:
-        """Return whether records have only scalar values, and no names to redact.
+        """Whether records have only scalar values, and no names to redact.
 
         For the lines of a diff, one search in all values is much faster than a copy of the records.
         """
@@ -304,9 +297,9 @@ class _Redactor:
         return not any(match[0] in self._names_by_hash for match in matches)
 
     def _text(self, text: str) -> str:
-        """Return a text with base names instead of the revision names to redact.
+        """A text with base names instead of the revision names to redact.
 
-        The method also replaces a name inside a longer word, such as `logs.web-4h2mbtbbt6`.
+        A name inside a longer word counts, such as `logs.web-4h2mbtbbt6`.
         """
         parts: list[str] = []
         end = 0

@@ -30,12 +30,10 @@ def find_revisions(
     connected: AbstractSet[int],
     lost: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> tuple[RevisionChange, ...]:
-    """Return the status of the revisions of both sides, sorted by object and then by status.
+    """The status of the revisions of both sides, sorted by object and then by status.
 
-    A revision is unchanged if its role and base name are the same on both sides. The result has an
-    unchanged revision only if the graph shows its ConfigMap or Secret, or if the revision loses all
-    owners.
-    resolver: the resolver with the release namespace.
+    A revision whose role and base name are the same on both sides counts only if the graph shows
+    its ConfigMap or Secret, or if the revision loses all owners.
     secret_names: the base names, by the revision names that the preview must redact.
     connected: the indexes, in `pairs`, of the pairs that the graph shows.
     lost: the deleted owners, by kind and name of each revision that loses all owners.
@@ -74,9 +72,9 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side, by key. Each revision has the identity of its pair.
+    """The revisions of a side, each with the identity of its pair.
 
-    identities: the identity of each pair, by the identities of its objects on both sides.
+    identities: of each pair, by the identities of its objects on both sides.
     """
     revisions = {}
     for revision in side.revisions:
@@ -115,10 +113,9 @@ RevisionTitle = tuple[str, str]
 def lost_owners(
     old: Stream, new: Stream, settings: Settings, history: History
 ) -> Mapping[RevisionTitle, tuple[str, ...]]:
-    """Return the deleted owners, by kind and name of each revision that loses all owners.
+    """The deleted owners, by kind and name of each revision that loses all owners.
 
-    If the older side is an output of postrender, the arguments of its attachers contain the owners.
-    If the older side is an input, a plan decides the owners.
+    The owners are in the arguments of the older side's attacher or, for an input, in its plan.
     history: the earlier outputs of postrender, for the plan of the newer side.
     """
     owners = _owners(old, settings)

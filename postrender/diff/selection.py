@@ -68,7 +68,7 @@ _Object = tuple[str, str, set[str]]
 def select_documents(
     old: Stream, new: Stream, namespace: str, kinds: Collection[str] = ()
 ) -> tuple[list[int], list[int]]:
-    """Return the indexes of the documents to read in each stream, in order.
+    """The indexes of the documents to read in each stream, in order.
 
     namespace: the release namespace, "" if unknown.
     kinds: kinds whose documents are read even if they do not differ.
@@ -126,7 +126,7 @@ def _selected(
 
 
 def _changes_all(text: str, kind: str) -> bool:
-    """Return whether a difference in a document can have an effect on every document.
+    """Whether a difference in a document can have an effect on every document.
 
     The objects of an attacher depend on all revisions of an attach group.
     """
@@ -136,12 +136,11 @@ def _changes_all(text: str, kind: str) -> bool:
 
 
 def _is_plain(kind: str) -> bool:
-    """Return whether a document has one object, as far as its root kind shows."""
     return bool(kind) and not kind.endswith("List")
 
 
 def _objects_in(text: str, kind: str) -> list[_Object]:
-    """Return the objects of a document, one without names if a name is not certain."""
+    """The objects of a document, one without names if a name is not certain."""
     usual = _USUAL_START.search(text) if _is_plain(kind) else None
     if usual and text.count("\nmetadata") == 1 and BASE_NAME_ANNOTATION not in text:
         return [(kind, usual[2] or "", _names(usual[1]))]
@@ -170,7 +169,7 @@ def _names(name: str, base_name: str | None = None) -> set[str]:
 
 
 def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
-    """Return the documents that may define an object that another document defines too."""
+    """The documents that may define an object that another document defines too."""
     definitions: dict[tuple[str, str], list[str]] = defaultdict(list)
     for text, found in objects.items():
         for kind, _, names in found:
@@ -180,7 +179,7 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
 
 
 def _mentions(text: str, content_names: set[str], *, has_hashes: bool) -> set[str]:
-    """Return the ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
+    """The ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
 
     Names count wherever they are: also with escapes, and in the base64 data of a Secret.
     """
@@ -207,7 +206,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _connected(selected: set[str], mentions: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the selected documents, and all that share a mentioned name with one of them."""
+    """The selected documents, and all that share a mentioned name with one of them."""
     texts_by_name: dict[str, list[str]] = defaultdict(list)
     for text, names in mentions.items():
         for name in names:

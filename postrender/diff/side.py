@@ -1,8 +1,8 @@
 """One side of a comparison: the objects with their base names, and facts from the plan.
 
 `read_side` applies the plan's edits of references and pod templates. An output of postrender
-usually does not need edits. For an output, Side.written has the objects without edits, because an
-edit could hide a difference.
+usually does not need edits; Side.written has its objects without them, because an edit could hide a
+difference.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ def read_side(
     *,
     is_plain: bool = False,
 ) -> Side:
-    """Return a side of a comparison, with the objects of the selected documents of a stream.
+    """A side of a comparison, with the objects of the selected documents of a stream.
 
-    indexes: the indexes of the selected documents.
     history: the earlier outputs of postrender, if the settings need a history.
     is_plain: whether the user applied the stream without postrender, so that objects keep their
     names.
-    Raises UserError for input that postrender rejects.
     """
     side_settings = preview_settings(settings)
     fixed_kinds = {CONFIG_MAP, SECRET} if is_plain else set() if settings.with_secrets else {SECRET}
@@ -108,7 +106,7 @@ def read_side(
 
 
 def preview_settings(settings: Settings) -> Settings:
-    """Return the settings for reading a side, which include Secrets and disable the attacher.
+    """The settings for reading a side, which include Secrets and disable the attacher.
 
     Inventory.fixed_kinds says which of the ConfigMaps and Secrets keep their names.
     """
@@ -117,21 +115,20 @@ def preview_settings(settings: Settings) -> Settings:
 
 
 def is_rendered(stream: Stream) -> bool:
-    """Return whether a stream has GROUP_LABEL, the sign of an output of postrender."""
+    """Whether a stream has GROUP_LABEL, the sign of an output of postrender."""
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
 def _written(
     roots: Mapping[ItemKey, dict[str, Json]], edits: Mapping[ItemKey, Sequence[Edit]]
 ) -> dict[ItemKey, dict[str, Json]]:
-    """Return the objects before the edits, by item. Objects that have edits are copies."""
     return {key: copied(root) if edits.get(key) else root for key, root in roots.items()}
 
 
 def _originals(
     roots: Mapping[ItemKey, dict[str, Json]], context: PlanContext
 ) -> dict[ItemKey, ComparedObject]:
-    """Return copies of the originals that stay next to their revisions, by item."""
+    """Copies of the originals that stay next to their revisions, by item."""
     return {
         key: ComparedObject(
             identity=decision.item.identity,
@@ -153,7 +150,7 @@ def _objects_by_item(
     context: PlanContext | None,
     edits: Mapping[ItemKey, Sequence[Edit]],
 ) -> dict[ItemKey, ComparedObject]:
-    """Return the objects by item. The function applies the edits to `roots`."""
+    """The objects by item, after the edits, which are applied to `roots`."""
     objects = {
         item.key: _compared_object(item, roots[item.key], context, edits.get(item.key, ()))
         for item in inventory.items
@@ -165,7 +162,6 @@ def _objects_by_item(
 def _compared_object(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
 ) -> ComparedObject:
-    """Return an object of a side. The function applies the edits to `data`."""
     is_immutable = data.get("immutable") is True
     apply_edits(data, edits, item.path)
     compared = ComparedObject(identity=item.identity, name=item.identity.name, data=data, item=item)
@@ -188,7 +184,7 @@ def _compared_object(
 
 
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
-    """Return the objects; only the newest ConfigMap or Secret of each base name stays CURRENT.
+    """The objects; only the newest ConfigMap or Secret of each base name stays CURRENT.
 
     Hooks and objects with generated names keep their roles.
     """
@@ -208,15 +204,10 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
 
 
 def _is_standalone(item: Item | None) -> bool:
-    """Return whether a name can repeat: True for a hook, for a generated name, and for None."""
     return item is None or item.is_hook or item.has_generated_name
 
 
 def _recency(compared: ComparedObject) -> tuple[bool, int]:
-    """Return a key that is greater for a newer object.
-
-    A revision is newer than an original, and newer than a revision with a lower revision number.
-    """
     return compared.is_revised, compared.item.order if compared.item else 0
 
 

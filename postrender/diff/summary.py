@@ -38,15 +38,12 @@ if TYPE_CHECKING:
 
 
 def is_metadata_only(content: ContentChange) -> bool:
-    """Return whether a ConfigMap changes but its data does not; False for every Secret."""
+    """Whether a ConfigMap changes but its data does not; False for every Secret."""
     return content.change == CHANGED and bool(content.fields) and not content.keys
 
 
 def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """Return the revisions that need a line each, and the revisions that share one line.
-
-    The revisions that share a line are unchanged, and the data of their ConfigMaps is unchanged.
-    """
+    """The revisions that need a line each, and those that share a line because nothing changes."""
     changed = {
         content.identity
         for content in preview.contents
@@ -75,7 +72,7 @@ _IN_PLACE = Forms("reads new content but does not roll", "read new content but d
 
 
 def summary_line(preview: Preview) -> str:
-    """Return the summary of a preview as one line without a final period.
+    """The summary of a preview as one line without a final period.
 
     Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
     """
@@ -146,7 +143,6 @@ def _other_objects(preview: Preview) -> list[str]:
 
 
 def _clause(kinds: Counter[str], verb: Forms) -> str:
-    """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
     subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
     return f"{subject} {verb.of(sum(kinds.values()))}"
 
@@ -155,10 +151,7 @@ _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
 
 def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes.
-
-    Groups with one change are first. Otherwise, the groups are in the order of `changes`.
-    """
+    """Groups of equal changes; groups with one change are first, otherwise in the given order."""
     groups: dict[Hashable, list[Change]] = defaultdict(list)
     for index, change in enumerate(changes):
         groups[_key(change) or index].append(change)
@@ -166,14 +159,14 @@ def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
 
 
 def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
-    """Return groups of workloads with equal changes, the most important effect first."""
+    """Groups of workloads with equal changes, the most important effect first."""
     return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
 
 
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
-    """Return a value that equal changes share, or None for a change that has its own group.
+    """A value that equal changes share, or None for a change that has its own group.
 
-    The value for a Secret is None, because a group would reveal that Secrets have equal content.
+    A Secret has its own, because a group would reveal that Secrets have equal content.
     """
     if isinstance(change, WorkloadChange):
         details = change.causes, change.fields, change.in_place, change.via

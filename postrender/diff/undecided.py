@@ -24,11 +24,10 @@ def find_undecided(
     duplicates: tuple[Duplicates, Duplicates],
     resolver: Resolver,
 ) -> tuple[Undecided, ...]:
-    """Return the parts of a comparison that diff cannot decide, and that can be changes.
+    """The parts of a comparison that diff cannot decide, and that can be changes.
 
-    usages, duplicates: the usages and the duplicates of the older side and of the newer side.
+    usages, duplicates: of the older side and of the newer side.
     connected: the indexes, in `pairs`, of the pairs that the graph shows.
-    resolver: the resolver with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
     undecided = [
@@ -46,10 +45,7 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Return an Undecided if only the newer side is an output, and postrender renames old objects.
-
-    diff then cannot know whether the user applied the older side without postrender.
-    """
+    """If only the newer side is an output, diff cannot know whether OLD was applied as it is."""
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
@@ -90,10 +86,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Return an Undecided for objects to which only one side gives a namespace.
-
-    The result has only the first object for each side and namespace.
-    """
+    """The first object of each side and namespace to which only one side gives the namespace."""
     seen = set()
     for pair in pairs:
         if pair.both is None:
@@ -116,10 +109,7 @@ def _namespaces(
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Return an Undecided for each object that a side defines several times with different content.
-
-    If both sides have the same definitions of an object, the function leaves out the object.
-    """
+    """Each object that a side defines several times with different content, if the sides differ."""
     sides = (old, before), (new, after)
     for (side, duplicates), others in (sides, sides[::-1]):
         for key, objects in duplicates.items():
@@ -140,11 +130,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Return an Undecided for each ambiguous reference from or to an object that the graph shows.
-
-    A reference is ambiguous if exactly one of its two objects has a namespace.
-    identities: the identities of the objects that the graph shows.
-    """
+    """Each reference from or to an object of the graph of which only one end has a namespace."""
     if side.context is None:
         return
     resolver = side.context.resolver
@@ -177,7 +163,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Return an Undecided for each Rollout with a missing pod template that can change."""
+    """Each Rollout with a missing pod template that can change."""
     for pair in pairs:
         if pair.new is None:
             continue
@@ -207,9 +193,9 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Return an Undecided for each original that postrender would not keep with Helm 3.
+    """Each original that postrender would not keep with Helm 3.
 
-    If `has_changes` is False, the result has only problems that the older side does not have.
+    If `has_changes` is False, only problems that the older side does not have count.
     """
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
@@ -218,7 +204,7 @@ def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Und
 
 
 def as_undecided(finding: Finding) -> Undecided:
-    """Return a finding as an undecided part of a preview."""
+    """A finding as an undecided part of a preview."""
     return Undecided(location=str(finding.location), problem=finding.problem, fix=finding.fix)
 
 

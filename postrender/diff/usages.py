@@ -43,11 +43,11 @@ _NAME_FIELDS = ("name", "secretName")
 
 
 def label_of(path: Path) -> str:
-    """Return the label of a reference at a path.
+    """The label of a reference at a path.
 
-    For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
-    an annotation, the label is the key without its prefix. For any other path, the label is the
-    last key except `name` and `secretName`, such as `tls` or `imagePullSecrets`.
+    For a volume or variable of a pod, it is `volume`, `projected`, `envFrom` or `env`. For an
+    annotation, it is the key without its prefix. For any other path, it is the last key except
+    `name` and `secretName`, such as `tls` or `imagePullSecrets`.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):
@@ -77,12 +77,10 @@ Target = int | ObjectKey
 class Usage(NamedTuple):
     """The use of a ConfigMap or Secret by one object.
 
-    target: the ConfigMap or Secret, as Target.
-    identity: the identity of the ConfigMap or Secret, with the base name.
-    name: the name in the reference, as in the output of postrender.
+    identity: with the base name.
+    name: in the reference, as in the output of postrender.
     version: the name and, for the strategy checksum, the content. If the version differs between
     the sides, the pod templates differ.
-    label: the label of the reference in a graph.
     is_in_template: whether the reference is in a pod template or in a Pod.
     """
 
@@ -97,7 +95,7 @@ class Usage(NamedTuple):
 class UsageIndex(NamedTuple):
     """The usages on one side.
 
-    by_item: the usages, by the object that has the reference.
+    by_item: by the object that has the reference.
     sources: the workload that has the pod template, by the Rollout with a workloadRef.
     rollouts: the Rollouts that use a pod template, by the workload that has the template.
     """
@@ -107,17 +105,13 @@ class UsageIndex(NamedTuple):
     rollouts: Mapping[ItemKey, Sequence[ComparedObject]]
 
     def missing_source(self, compared: ComparedObject) -> tuple[GroupKind, str] | None:
-        """Return the target of a workloadRef if the manifests do not have the target, else None."""
+        """The target of a workloadRef if the manifests do not have it."""
         item = compared.item
         return item.workload_ref if item and item.key not in self.sources else None
 
 
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
-    """Return the usages on a side.
-
-    other: the other side.
-    is_new: whether `side` is the newer side.
-    """
+    """The usages on a side; is_new: whether it is the newer one."""
     targets = _targets(pairs, other.resolver, is_new=is_new)
     by_item = {}
     for compared in side.objects:
@@ -134,9 +128,9 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 class _Targets(NamedTuple):
     """The indexes of the pairs of ConfigMaps and Secrets, for references from one side.
 
-    here: the indexes for objects on this side, by key with the namespace in the manifest.
-    elsewhere: the indexes for objects on the other side only, by key with the effective namespace.
-    resolver: the resolver of the other side.
+    here: for objects on this side, by key with the namespace in the manifest.
+    elsewhere: for objects on the other side only, by key with the effective namespace.
+    resolver: of the other side.
     """
 
     here: Mapping[ObjectKey, int]
@@ -144,7 +138,6 @@ class _Targets(NamedTuple):
     resolver: Resolver
 
     def of_object(self, identity: Identity) -> Target:
-        """Return the target for an object of this side."""
         key = _manifest_key(identity)
         return self.here.get(key, key)
 
@@ -188,7 +181,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
 
 
 def _is_in_template(item: Item, reference: Reference) -> bool:
-    """Return whether a reference is in a pod template; a whole Pod counts as a template."""
+    """Whether a reference is in a pod template; a whole Pod counts as a template."""
     return (
         reference.template is not None
         or item.identity.group_kind == POD
@@ -214,10 +207,10 @@ def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_templat
 def _usages_elsewhere(
     side: Side, item: Item, reference: Reference, targets: _Targets
 ) -> Iterator[Usage]:
-    """Return the usage for a reference to an object that the documents of this side do not have.
+    """The usage for a reference to an object that the documents of this side do not have.
 
     The target can be an object of the other side, a Secret's revision, or a revision that render
-    creates for this side. The function skips any other target.
+    creates for this side. Any other target is skipped.
     """
     name, (group, kind) = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)
@@ -245,7 +238,7 @@ def find_graph(
     new: UsageIndex,
     changes: Mapping[int, ContentChange | ObjectChange | WorkloadChange],
 ) -> tuple[Graph, frozenset[int]]:
-    """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
+    """The graph, and the indexes, in `pairs`, of the pairs that the graph shows.
 
     The graph shows the objects that change, and all objects that are connected with one of them.
     pairs: sorted by identity.
@@ -287,7 +280,6 @@ def _role(pair: Pair) -> str:
 
 
 def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
-    """Return the references on one side; `source` and `target` are indexes of pairs."""
     numbers: dict[ItemKey, int] = {}
     for number, pair in enumerate(pairs):
         compared = pair.new if is_new else pair.old
@@ -303,7 +295,7 @@ def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
 
 
 def _connected(changed: Iterable[int], edges: Iterable[Edge]) -> set[int]:
-    """Return the indexes of the changed pairs, and of all pairs connected with a changed pair."""
+    """The changed pairs, and all pairs connected with a changed pair."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for edge in edges:
         neighbours[edge.source].add(edge.target)

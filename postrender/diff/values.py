@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def size_of(text: str) -> int:
-    """Return the number of UTF-16 code units in a text. GitHub and Mermaid count these units."""
+    """The number of UTF-16 code units in a text, which GitHub and Mermaid count."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
@@ -33,7 +33,7 @@ NO_NEWLINE = r"\ No newline at end of file"
 
 
 def describe_key(key: KeyChange, style: Style) -> str:
-    """Return the size of a change: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
+    """The size of a change: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
     signs = [line.sign for hunk in key.hunks for line in hunk.lines]
     counts = [(sign, signs.count(sign)) for sign in "+-"]
     lines = " ".join(f"{sign}{count}" for sign, count in counts if count) or "empty"
@@ -49,7 +49,7 @@ def describe_key(key: KeyChange, style: Style) -> str:
 
 
 def diff_lines(key: KeyChange) -> list[str]:
-    """Return the unified diff of a key, with escapes for control characters other than tabs."""
+    """The unified diff of a key, with escapes for control characters other than tabs."""
     lines = []
     for hunk in shown_hunks(key):
         lines.append(hunk_header(hunk))
@@ -61,7 +61,7 @@ def diff_lines(key: KeyChange) -> list[str]:
 
 
 def hunk_header(hunk: Hunk) -> str:
-    """Return the first line of a hunk. As in diff(1), the line does not contain a count of 1."""
+    """As in diff(1), the first line of a hunk does not contain a count of 1."""
     old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
     return f"@@ -{old} +{new} @@"
 
@@ -71,10 +71,7 @@ def _range(start: int, count: int) -> str:
 
 
 def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """Return the hunks of a key.
-
-    If the notice NO_NEWLINE is not useful, the function sets `is_open` to False in all lines.
-    """
+    """The hunks of a key; no line is open if the notice NO_NEWLINE would not be useful."""
     if _is_notice_useful(key):
         return key.hunks
     return tuple(
@@ -84,12 +81,9 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 
 
 def _is_notice_useful(key: KeyChange) -> bool:
-    """Return whether the notice NO_NEWLINE is useful in the diff of a key.
+    """Whether only one side has an open line, or two lines differ only in the line feed at the end.
 
-    If a side does not have lines, the notice is not useful. Otherwise, the notice is useful in two
-    cases:
-    1. only one side has an open line;
-    2. a removed line and an added line differ only in the line feed at the end.
+    If a side does not have lines, the notice is not useful.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]
@@ -104,10 +98,6 @@ def _is_notice_useful(key: KeyChange) -> bool:
 
 
 def _differ_in_end(line: Line, other: Line) -> bool:
-    """Return whether `other` is on the other side, has the same text, and ends in a line feed.
-
-    line: an open line.
-    """
     return not other.is_open and line.sign != other.sign and line.text == other.text
 
 
@@ -130,14 +120,14 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str
 
 
 def describe_field(field: FieldChange, style: Style) -> str:
-    """Return the change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`."""
+    """The change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`."""
     path = field.path.removesuffix("[]")
     subject = style.code(path) if path == field.path else f"order of {style.code(path)}"
     return describe_values(subject, field.change, field.old, field.new, style)
 
 
 def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
-    """Return the change of a value: `image: app:1 -> app:2`. An absent value is None."""
+    """The change of a value: `image: app:1 -> app:2`. An absent value is None."""
     if old is None and new is None:
         return f"{subject} {WRITTEN_DIFFERENTLY}"
     if old == new == NOT_SHOWN:
@@ -150,7 +140,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
 
 
 def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
-    """Return two values as text. Truncated values can start shortly before the first difference."""
+    """Two values as text. Truncated values can start shortly before the first difference."""
     before, after = _text_of(old), _text_of(new)
     start = 0
     if max(len(before), len(after)) > style.limit:
@@ -160,9 +150,8 @@ def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
 
 
 def _truncated(text: str, start: int, style: Style) -> str:
-    """Return a text, truncated to the limit of the style.
+    """A text, truncated to the limit of the style; the length of the whole text follows.
 
-    The length of the whole text follows a truncated text.
     start: the index of the first character in the result.
     """
     if not start and len(text) <= style.limit:
@@ -173,7 +162,7 @@ def _truncated(text: str, start: int, style: Style) -> str:
 
 
 def _text_of(value: Json) -> str:
-    """Return a value as JSON on one line. A string has quotes only if necessary."""
+    """A value as JSON on one line. A string has quotes only if necessary."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
         if is_plain and not _looks_like_another_type(value):
@@ -188,7 +177,7 @@ def _looks_like_another_type(text: str) -> bool:
 
 
 def name_of(identity: Identity) -> str:
-    """Return the name of an object: `DaemonSet/agent in kube-system`."""
+    """The name of an object: `DaemonSet/agent in kube-system`."""
     return f"{identity} in {identity.namespace}" if identity.namespace else str(identity)
 
 
@@ -212,7 +201,7 @@ class Style(NamedTuple):
 
 
 def namer(preview: Preview) -> Callable[[Identity], str]:
-    """Return a function that returns a unique name for each object of a preview.
+    """A function that returns a unique name for each object of a preview.
 
     The name includes the API group only if another object would have an equal name. An example is
     an Ingress that moves from `extensions` to `networking.k8s.io`.
@@ -235,18 +224,14 @@ def _without_group(identity: Identity) -> Identity:
 
 
 class Terminal(NamedTuple):
-    """The properties of an output that a person reads.
-
-    width: the number of columns.
-    is_coloured: whether the output shows colours.
-    """
+    """The number of columns, and whether the output shows colours."""
 
     width: int = 80
     is_coloured: bool = False
 
 
 def terminal_of(output: TextIO | None, *, is_coloured: bool) -> Terminal:
-    """Return the properties of an output. The width is 80 if `output` is None or not a terminal."""
+    """The terminal of an output; 80 columns if it is None or not a terminal."""
     if output is None or not output.isatty():
         return Terminal(is_coloured=is_coloured)
     import shutil
@@ -264,26 +249,26 @@ class Forms(NamedTuple):
     many: str
 
     def of(self, count: int) -> str:
-        """Return the form that fits a count."""
+        """The form that fits a count."""
         return self.one if count == 1 else self.many
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with a regular noun: `1 key`, `1,200 keys`."""
+    """A count with a regular noun: `1 key`, `1,200 keys`."""
     return f"{count:,} {noun}" + ("s" if count != 1 else "")
 
 
 def capitalised(clause: str) -> str:
-    """Return a clause with an upper-case first letter, for the beginning of a sentence."""
+    """A clause with an upper-case first letter, for the beginning of a sentence."""
     return clause[:1].upper() + clause[1:]
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return a list such as `a, b, c`. A list of more than _MAX_ITEMS items ends in a count."""
+    """A list such as `a, b, c`, which ends in a count after _MAX_ITEMS items."""
     shown, rest = parts[:_MAX_ITEMS], parts[_MAX_ITEMS:]
     return ", ".join(shown) + (f" {and_more(len(rest))}" if rest else "")
 
 
 def and_more(count: int) -> str:
-    """Return the end of a list that leaves out `count` items."""
+    """The end of a list that leaves out `count` items."""
     return f"and {count:,} more"

@@ -177,27 +177,24 @@ class ContentFacts(NamedTuple):
 
 
 def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
-    """Return the mark of a change: `+`, `-`, `~` or `=`.
-
-    An unchanged workload counts as changed if its effect is not STAYS.
-    """
+    """`+`, `-`, `~` or `=`. An unchanged workload counts as changed if its effect is not STAYS."""
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
         return MARKS[CHANGED]
     return MARKS[change.change]
 
 
 def describe_change(change: str) -> str:
-    """Return the verb for a change of one object: `changes`, `is added`."""
+    """The verb for a change of one object: `changes`, `is added`."""
     return CHANGES[change].one
 
 
 def describe_effect(workload: WorkloadChange) -> str:
-    """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
+    """The effect on a workload, such as `rolls`. Some effects include an explanation."""
     return EFFECTS[workload.effect].sentence
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
-    """Return phrases about a shared pod template, and about content that changes in place."""
+    """Phrases about a shared pod template, and about content that changes in place."""
     phrases = []
     if workload.via:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
@@ -212,7 +209,7 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
 
 
 def describe_cause(cause: Cause, style: Style) -> str:
-    """Return the reason for a change of a pod template: `image of app: shop:1 -> shop:2`."""
+    """The reason for a change of a pod template: `image of app: shop:1 -> shop:2`."""
     if cause.kind == CONFIG and cause.subject:
         keys = listed([style.code(key) for key in cause.keys])
         phrase = f"{style.code(style.name(cause.subject))}: {style.prose(cause.reason)}"
@@ -233,7 +230,7 @@ def brief_cause(cause: Cause) -> str:
 
 
 def describe_content(content: ContentChange, style: Style) -> ContentFacts:
-    """Return the phrases about a ConfigMap or Secret, except for its keys and fields."""
+    """The phrases about a ConfigMap or Secret, except for its keys and fields."""
     return ContentFacts(
         tuple(_content_names(content, style)),
         tuple(_shared_facts(content, style)),
@@ -273,12 +270,12 @@ def _content_users(content: ContentChange, style: Style) -> list[str]:
 
 
 def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
-    """Return the line that unchanged revisions share: `2 other revisions are unchanged`."""
+    """The line that unchanged revisions share: `2 other revisions are unchanged`."""
     return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
 
 
 def describe_revision(revision: RevisionChange, style: Style) -> str:
-    """Return the status of a revision, and the owners if the change deletes all owners."""
+    """The status of a revision, and the owners if the change deletes all owners."""
     status = _describe_status(revision)
     if not revision.lost_owners:
         return status
@@ -297,7 +294,7 @@ def _describe_status(revision: RevisionChange) -> str:
 
 
 def revision_name(revision: RevisionChange, style: Style) -> str:
-    """Return the name of a revision, or a phrase with the base name if the name is redacted."""
+    """The name of a revision, or a phrase with the base name if the name is redacted."""
     if not revision.name:
         return f"a revision of {style.code(style.name(revision.identity))}"
     return style.code(name_of(revision.identity._replace(name=revision.name)))

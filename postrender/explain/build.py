@@ -100,10 +100,9 @@ class Explanation(NamedTuple):
 
 
 def explain(plan: Plan) -> Explanation:
-    """Return the report for a plan.
+    """The report for a plan, without revision names that could reveal a Secret.
 
-    The report does not contain revision names that could reveal a Secret. If `plan.context` is
-    None, the report has only findings.
+    If `plan.context` is None, it has only findings.
     """
     context = plan.context
     if context is None:
@@ -154,7 +153,7 @@ def _objects(
 def _references(
     context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
 ) -> tuple[ObjectReference, ...]:
-    """Return the references to an object. References that can cause a rename are first."""
+    """The references to an object. References that can cause a rename are first."""
     is_renamed = decision.strategy == RENAME
     causes: list[ObjectReference] = []
     others: list[ObjectReference] = []
@@ -208,7 +207,7 @@ _KeyEdge = tuple[ItemKey, ItemKey, str, bool]
 
 
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
-    """Return the graph of a plan: ConfigMaps, Secrets, and the objects that reference them.
+    """The ConfigMaps and Secrets of a plan, and the objects that reference them.
 
     The graph also has the Rollouts that use the pod template of one of these objects.
     secret_names: the revision names that the graph must not contain.
@@ -240,9 +239,8 @@ def _edges_of_references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Return an edge from each Rollout of `context.rollouts` to its workload.
+    """An edge from each Rollout to its workload, if the workload is in `sources`.
 
-    The function leaves out workloads that are not in `sources`.
     sources: the objects that reference a ConfigMap or Secret.
     """
     for workload, rollouts in context.rollouts.items():
@@ -265,7 +263,7 @@ def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> Gr
 
 
 def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> str:
-    """Return the decision for a ConfigMap or Secret as a phrase, "" if there is none."""
+    """The decision for a ConfigMap or Secret as a phrase, "" if there is none."""
     decision = context.decisions.get(item.key)
     if decision is None:
         return ""

@@ -43,10 +43,9 @@ _SECRETS = "Secrets unchanged, because --secrets is not set"
 def name_lines(
     explanation: Explanation, chart: str, release: str, *, is_short: bool, with_secrets: bool
 ) -> list[str]:
-    """Return the lines about the objects and their new names.
+    """The lines about the objects and their new names.
 
-    chart: the name of the chart in the report.
-    release: the name of the Helm release.
+    chart, release: the names in the report.
     is_short: whether to list fewer objects, because a preview follows.
     with_secrets: whether the explanation also covers Secrets.
     """
@@ -80,13 +79,12 @@ def first_release_lines(
     settings: Settings,
     hook_problems: Sequence[Undecided],
 ) -> list[str]:
-    """Return the lines about the effects of the first release with postrender.
+    """The lines about the first release with postrender, [] if postrender does not rename anything.
 
-    The list is empty if postrender does not rename anything.
-    preview: the preview of the first release.
-    settings: the settings of a release, which can include an attacher.
-    hook_problems: a problem for each object that a hook reads and that the first release deletes.
-    The result has only the first problem.
+    preview: of the first release.
+    settings: of a release, which can include an attacher.
+    hook_problems: one for each object that a hook reads and that the first release deletes. Only
+    the first is shown.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -120,7 +118,7 @@ def _renamed(explanation: Explanation) -> list[ObjectEntry]:
 
 
 def _attacher(settings: Settings) -> str:
-    """Return the objects of the attacher in words, "" if the settings disable the attacher."""
+    """The objects of the attacher in words, "" if the settings disable the attacher."""
     attacher = settings.attacher
     if not attacher.is_enabled:
         return ""
@@ -136,7 +134,7 @@ def _names(identities: Sequence[Identity]) -> str:
 
 
 def _row(label: str, text: str) -> list[str]:
-    """Return a label and a text as lines of limited width; [] if the text is empty."""
+    """A label and a text as lines of limited width; [] if the text is empty."""
     return wrap(
         visible(text),
         _WIDTH,
@@ -160,9 +158,9 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and the number of lines that are left out.
+    """The first lines of a preview, indented, and the number of lines that are left out.
 
-    The result has the summary only once, and does not have empty lines after titles.
+    The summary is there only once, and there are no empty lines after titles.
     text: the preview as text.
     other_lines: the number of lines of the report without the preview.
     """
@@ -177,7 +175,7 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
 
 
 def _without_repeated_summary(lines: list[str]) -> list[str]:
-    """Return the lines of a preview, without the last lines if they repeat the first lines."""
+    """The lines of a preview, without the last lines if they repeat the first lines."""
     for number in range(len(lines) // 2, 0, -1):
         if lines[-number:] == lines[:number]:
             return "\n".join(lines[:-number]).rstrip().splitlines()
@@ -185,7 +183,7 @@ def _without_repeated_summary(lines: list[str]) -> list[str]:
 
 
 def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
-    """Return lines with the next steps: preview a change, build the image, and release.
+    """Lines with the next steps: preview a change, build the image, and release.
 
     upgrade: the helm upgrade command of the chart.
     has_change: whether to leave out the first step, because the report previews a change.

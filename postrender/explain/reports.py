@@ -39,7 +39,7 @@ class TextReporter(Reporter):
     file_suffix = "txt"
 
     def render(self, explanation: Explanation, terminal: Terminal) -> str:
-        """Return a report as text."""
+        """A report as text."""
         lines = [line for entry in explanation.objects for line in _object_lines(entry)]
         lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
         lines += [
@@ -99,7 +99,7 @@ class JsonReporter(Reporter):
     escapes = (":", "\\u0023")  # no line begins with text from the input
 
     def render(self, explanation: Explanation, terminal: Terminal) -> str:
-        """Return a report as JSON that conforms to explain.schema.json."""
+        """A report as JSON that conforms to explain.schema.json."""
         document = {
             "version": 1,
             "objects": [_object(entry) for entry in explanation.objects],

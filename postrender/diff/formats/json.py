@@ -56,7 +56,7 @@ class JsonReporter(Reporter):
     escapes = (":", "\\u0023")  # no line begins with text from the input
 
     def render(self, preview: Preview, terminal: Terminal) -> str:
-        """Return a preview as JSON that conforms to diff.schema.json."""
+        """A preview as JSON that conforms to diff.schema.json."""
         document = {
             "version": VERSION,
             "old": preview.old,
@@ -158,7 +158,7 @@ def _camel_case(text: str) -> str:
 
 
 def object_json(identity: Identity) -> Json:
-    """Return an identity as JSON; `postrender explain` uses the same form."""
+    """An identity as JSON; `postrender explain` uses the same form."""
     return {
         "group": identity.group,
         "kind": identity.kind,

@@ -100,7 +100,7 @@ _PLAIN_WORD = re.compile(
 
 
 def code(text: str) -> str:
-    """Return a text as a code span, in which control characters are escaped."""
+    """A text as a code span, in which control characters are escaped."""
     text = visible(text) or " "
     fence = "`" * (_longest_ticks(text) + 1)
     is_stripped = text[0] == text[-1] == " " and text.strip()  # CommonMark 0.31, code spans
@@ -123,7 +123,7 @@ def _code_in_html(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence in which each word that Markdown could interpret is a code span."""
+    """A sentence in which each word that Markdown could interpret is a code span."""
     words = text.split(" ")
     return " ".join(word if _PLAIN_WORD.fullmatch(word) else code(word) for word in words)
 
@@ -138,13 +138,13 @@ class MarkdownReporter(Reporter):
     file_suffix = "md"
 
     def render(self, preview: Preview, terminal: Terminal) -> str:
-        """Return a preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
+        """A preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
 
-        If the text is longer, these steps truncate the sections until the text fits:
+        Until a longer text fits, these steps truncate the sections:
         1. abbreviate other objects, the largest saving first;
         2. abbreviate ConfigMaps and Secrets, the largest saving first;
-        3. drop items from the end of sections. The order of the sections is: other objects, fields
-        outside the pod template, revisions, ConfigMaps and Secrets, undecided items;
+        3. drop items from the end of sections, in this order: other objects, fields outside the pod
+        template, revisions, ConfigMaps and Secrets, undecided items;
         4. abbreviate the causes in the table of workloads;
         5. drop rows of the table of workloads.
         """

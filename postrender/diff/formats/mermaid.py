@@ -82,10 +82,10 @@ class MermaidReporter(Reporter):
     is_complete = False
 
     def render(self, source: HasGraph, terminal: Terminal) -> str:
-        """Return the graph of a preview or an explanation as a Mermaid flowchart.
+        """The graph of a preview or an explanation as a Mermaid flowchart.
 
-        If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
-        objects and their neighbours have priority.
+        A graph that is too large for Mermaid gets a notice and loses objects. Changed objects and
+        their neighbours have priority.
         """
         graph = source.graph
         chart = _flowchart(graph, () if graph.nodes else (_NOTHING_TO_DRAW,))
@@ -117,7 +117,7 @@ Arrow = tuple[str, str, str, str]
 
 
 def draw(graph: Graph) -> tuple[list[Frame], list[Arrow]]:
-    """Return the boxes of a graph, with a frame for each namespace, and the arrows."""
+    """The boxes of a graph, with a frame for each namespace, and the arrows."""
     ids = _unique(_node_slug(node) for node in graph.nodes)
     boxes: dict[str | None, list[Box]] = defaultdict(list)
     for node, box_id in zip(graph.nodes, ids, strict=True):
@@ -138,10 +138,7 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return a unique ID for each slug: `x`, `x__2` and `x__3` for three slugs `x`.
-
-    The IDs are unique, because no slug contains `__`.
-    """
+    """A unique ID for each slug: `x`, `x__2` and `x__3` for three slugs `x`; none contains `__`."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:
@@ -173,16 +170,13 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Return the lines of a text, which end between words.
-
-    The function breaks a word that is longer than a line, after punctuation if possible.
-    """
+    """The lines of a text; a word that is longer than a line ends after punctuation if possible."""
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
 
 
 def nodes_by_relevance(graph: Graph) -> list[int]:
-    """Return the indexes of all nodes of a graph. Changed nodes and their neighbours are first."""
+    """The indexes of all nodes. Changed nodes and their neighbours are first."""
     neighbours: dict[int, list[int]] = defaultdict(list)
     changed = {index for index, node in enumerate(graph.nodes) if _is_changed(node)}
     for edge in graph.edges:
@@ -200,7 +194,7 @@ def _is_changed(node: GraphNode) -> bool:
 
 
 def subgraph(graph: Graph, indexes: Iterable[int]) -> Graph:
-    """Return a graph with only the nodes at these indexes, and the edges between these nodes."""
+    """Only the nodes at these indexes, and the edges between these nodes."""
     new_indexes = {old: new for new, old in enumerate(sorted(indexes))}
     return Graph(
         tuple(graph.nodes[index] for index in new_indexes),

@@ -82,19 +82,17 @@ _BREAK = re.compile(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):
-    """The width of the output in columns, the style, and whether the output is coloured."""
-
     width: int
     style: Style
     is_coloured: bool
 
     def lines(self, text: str, indent: str = _INDENT, colour: str = "") -> Iterator[str]:
-        """Return a text as lines of at most `width` columns; later lines have a larger indent."""
+        """A text as lines of at most `width` columns; later lines have a larger indent."""
         for line in _wrap(text, self.width, indent, indent + _HANG):
             yield self.paint(line, colour)
 
     def paint(self, text: str, colour: str) -> str:
-        """Return a text in a colour, if the output is coloured."""
+        """A text in a colour, if the output is coloured."""
         return f"{colour}{text}{_END}" if colour and text and self.is_coloured else text
 
 
@@ -104,7 +102,7 @@ class TextReporter(Reporter):
     file_suffix = "txt"
 
     def render(self, preview: Preview, terminal: Terminal) -> str:
-        """Return a preview as text for a terminal."""
+        """A preview as text for a terminal."""
         width = max(terminal.width, _MIN_WIDTH)
         limit = min(max(width * 3 // 2, 60), 300)
         style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
@@ -134,10 +132,9 @@ def _section(
     *,
     is_dense: bool = False,
 ) -> Iterator[str]:
-    """Return a title and the lines of each change, or nothing if `changes` is empty.
+    """A title and the lines of each change, or nothing if `changes` is empty.
 
     name: the key of the title in TITLES.
-    write: the function that yields the lines of a change.
     is_dense: whether to omit the empty lines between changes.
     """
     for number, change in enumerate(changes):
@@ -212,10 +209,7 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
-    """Return blocks of groups, which empty lines separate in the output.
-
-    All groups with one object are in the first block. Each larger group has its own block.
-    """
+    """A block of all groups with one object, and a block for each larger group."""
     groups = group_equal(objects)
     single = [group for group in groups if len(group) == 1]
     return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
@@ -251,7 +245,6 @@ def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) ->
 
 
 def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
-    """Return a text as lines of at most `width` columns; `hang` indents lines after the first."""
     used = len(indent) + _columns(text)
     if used <= width:
         return [indent + text]
@@ -268,10 +261,10 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """Return pairs: the space before a piece, or "", and a piece of at most `room` columns.
+    """Pairs of the space before a piece, or "", and a piece of at most `room` columns.
 
-    If a word is too long, the function breaks the word after the punctuation of a path or name. If
-    a part is still too long, the function breaks the part at any character.
+    A word that is too long is broken after the punctuation of a path or name, else at any
+    character.
     """
     gap = ""
     for word in text.split(" "):

@@ -10,12 +10,7 @@ from postrender.records import NamedTuple
 
 
 class Part(NamedTuple):
-    """A part of a section.
-
-    full: the text of the part.
-    brief: a shorter text, "" if there is none.
-    items: the number of items in the part.
-    """
+    """A part of a section: its text, a shorter text or "", and the number of items in it."""
 
     full: str
     brief: str = ""
@@ -25,10 +20,9 @@ class Part(NamedTuple):
 class Section(NamedTuple):
     """A section of a text.
 
-    head, foot: the text before and after the parts.
-    noun: the noun for the items of the parts, in the notice about omissions.
+    noun: for the items of the parts, in the notice about omissions.
     brief_prefix: the phrase before the count of abbreviated items in the notice.
-    section_noun: the noun for the section itself, None if the notice counts only its items.
+    section_noun: for the section itself, None if the notice counts only its items.
     """
 
     head: str
@@ -40,17 +34,12 @@ class Section(NamedTuple):
 
 
 class Truncation:
-    """The sections of a text. The methods `abbreviate` and `drop` shorten the text to a limit."""
+    """Shortens the sections of a text to a limit."""
 
     __slots__ = ("_dropped", "_excess", "_kept", "_sections")
 
     def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
-        """Take the sections of the text.
-
-        limit: the maximum size of the text.
-        notice_size: the size of the notice about omissions. If the sections are larger than the
-        limit, the sections must leave space for the notice.
-        """
+        """Leave space for a notice if the sections are larger than the limit."""
         self._sections = sections
         self._kept = [[part.full for part in section.parts] for section in sections]
         self._dropped: set[int] = set()
@@ -59,10 +48,7 @@ class Truncation:
             self._excess += notice_size
 
     def abbreviate(self, numbers: Iterable[int]) -> None:
-        """Abbreviate parts of sections until the text fits. The largest saving is first.
-
-        numbers: the indexes of the sections.
-        """
+        """Abbreviate parts of sections until the text fits, the largest saving first."""
         deltas = [
             (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
@@ -79,11 +65,7 @@ class Truncation:
             self._excess += delta
 
     def drop(self, number: int) -> None:
-        """Drop parts from the end of a section until the text fits.
-
-        If no part remains, the method also drops the head and the foot.
-        number: the index of the section.
-        """
+        """Drop parts from the end of a section, and then its head and foot, until the text fits."""
         section, kept = self._sections[number], self._kept[number]
         is_too_long = self._excess > 0
         while kept and self._excess > 0:
@@ -93,7 +75,7 @@ class Truncation:
             self._dropped.add(number)
 
     def omissions(self) -> list[str]:
-        """Return the counts of abbreviated items, dropped items and dropped sections as phrases."""
+        """The counts of abbreviated items, dropped items and dropped sections as phrases."""
         counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number in self._dropped and section.section_noun:
@@ -111,7 +93,7 @@ class Truncation:
         ]
 
     def text(self) -> str:
-        """Return the truncated text."""
+        """The truncated text."""
         texts = []
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number not in self._dropped:

@@ -63,8 +63,8 @@ _NO_FACTS = Html("")
 class ObjectNames:
     """The names of objects on the page, with links to the entries of the objects.
 
-    effects: the effect on each workload; name: the function that returns the name of an object.
-    style: the style that formats names of objects as links, and other names and values as code.
+    effects: the effect on each workload.
+    style: formats names of objects as links, and other names and values as code.
     """
 
     __slots__ = ("_anchors", "effects", "name", "style")
@@ -85,7 +85,7 @@ class ObjectNames:
         self.style = Style(code=_code, prose=escaped, name=self.link, arrow="→")
 
     def plain(self, identity: Identity) -> Html:
-        """Return the name of an object as markup, in which the kind is less prominent."""
+        """The name of an object as markup, in which the kind is less prominent."""
         kind = self.name(identity).partition("/")[0]
         parts = [tag("span", f"{kind}/", class_="kind"), tag("code", identity.name)]
         if identity.namespace:
@@ -93,20 +93,20 @@ class ObjectNames:
         return tag("span", *parts, class_="name")
 
     def link(self, identity: Identity) -> Html:
-        """Return the name of an object, as a link if the object has an entry."""
+        """The name of an object, as a link if the object has an entry."""
         anchor, name = self._anchors.get(identity), self.plain(identity)
         return tag("a", name, href=f"#{anchor}") if anchor else name
 
     def anchor(self, identity: Identity) -> str:
-        """Return the anchor of an object that has an entry."""
+        """The anchor of an object that has an entry."""
         return self._anchors[identity]
 
 
 class _Member(NamedTuple):
-    """An object of an entry. An entry has one object, or several objects with equal changes.
+    """An object of an entry, which has several if their changes are equal.
 
     attributes: the HTML attributes for the anchor of the object and for the filter by effect.
-    facts: the facts about this object only.
+    facts: about this object only.
     """
 
     name: Html
@@ -117,8 +117,7 @@ class _Member(NamedTuple):
 class _Line(NamedTuple):
     """The first line of an entry.
 
-    change: the value for the filter by change; badge: the change or effect in the badge.
-    brief: a summary of the details.
+    change: for the filter by change; badge: the change or effect in the badge.
     """
 
     change: str
@@ -127,14 +126,14 @@ class _Line(NamedTuple):
 
 
 def section_markup(name: str, count: int, *parts: Html) -> Html:
-    """Return a section of the page, with its title and the number of its items."""
+    """A section of the page, with its title and the number of its items."""
     number = tag("small", f"{count:,}", class_="count")
     heading = tag("h2", TITLES[name], " ", number, id=f"{name}-h")
     return tag("section", heading, *parts, id=name, aria_labelledby=f"{name}-h")
 
 
 def badge_text(word: str) -> str:
-    """Return the text of the badge for a change or an effect."""
+    """The text of the badge for a change or an effect."""
     return EFFECTS[word].badge if word in EFFECTS else word
 
 
@@ -189,7 +188,7 @@ def _sentence(clause: str) -> Html:
 
 
 def undecided_entry(item: Undecided) -> Html:
-    """Return the entry of a part of the comparison that diff cannot decide."""
+    """The entry of a part of the comparison that diff cannot decide."""
     parts = [
         tag("p", tag("code", item.location)),
         tag("p", item.problem),
@@ -199,7 +198,7 @@ def undecided_entry(item: Undecided) -> Html:
 
 
 def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of a group of workloads with equal changes: the effect and each cause."""
+    """The entry of a group of workloads with equal changes: the effect and each cause."""
     workload = group[0]
     effects = dict.fromkeys(map(describe_effect, group))
     body = [
@@ -237,9 +236,9 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
 
 
 def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of a ConfigMap or Secret, or of a group with equal changes.
+    """The entry of a ConfigMap or Secret, or of a group with equal changes.
 
-    If a fact is about only one object of a group, the fact is next to the name of the object.
+    A fact about only one object of a group is next to the name of the object.
     """
     content = group[0]
     is_group = len(group) > 1
@@ -286,7 +285,7 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
 
 
 def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
-    """Return the entry of a revision: the status, the base name and, if not redacted, the name."""
+    """The entry of a revision: the status, the base name and, if not redacted, the name."""
     status = describe_revision(revision, names.style)
     parts = [
         _badge(revision.change),
@@ -299,10 +298,7 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
 
 
 def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """Return a list with one entry for all revisions of a group, [] if the group is empty.
-
-    group: revisions that are all REUSED, or all RETAINED.
-    """
+    """One entry for all revisions of a group, which are all REUSED or all RETAINED."""
     if len(group) < 2:
         return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)
@@ -316,7 +312,7 @@ def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> li
 
 
 def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of objects with equal changes, for the section of other objects."""
+    """The entry of objects with equal changes, for the section of other objects."""
     change = group[0]
     brief = escaped(counted(len(change.fields), "field")) if change.fields else Html("")
     members = [_member(item.identity, names) for item in group]

@@ -23,13 +23,13 @@ _WORD = re.compile(r"\w")
 
 
 class Html(str):
-    """A text that is already markup. The functions of this module do not escape the text again."""
+    """A text that is already markup, and is not escaped again."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Html:
-    """Return a text as markup, with escapes for invisible characters and HTML syntax."""
+    """A text as markup, with escapes for invisible characters and HTML syntax."""
     if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))
@@ -42,11 +42,11 @@ def _character(character: str) -> str:
 
 
 def tag(name: str, /, *children: str, **attributes: str | bool) -> Html:
-    """Return an element.
+    """An element.
 
-    children: the content. The function escapes each text that is not Html.
+    children: the content, which is escaped if it is not Html.
     attributes: `class_` becomes class, and `data_x` becomes data-x. True means an attribute without
-    a value, and False means that the element does not have the attribute.
+    a value, and False that the element does not have the attribute.
     """
     start = name + "".join(_attribute(key, value) for key, value in attributes.items())
     return Html(f"<{start}>" if name in _VOID else f"<{start}>{joined(*children)}</{name}>")
@@ -60,7 +60,7 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def joined(*parts: str) -> Html:
-    """Return the parts as one markup text. The function escapes the parts that are not markup."""
+    """The parts as one markup text, escaped if they are not Html."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))
 
 
@@ -68,10 +68,10 @@ def joined(*parts: str) -> Html:
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff as markup.
+    """A unified diff as markup.
 
-    Each line of a text is an element with the old and new line number in the attribute data-l. If a
-    side does not have the line, spaces replace the number.
+    Each line of a text has the old and new line number in the attribute data-l, or spaces for a
+    side that does not have the line.
     """
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
@@ -87,7 +87,7 @@ def _hunk(hunk: Hunk) -> str:
 
 
 def _line(line: Line, text: Html, width: int) -> str:
-    """Return a line as markup. A browser does not copy line numbers that are in an attribute."""
+    """A line as markup. A browser does not copy line numbers that are in an attribute."""
     name = {"-": "del", "+": "ins"}.get(line.sign, "span")
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
@@ -95,7 +95,7 @@ def _line(line: Line, text: Html, width: int) -> str:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Return each removed line with its markup, then each added line with its markup.
+    """Each removed line with its markup, then each added line with its markup.
 
     Marks show the differences between a removed line and the added line at the same position.
     """
@@ -113,10 +113,7 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Return two lines as markup.
-
-    If the lines are similar, a mark in each line covers the first to the last different word.
-    """
+    """Two lines as markup. In similar lines, a mark covers the first to the last different word."""
     start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
         start -= 1
@@ -142,7 +139,7 @@ def _with_mark(text: str, start: int, end: int) -> Html:
 
 
 def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
-    """Return an HTML list of changed fields with their values, "" if no field changes."""
+    """An HTML list of changed fields with their values, "" if no field changes."""
     return tag("ul", *map(_field, fields), class_="fields") if fields else Html("")
 
 
@@ -155,13 +152,13 @@ def _field(field: FieldChange) -> Html:
 
 
 def sign_markup(change: str) -> Html:
-    """Return the sign of a change. Screen readers read the name of the change instead."""
+    """The sign of a change. Screen readers read the name of the change instead."""
     sign = tag("span", MARKS[change], class_=f"sign {change}", aria_hidden="true")
     return joined(sign, tag("span", f"{change} ", class_="sr-only"))
 
 
 def values_markup(old: Json, new: Json) -> Html:
-    """Return an old and a new value as markup. None means that the value does not exist."""
+    """An old and a new value as markup. None means that the value does not exist."""
     parts = []
     if old is not None:
         parts.append(tag("del", value_markup(old)))
@@ -173,10 +170,7 @@ def values_markup(old: Json, new: Json) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """Return a value as markup: JSON, or the plain text of a string that does not need quotes.
-
-    The function truncates a long text.
-    """
+    """A value as markup: JSON, or a string that does not need quotes. Long text is cut."""
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
@@ -189,7 +183,6 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string is empty, starts or ends in white space, or looks like JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

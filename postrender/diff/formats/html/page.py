@@ -143,10 +143,7 @@ def _effect_words(effect: str) -> Forms:
 
 
 def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
-    """Return a tile: a count with a link to the section, or "" if the count is 0.
-
-    kind: the value of data-kind, which selects the colour in page.css; "" for the default colour.
-    """
+    """A count with a link to the section, or "" if it is 0; kind: for the colour in page.css."""
     if not count:
         return Html("")
     parts = tag("b", f"{count:,}"), " ", tag("span", forms.of(count))
@@ -306,7 +303,7 @@ def _section(name: str, changes: Collection[object], rows: Iterable[Html]) -> Ht
 
 
 def graph_markup(graph: Graph, names: ObjectNames) -> Html:
-    """Return the section with the graph, "" if the graph is empty."""
+    """The section with the graph, "" if the graph is empty."""
     if not graph.nodes:
         return Html("")
     outgoing: dict[int, list[Edge]] = {}
