@@ -253,10 +253,17 @@ def _references(entries: Sequence[Values]) -> list[Rule]:
             target=SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
             name=entry.get("name", "*"),
             is_word=entry.get("match") == "word",
+            kind_key=entry.get("kindKey", _kind_key(entry["path"])),
             origin=f"references[{number}] ({entry['path']})",
         )
         for number, entry in enumerate(entries)
     ]
+
+
+def _kind_key(path: str) -> str:
+    """The key with the kind next to a name, as in `{kind: Secret, name: web-tls}`."""
+    is_in_mapping = path.endswith((".name", "].name"))
+    return "kind" if is_in_mapping else ""
 
 
 def _ignored_leftover(entry: Values) -> IgnoredLeftover:

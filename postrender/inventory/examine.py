@@ -240,7 +240,7 @@ class _Examiner:
         # If two rules with the same target kind match one field, the first rule applies.
         references: dict[tuple[Path, GroupKind], Reference] = {}
         for path, value, rule in matches:
-            if value is None or (rule.only_if and not rule.only_if(mapping_at(data, path[:-2]))):
+            if value is None or not rule.fits(path, data):
                 continue
             reference = self.reference((*item.path, *path), value, rule, templates)
             if reference and rule.namespace_key:

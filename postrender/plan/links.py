@@ -44,7 +44,8 @@ class Link(NamedTuple):
     @property
     def permits_rename(self) -> bool:
         """Whether the reference is enough for a rename that the user requests."""
-        return self.is_rewritten and self.reference.rule.permits_rename
+        rule = self.reference.rule
+        return self.is_rewritten and rule.family != RBAC and not rule.is_written
 
     @property
     def is_rewritten(self) -> bool:

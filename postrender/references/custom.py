@@ -71,7 +71,7 @@ def _search(
     elif isinstance(data, dict):
         name = data.get("name")
         if isinstance(name, str):
-            certain = dict.fromkeys((*suggested, *_targets_of_kind(data, targets)))
+            certain = _targets_of_mapping(data, suggested, targets)
             is_guess = not certain and _is_selector(data)
             for target in targets if is_guess else certain:
                 yield EmbeddedReference(
@@ -89,12 +89,13 @@ def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ..
     return tuple(target for word, target in _WORDS.items() if word in letters and target in targets)
 
 
-def _targets_of_kind(
-    data: Mapping[str, Json], targets: tuple[GroupKind, ...]
+def _targets_of_mapping(
+    data: Mapping[str, Json], suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> tuple[GroupKind, ...]:
-    """The targets that a mapping such as `{kind: Secret, name: web-tls}` suggests."""
+    """The targets of a mapping such as `{kind: Secret, name: web-tls}`, else the suggested ones."""
     kinds = {str(data.get(key)).lower() for key in _KIND_KEYS}
-    return tuple(target for word, target in _WORDS.items() if word in kinds and target in targets)
+    named = [target for word, target in _WORDS.items() if word in kinds]
+    return tuple(target for target in named if target in targets) if named else suggested
 
 
 def _is_selector(data: Mapping[str, Json]) -> bool:

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, Path, mapping_at
 
 POD_TEMPLATE = "pod template"
 RBAC = "rbac"
@@ -34,10 +34,10 @@ class Rule(NamedTuple):
     only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule.
     is_qualified: whether the string can have the form `namespace/name`.
     namespace_key: the key with the referenced object's namespace, in the mapping with the string.
+    kind_key: the key with the referenced object's kind, in the mapping with the string. The string
+        is not a reference if the kind there is not that of `target`. "" for no such key.
     triggers_rename: whether the reference is a reason to rename the referenced object; ignored for
-        the family RBAC.
-    permits_rename: whether the reference is enough for a rename that an annotation or a rule
-        requests, even if it does not trigger one.
+        the family RBAC. A request of the user needs no reason.
     keep_reason: a clause with the reason why postrender never rewrites the reference, "" if it can.
     is_written: whether the object with the field makes a program write to the referenced object.
     origin: the name of the user's rule in messages, "" for a built-in rule.
@@ -53,8 +53,8 @@ class Rule(NamedTuple):
     only_if: Callable[[Mapping[str, Json]], bool] | None = None
     is_qualified: bool = False
     namespace_key: str = ""
+    kind_key: str = ""
     triggers_rename: bool = True
-    permits_rename: bool = False
     keep_reason: str = ""
     is_written: bool = False
     origin: str = ""
@@ -66,3 +66,10 @@ class Rule(NamedTuple):
             and fnmatchcase(kind, self.kind)
             and fnmatchcase(name, self.name)
         )
+
+    def fits(self, path: Path, data: Json) -> bool:
+        """Whether the string at a path of an object is a reference; data: the object."""
+        if self.only_if and not self.only_if(mapping_at(data, path[:-2])):
+            return False
+        kind = mapping_at(data, path[:-1]).get(self.kind_key) if self.kind_key else None
+        return kind is None or str(kind).lower() == self.target[1].lower()

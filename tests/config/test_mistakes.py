@@ -37,7 +37,8 @@ MISTAKES = {
     ),
     "references: {kind: A, path: a}": (
         "references: the value is a mapping, expected a list. "
-        "Write a list. The possible keys of each item are kind, group, name, path, target, match."
+        "Write a list. The possible keys of each item are kind, group, name, path, target, "
+        "kindKey, match."
     ),
     "attacher: {podTemplate: {spec: {containers: app}}}": 'the value is "app", expected a list.',
     "attacher: {retiredSecrets: app}": 'Write the value as a list: ["app"].',

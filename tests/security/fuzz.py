@@ -208,6 +208,9 @@ ARGUMENTS = (
 )
 
 
+WORKLOAD = "Rollout/web@8396ba243e=configmap/web-m567dfc6df"
+
+
 def fuzz_attach(random: Random) -> None:
     """Read the arguments of attach."""
     parts = random.choices(ARGUMENTS, k=random.randrange(1, 4))
@@ -219,11 +222,11 @@ def fuzz_attach(random: Random) -> None:
     choices = ("", "web-attach", text)
     read_request(
         random.choice(choices),
-        random.choice(((), (text,))),
-        random.choice(((), (text,))),
+        random.choice(((WORKLOAD,), (WORKLOAD,), (text,))),
+        random.choice(((), (), (text,))),
         random.choice(("", "", text)),
         random.choice(("", "", text)),
-        random.choice(("90s", text)),
+        random.choice(("90s", "90s", text)),
         release_owner=random.choice(choices),
         prunes=True,
         deletes_finished_jobs=False,

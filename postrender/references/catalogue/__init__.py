@@ -13,8 +13,8 @@ that look like references (`custom.embedded_references`).
 By default, a reference from the catalogue does not cause a rename. The attacher does not read these
 kinds, so it does not know whether a custom object still uses a revision, and would keep the
 revision while the release exists. If a workload causes a rename, postrender also rewrites the
-references in custom objects. With the strategy `rename`, a reference in the pod spec of a custom
-object also causes a rename.
+references in custom objects. With the strategy `rename`, a reference in a custom object also causes
+a rename, unless a program writes to the object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from postrender.references.catalogue import (
 from postrender.references.catalogue.model import (
     EVERYTHING,
     OBJECT_REFERENCE,
-    POD_SPEC,
     Entry,
     Use,
 )
@@ -83,9 +82,7 @@ def _matches(
     for path, value, (use, target) in _tree(group_kind, targets).find(data):
         reason = use.keep_reason(data)
         if target is not None:
-            is_pod_spec = use.shape == POD_SPEC
-            rule = _rule(target, keep=reason, permits_rename=is_pod_spec, is_written=use.is_written)
-            matches = [(path, value, rule)]
+            matches = [(path, value, _rule(target, keep=reason, is_written=use.is_written))]
         elif use.shape == OBJECT_REFERENCE:
             matches = _object_reference(path, value, use, targets, reason)
         else:
@@ -171,7 +168,6 @@ def _rule(
     target: GroupKind,
     *,
     keep: str,
-    permits_rename: bool = False,
     is_qualified: bool = False,
     namespace_key: str = "",
     is_written: bool = False,
@@ -184,7 +180,6 @@ def _rule(
         is_qualified=is_qualified,
         namespace_key=namespace_key,
         triggers_rename=False,
-        permits_rename=permits_rename,
         keep_reason=keep,
         is_written=is_written,
     )
