@@ -35,7 +35,15 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import USER_ANNOTATIONS
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity, ObjectKey
+from postrender.kubernetes.kinds import (
+    CONFIG_MAP,
+    SECRET,
+    WORKLOAD_KINDS,
+    GroupKind,
+    Identity,
+    ObjectKey,
+    is_namespaced_workload,
+)
 from postrender.yaml.paths import Json, mapping_at
 
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
@@ -71,16 +79,15 @@ class Resolver:
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
             return candidates
-        namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
             # postrender keeps the original of each result. An original that programs do not need
             # is harmless, but a program fails without an original that the program needs.
             return [
                 candidate
                 for candidate in candidates
-                if self.may_be_same(namespace, candidate.identity.namespace)
+                if self.may_mean(item, candidate, reference.namespace)
             ]
-        return self.find_in_namespace(namespace, candidates)
+        return self.find_in_namespace(reference.namespace or item.identity.namespace, candidates)
 
     def find_in_namespace(
         self, namespace: str | None, candidates: Sequence[Item]
@@ -115,8 +122,17 @@ class Resolver:
         """Whether two namespaces, as written in manifests, are certainly the same."""
         return self.namespace_of(first) == self.namespace_of(second)
 
-    def may_be_same(self, first: str | None, second: str | None) -> bool:
-        return not first or not second or self.is_same(first, second)
+    def may_mean(self, item: Item, target: Item, namespace: str | None = None) -> bool:
+        """Whether a name in an object is possibly that of a ConfigMap or Secret.
+
+        namespace: next to the name. An absent namespace of the object is the release namespace only
+        if the object certainly has a namespace.
+        """
+        source = namespace or item.identity.namespace
+        if not source and _is_namespaced(item.identity.group_kind):
+            source = self.release_namespace
+        home = self.namespace_of(target.identity.namespace)
+        return not source or not home or source == home
 
     def namespace_of(self, written: str | None) -> str | None:
         return written or self.release_namespace or None
@@ -128,6 +144,10 @@ class Resolver:
         """The key of an object, or of its namesake `name`, in its effective namespace."""
         namespace = self.effective_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
+
+
+def _is_namespaced(group_kind: GroupKind) -> bool:
+    return group_kind in (CONFIG_MAP, SECRET) or is_namespaced_workload(group_kind)
 
 
 def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:

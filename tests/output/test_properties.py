@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, api_group, is_namespaced_workload
 from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml import parser
@@ -66,6 +67,32 @@ def sorted_objects(output: str) -> list[str]:
 def test_a_further_rendering_does_not_change_the_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     assert rendered(output, run) == output
+
+
+@EXAMPLES
+@given(objects=object_lists(EVERY_LAYOUT), keeps=st.sampled_from([None, False, True]))
+def test_a_namespace_can_be_written_or_given(objects: list[Obj], keeps: bool | None) -> None:
+    run = Settings(
+        namespace="blue",
+        keep_original=keeps,
+        with_secrets=True,
+        attacher=AttacherSettings(is_enabled=False),
+    )
+    given_namespace = rendered_if_right(dump([with_blue(obj, False) for obj in objects]), run)
+    written_namespace = rendered_if_right(dump([with_blue(obj, True) for obj in objects]), run)
+    completed = [with_blue(obj, True) for obj in normalise(given_namespace)]
+    assert sorted_objects(written_namespace) == sorted(map(go_json, completed))
+
+
+def with_blue(obj: Obj, is_written: bool) -> Obj:
+    """Return an object with the namespace blue written or absent, if its kind has a namespace."""
+    group_kind = api_group(str(obj.get("apiVersion", ""))), str(obj.get("kind"))
+    if group_kind not in (CONFIG_MAP, SECRET) and not is_namespaced_workload(group_kind):
+        return obj
+    metadata = {"namespace": "blue", **obj["metadata"]}
+    if not is_written and metadata["namespace"] == "blue":
+        del metadata["namespace"]
+    return {**obj, "metadata": metadata}
 
 
 @EXAMPLES

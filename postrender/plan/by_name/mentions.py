@@ -199,11 +199,10 @@ class _Search:
         self, item: Item, name: str, path: Path, kind: GroupKind | None
     ) -> tuple[Item, ...]:
         """The objects that a name at a path can mean. kind: the target of a reference there."""
-        namespace = item.identity.namespace
         return tuple(
             target
             for target in self.by_name.get(name, ())
-            if self.resolver.may_be_same(namespace, target.identity.namespace)
+            if self.resolver.may_mean(item, target)
             and kind in (None, target.identity.group_kind)
             and not (target.key == item.key and path[0] == "metadata")
         )
