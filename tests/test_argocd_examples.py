@@ -5,10 +5,12 @@ tests/e2e/test_argocd*.py runs them in Argo CD.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,130 @@ def test_all_files_use_the_tested_version_of_argo_cd() -> None:
     versions = set(re.findall(r"v\d+\.\d+\.\d+", text))
     [tested] = [cell.version for cell in defaults() if cell.program == "argocd"]
     assert versions == {f"v{tested}"}
+
+
+# Parameters. Without a check, a misspelled one would deploy the default values of the chart.
+
+HELM = "#!/bin/sh\nprintf '%s\\n' \"$@\"\ncat\n"
+READ: dict[str, tuple[list[Any], list[str]]] = {
+    "nothing": ([], []),
+    "a values file": (
+        [{"name": "values-files", "array": ["values-prod.yaml"]}],
+        ["--values", "CHART/values-prod.yaml"],
+    ),
+    "single values": (
+        [{"name": "parameters", "map": {"image.tag": "1,2", "empty": ""}}],
+        ["--set", "image.tag=1\\,2", "--set", "empty="],
+    ),
+}
+REFUSED: dict[str, tuple[list[Any], str]] = {
+    "the name in source.helm": (
+        [{"name": "valueFiles", "array": ["values-prod.yaml"]}],
+        '"valueFiles" is not a parameter of the plugin. Use values-files (array).',
+    ),
+    "a similar name": (
+        [{"name": "values-file", "array": ["values-prod.yaml"]}],
+        '"values-file" is not a parameter of the plugin. Use values-files (array).',
+    ),
+    "a name with a space": (
+        [{"name": "values-files ", "array": ["values-prod.yaml"]}],
+        '"values-files " is not a parameter of the plugin. Use values-files (array).',
+    ),
+    "an unknown name": (
+        [{"name": "skipCrds", "string": "true"}],
+        '"skipCrds" is not a parameter of the plugin. Use release-name (string) or '
+        "values-files (array) or values (string) or parameters (map).",
+    ),
+    "no name": (
+        [{"string": "true"}],
+        '"" is not a parameter of the plugin. Use release-name (string) or '
+        "values-files (array) or values (string) or parameters (map).",
+    ),
+    "a string instead of a list": (
+        [{"name": "values-files", "string": "values-prod.yaml"}],
+        '"values-files" has string. Write the value in array.',
+    ),
+    "a list instead of a map": (
+        [{"name": "parameters", "array": ["replicaCount=5"]}],
+        '"parameters" has array. Write the value in map.',
+    ),
+    "a map instead of a text": (
+        [{"name": "values", "map": {"replicaCount": "5"}}],
+        '"values" has map. Write the value in string.',
+    ),
+    "two types": (
+        [{"name": "values-files", "string": "a.yaml", "array": ["b.yaml"]}],
+        '"values-files" has string and array. Write the value in array.',
+    ),
+    "no value": (
+        [{"name": "values-files"}],
+        '"values-files" has no value. Write the value in array.',
+    ),
+    "an empty item": (
+        [{"name": "values-files", "array": ["", "values-prod.yaml"]}],
+        '"values-files" has an empty value or entry. Write a value, or remove the parameter.',
+    ),
+    "an empty list": (
+        [{"name": "values-files", "array": []}],
+        '"values-files" has an empty value or entry. Write a value, or remove the parameter.',
+    ),
+    "an empty text": (
+        [{"name": "values", "string": " \n"}],
+        '"values" has an empty value or entry. Write a value, or remove the parameter.',
+    ),
+    "an empty release name": (
+        [{"name": "release-name", "string": ""}],
+        '"release-name" has an empty value or entry. Write a value, or remove the parameter.',
+    ),
+    "an empty map": (
+        [{"name": "parameters", "map": {}}],
+        '"parameters" has an empty value or entry. Write a value, or remove the parameter.',
+    ),
+    "one parameter twice": (
+        [{"name": "values", "string": "a: 1"}, {"name": "values", "string": "b: 1"}],
+        '"values" is there twice. Remove one of the two.',
+    ),
+}
+
+
+def generate(folder: Path, parameters: list[Any]) -> subprocess.CompletedProcess[str]:
+    """Run the plugin with a helm that prints its arguments, and a postrender that passes them."""
+    chart, programs = folder / "chart", folder / "bin"
+    for path in (chart, programs, chart / ".git"):
+        path.mkdir()
+    (chart / "values-prod.yaml").write_text("replicaCount: 5\n")
+    for name, text in (("helm", HELM), ("postrender", "#!/bin/sh\ncat\n")):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    environment = {
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TMPDIR": str(folder),
+        "ARGOCD_APP_NAME": "shop",
+        "ARGOCD_APP_NAMESPACE": "prod",
+        "KUBE_VERSION": "1.36.0",
+        "KUBE_API_VERSIONS": "v1",
+        "ARGOCD_APP_PARAMETERS": json.dumps(parameters),
+    }
+    assert BASH
+    return subprocess.run(
+        [BASH, SCRIPT, "generate"], cwd=chart, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+@pytest.mark.parametrize("case", READ)
+def test_parameters_become_arguments_of_helm(case: str, tmp_path: Path) -> None:
+    parameters, expected = READ[case]
+    done = generate(tmp_path, parameters)
+    lines = done.stdout.replace(str(tmp_path / "chart"), "CHART").splitlines()
+    first, last = lines.index("v1") + 1, len(lines) - lines[::-1].index("--values") - 1
+    assert (done.returncode, lines[first:last]) == (0, expected), done.stderr
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_parameter_without_an_effect_is_refused(case: str, tmp_path: Path) -> None:
+    parameters, message = REFUSED[case]
+    done = generate(tmp_path, parameters)
+    assert done.stderr == f"error: source.plugin.parameters: {message}\n"
+    assert (done.returncode, done.stdout) == (1, "")

@@ -86,6 +86,18 @@ def test_a_release_name_is_never_an_option_of_helm(application: Application) -> 
     application.wait_for_message("invalid release name")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("valueFiles", ["values.json"]), ("values-files", "values.json")]
+)
+def test_a_parameter_without_an_effect_is_an_error(
+    application: Application, name: str, value: list[str] | str
+) -> None:
+    application.parameters((name, value))
+    application.push("old")
+    application.create()
+    application.wait_for_message(f'source.plugin.parameters: "{name}"')
+
+
 def test_a_dependency_that_is_not_in_the_repository_is_fetched(application: Application) -> None:
     chart = application.repository.chart
     other = application.repository.folder / "other"
