@@ -139,26 +139,24 @@ def _compare(
         of_all={**old.base_names, **new.base_names},
         of_secrets={**old.secret_names, **new.secret_names},
     )
-    changes = find_changes(pairs, old, new, usages, names, context)
+    changed, workloads, others = find_changes(pairs, old, new, usages, names, context)
     contents = [
-        *with_original_notes(changes.contents.values(), new, usages[1], resolver),
+        *with_original_notes(changed.values(), new, usages[1], resolver),
         *compare_originals(old, new, resolver, names, context),
         *compare_earlier(old, new, resolver, names, context),
     ]
     objects = [
-        *changes.objects.values(),
+        *others.values(),
         *compare_originals_exactly(contents, old, new, resolver),
     ]
-    graph, connected = find_graph(
-        pairs, *usages, {**changes.contents, **changes.objects, **changes.workloads}
-    )
-    removes_workload = any(change.change == REMOVED for change in changes.workloads.values())
+    graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
+    removes_workload = any(change.change == REMOVED for change in workloads.values())
     lost = find_lost_owners() if removes_workload else NOTHING
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,
         contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
-        workloads=tuple(changes.workloads.values()),
+        workloads=tuple(workloads.values()),
         revisions=find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost),
         objects=tuple(objects),
         undecided=find_undecided(old, new, pairs, usages, connected, duplicates, resolver),

@@ -30,17 +30,8 @@ from postrender.diff.workloads import Comparison, find_workload_change
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
 
 _RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
-
-
-class Changes(NamedTuple):
-    """The changes of the objects, by the index of the object's pair in the list of all pairs."""
-
-    contents: Mapping[int, ContentChange]
-    workloads: Mapping[int, WorkloadChange]
-    objects: Mapping[int, ObjectChange]
 
 
 def find_changes(
@@ -50,8 +41,8 @@ def find_changes(
     usages: tuple[UsageIndex, UsageIndex],
     names: BaseNames,
     context: int,
-) -> Changes:
-    """The changes of all pairs.
+) -> tuple[dict[int, ContentChange], dict[int, WorkloadChange], dict[int, ObjectChange]]:
+    """The changes of all pairs, by the index of the pair.
 
     usages: on the older and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
@@ -74,7 +65,7 @@ def find_changes(
         new=usages[1],
         contents=contents,
         rewritten=frozenset(rewritten),
-        base_names=names,
+        base_names=names.of_all,
     )
     workloads: dict[int, WorkloadChange] = {}
     objects: dict[int, ObjectChange] = {}
@@ -84,11 +75,11 @@ def find_changes(
             continue
         workload = change = None
         if pair.newest.is_attacher:
-            change = _object_change(pair, names, old, new)
+            change = _object_change(pair, names.of_all, old, new)
         elif is_workload(pair.newest):
             workload = find_workload_change(pair, comparison)
         elif not pair.newest.is_content:
-            change = _object_change(pair, names, old, new)
+            change = _object_change(pair, names.of_all, old, new)
         if workload:
             workloads[number] = workload
         elif change:
@@ -98,10 +89,12 @@ def find_changes(
             change = _exact_change(pair, old, new)
             if change:
                 hidden[number] = change
-    return Changes(contents, workloads, {**objects, **hidden})
+    return contents, workloads, {**objects, **hidden}
 
 
-def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> ObjectChange | None:
+def _object_change(
+    pair: Pair, base_names: Mapping[str, str], old: Side, new: Side
+) -> ObjectChange | None:
     is_attacher = pair.newest.is_attacher
     if pair.both is None:
         if is_attacher and is_left_out(pair, old, new):
@@ -112,7 +105,7 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
     if not is_same(before.data, after.data):
         fields = find_field_changes(
             *(
-                comparable(data, names, is_exact=is_attacher)
+                comparable(data, base_names, is_exact=is_attacher)
                 for data in differing(*without_cluster_values(before.data, after.data))
             )
         )
@@ -209,7 +202,7 @@ def _has_derived_id(side: Side, compared: ComparedObject) -> bool:
     return bool(written) and written == derived
 
 
-def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
+def _exact_names(kind: str, side: Side, other: Side) -> dict[str, str]:
     """The names that replace revision names in an object of a side.
 
     For most kinds, these are the base names of current revisions. If a Role or ClusterRole lists a
@@ -219,8 +212,7 @@ def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
     """
     current = _current_revisions(side)
     if kind not in ("Role", "ClusterRole"):
-        base_names = {revision.name: key.name for key, revision in current.items()}
-        return BaseNames(of_all=base_names, of_secrets={})
+        return {revision.name: key.name for key, revision in current.items()}
     marked = {}
     others = _current_revisions(other)
     # Use a current revision only if the other side has a current revision of the same ConfigMap.
@@ -232,7 +224,7 @@ def _exact_names(kind: str, side: Side, other: Side) -> BaseNames:
         is_numbered = len(names) == len(other_names[base])
         for number, name in enumerate(names, 1):
             marked[name] = f"{base} (revision {number if is_numbered else 1})"
-    return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
+    return {**other.base_names, **side.base_names, **marked}
 
 
 def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:

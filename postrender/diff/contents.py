@@ -142,7 +142,7 @@ def _fields(
     old, new = pair.both
     before, after = differing(*without_cluster_values(old.data, new.data))
     fields = find_field_changes(
-        _outside_data(before, names, left_out), _outside_data(after, names, left_out)
+        _outside_data(before, names.of_all, left_out), _outside_data(after, names.of_all, left_out)
     )
     if old.is_immutable != new.is_immutable and old.is_revised == new.is_revised:
         fields.append(
@@ -154,7 +154,7 @@ def _fields(
 
 
 def _outside_data(
-    data: dict[str, Json], names: BaseNames, left_out: Iterable[str] | None
+    data: dict[str, Json], base_names: Mapping[str, str], left_out: Iterable[str] | None
 ) -> dict[str, Json]:
     """A ConfigMap or Secret in the form of `comparable`; left_out: as for compare_content."""
     annotations = strings_at(data, "annotations")
@@ -165,7 +165,7 @@ def _outside_data(
         metadata["annotations"] = without(without_keep(annotations), *_REVISION_ANNOTATIONS)
         metadata["labels"] = without(strings_at(data, "labels"), GROUP_LABEL)
     rest = without(data, "data", "binaryData", "stringData", "immutable", "kind")
-    return comparable({**rest, "metadata": metadata}, names)
+    return comparable({**rest, "metadata": metadata}, base_names)
 
 
 def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:

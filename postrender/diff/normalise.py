@@ -116,7 +116,7 @@ def without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
 
 
 def comparable(
-    data: Mapping[str, Json], names: BaseNames, *, is_exact: bool = False
+    data: Mapping[str, Json], base_names: Mapping[str, str], *, is_exact: bool = False
 ) -> dict[str, Json]:
     """An object with base names, and without name, namespace and _IGNORED_FIELDS.
 
@@ -129,7 +129,7 @@ def comparable(
         del metadata["namespace"]  # a part of the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
     form = _Form(
-        base_names=names.of_all,
+        base_names=base_names,
         keeps_derived=is_exact,
         keeps_empty_lists=not is_exact or group_kind not in WORKLOAD_KINDS,
     )

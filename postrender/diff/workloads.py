@@ -30,7 +30,7 @@ from postrender.diff.model import (
     FieldChange,
     WorkloadChange,
 )
-from postrender.diff.normalise import BaseNames, as_stored, comparable, without_cluster_values
+from postrender.diff.normalise import as_stored, comparable, without_cluster_values
 from postrender.diff.pairs import ComparedObject, Pair, sort_key
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import GroupKind, Identity
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
     new: UsageIndex
     contents: Mapping[int, ContentChange]
     rewritten: frozenset[int]
-    base_names: BaseNames
+    base_names: Mapping[str, str]
 
     def content_change(self, target: Target) -> ContentChange | None:
         return self.contents.get(target) if isinstance(target, int) else None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from postrender.diff.fields import differing, find_field_changes, find_hunks, is_same
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
-from postrender.diff.normalise import BaseNames, comparable
+from postrender.diff.normalise import comparable
 from postrender.diff.redact import NOT_SHOWN, redact
 from postrender.yaml.paths import Json
 from tests.effort import examples
@@ -178,7 +178,7 @@ def test_a_new_argument_does_not_change_later_arguments() -> None:
 
 def test_the_content_of_a_secret_inside_another_object_is_redacted() -> None:
     old: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "b2xk"}}}
-    names = BaseNames({}, {})
+    names: dict[str, str] = {}
     new: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "bmV3"}}}
     (change,) = find_field_changes(comparable(old, names), comparable(new, names))
     assert redact(change, {}) == FieldChange(
@@ -203,7 +203,7 @@ def test_equal_parts_of_objects_can_be_left_out(old: Json, new: Json, shared: Js
     assert isinstance(old, dict)
     assert isinstance(new, dict)
     assert isinstance(shared, dict)
-    names = BaseNames({"web-4h2mbtbbt6": "web"}, {})
+    names = {"web-4h2mbtbbt6": "web"}
     # Shared parts are at several depths, and each side may override some of them.
     sides = [{**shared, **side, "metadata": {**shared, "labels": side}} for side in (old, new)]
     whole = [comparable(copy.deepcopy(side), names) for side in sides]

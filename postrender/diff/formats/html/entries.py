@@ -114,17 +114,6 @@ class _Member(NamedTuple):
     facts: Html = _NO_FACTS
 
 
-class _Line(NamedTuple):
-    """The first line of an entry.
-
-    change: for the filter by change; badge: the change or effect in the badge.
-    """
-
-    change: str
-    badge: str
-    brief: Html = Html("")
-
-
 def section_markup(name: str, count: int, *parts: Html) -> Html:
     """A section of the page, with its title and the number of its items."""
     number = tag("small", f"{count:,}", class_="count")
@@ -155,14 +144,27 @@ def _member(
     return _Member(names.plain(identity), attributes, facts)
 
 
-def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -> Html:
+def _entry(
+    members: Sequence[_Member],
+    body: Html,
+    change: str,
+    brief: Html,
+    *,
+    badge: str = "",
+    is_open: bool,
+) -> Html:
+    """An entry of the page.
+
+    change: for the filter by change and, unless the effect is the `badge`, for the first line.
+    brief: a summary of the details, for the first line.
+    """
     first, *rest = members
     title, attributes = first.name, dict(first.attributes)
     if rest:
         title = joined(title, " ", tag("span", and_more(len(rest)), class_="more"))
         body, attributes = joined(body, _member_list(members)), {}
-    parts = [_badge(line.badge), tag("h3", title), tag("span", line.brief, class_="brief")]
-    attributes["data_change"] = line.change
+    parts = [_badge(badge or change), tag("h3", title), tag("span", brief, class_="brief")]
+    attributes["data_change"] = change
     if not body:
         return tag("div", *parts, class_="entry line", tabindex="-1", **attributes)
     inside = tag("div", body, class_="body")
@@ -214,8 +216,14 @@ def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open:
         body += [tag("h4", "Outside the pod template"), fields_markup(workload.fields)]
     brief = ", ".join(dict.fromkeys(map(brief_cause, workload.causes)))
     members = [_member(item.identity, names, [item.effect]) for item in group]
-    line = _Line(workload.change, workload.effect, escaped(brief))
-    return _entry(members, line, joined(*body), is_open)
+    return _entry(
+        members,
+        joined(*body),
+        workload.change,
+        escaped(brief),
+        badge=workload.effect,
+        is_open=is_open,
+    )
 
 
 def _cause(cause: Cause, names: ObjectNames) -> Html:
@@ -259,7 +267,7 @@ def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: b
         for item, item_facts in zip(group, facts, strict=True)
     ]
     brief = Html(" ".join(_key_name(key) for key in content.keys))
-    return _entry(members, _Line(content.change, content.change, brief), joined(*body), is_open)
+    return _entry(members, joined(*body), content.change, brief, is_open=is_open)
 
 
 def _facts(facts: Iterable[str]) -> Html:
@@ -307,14 +315,13 @@ def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> li
         for revision in group
     ]
     change = group[0].change
-    line = _Line(change, change, escaped(describe_other_revisions(group)))
-    return [_entry(members, line, Html(""), is_open=False)]
+    brief = escaped(describe_other_revisions(group))
+    return [_entry(members, Html(""), change, brief, is_open=False)]
 
 
 def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
     """The entry of objects with equal changes, for the section of other objects."""
-    change = group[0]
-    brief = escaped(counted(len(change.fields), "field")) if change.fields else Html("")
+    change, fields = group[0].change, group[0].fields
+    brief = escaped(counted(len(fields), "field")) if fields else Html("")
     members = [_member(item.identity, names) for item in group]
-    line = _Line(change.change, change.change, brief)
-    return _entry(members, line, fields_markup(change.fields), is_open)
+    return _entry(members, fields_markup(fields), change, brief, is_open=is_open)
