@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,42 @@ def test_a_removed_configmap_is_still_referenced_if_only_the_configmap_has_a_nam
     (content,) = preview["contents"]
     assert (content["formerUsers"], len(content["users"])) == ([], 1)
     assert "still references" in content["note"]
+
+
+NOTE = (
+    "---\napiVersion: example.com/v1\nkind: Note\nmetadata: {{name: note}}\nspec: {{about: {}}}\n"
+)
+ROLE = """\
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: reader}}
+rules: [{{apiGroups: [""], resources: [configmaps], verbs: [get], resourceNames: [{}]}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "after", "path"),
+    [
+        (NOTE, "{current}", "{earlier}", "spec.about"),
+        (ROLE, "web, {current}", "web", "rules[0].resourceNames[1]"),
+        (ROLE, "web, {current}, {earlier}", "web, {current}", None),
+    ],
+    ids=["another-revision", "no-current-revision", "no-earlier-revision"],
+)
+def test_an_edit_of_a_revision_name_in_an_output_is_a_change(
+    tmp_path: Path, form: str, before: str, after: str, path: str | None
+) -> None:
+    outputs = [
+        rendered_text(tmp_path, f"{CONFIG.format(number)}---\n{ROLLOUT}") for number in (1, 2)
+    ]
+    earlier, current = (re.findall(r"web-\w{10}\b", output)[0] for output in outputs)
+    retained = outputs[0].partition("---\n")[0]
+    sides = [
+        f"{outputs[1]}{form.format(name.format(earlier=earlier, current=current))}---\n{retained}"
+        for name in (before, after)
+    ]
+    fields = [
+        field for change in preview_of(tmp_path, *sides)["objects"] for field in change["fields"]
+    ]
+    assert [field["path"] for field in fields] == ([path] if path else [])
