@@ -175,7 +175,7 @@ class _Search:
             if reference.rule.family != RBAC
         }
         data = value_at(document.data, item.path)
-        for path, scalar in _strings(data, (), None if item.identity.kind == "Secret" else names):
+        for path, scalar in _strings(data, None if item.identity.kind == "Secret" else names):
             if (item.key, (*item.path, *path)) in self.linked:
                 continue
             if not (path in target_kinds or _may_reference(item, path)):
@@ -308,25 +308,31 @@ def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
     return line + next(lines, 0)
 
 
-def _strings(data: Json, path: Path, names: WordSet | None) -> Iterator[tuple[Path, str]]:
+def _strings(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
     """The strings with their paths, and the keys below a key such as `configMaps`.
 
     names: only strings that contain one of these names, None for all strings.
     """
-    entries: Iterable[tuple[int | str, Json]] = ()
-    has_names = False
-    if isinstance(data, dict):
-        entries, has_names = data.items(), bool(path) and _has_names(path[-1])
-    elif isinstance(data, list):
-        entries = enumerate(data)
-    for key, value in entries:
-        if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
-            yield (*path, key), key
-        if isinstance(value, str):
-            if names is None or names.may_be_in(value):
-                yield (*path, key), value
-        elif isinstance(value, (dict, list)):
-            yield from _strings(value, (*path, key), names)
+    found: list[tuple[Path, str]] = []
+
+    def search(data: Json, path: Path) -> None:
+        entries: Iterable[tuple[int | str, Json]] = ()
+        has_names = False
+        if isinstance(data, dict):
+            entries, has_names = data.items(), bool(path) and _has_names(path[-1])
+        elif isinstance(data, list):
+            entries = enumerate(data)
+        for key, value in entries:
+            if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
+                found.append(((*path, key), key))
+            if isinstance(value, str):
+                if names is None or names.may_be_in(value):
+                    found.append(((*path, key), value))
+            elif isinstance(value, (dict, list)):
+                search(value, (*path, key))
+
+    search(data, ())
+    return found
 
 
 @lru_cache(maxsize=1024)
