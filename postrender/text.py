@@ -62,9 +62,12 @@ class WordSet:
         self._few = distinct if len(distinct) <= _FEW else None
         self._encoded = frozenset(name.encode("utf-8", "surrogatepass") for name in distinct)
 
-    def count_in(self, text: str) -> int:
-        """The number of words of a text that are in the set."""
-        return self._count_words(text) if self.may_be_in(text) else 0
+    def __bool__(self) -> bool:
+        return bool(self._encoded)
+
+    def is_in(self, text: str) -> bool:
+        """Whether one of the names is a word of a text."""
+        return self.may_be_in(text) and not self._encoded.isdisjoint(_spaced(text).split())
 
     def may_be_in(self, text: str) -> bool:
         """False if a fast search proves that no name is a word of a text."""
@@ -75,18 +78,12 @@ class WordSet:
                 return True
         return False
 
-    def __bool__(self) -> bool:
-        return bool(self._encoded)
-
-    def found_in(self, text: str) -> set[str]:
-        """The names that are words of a text."""
-        if not self.may_be_in(text):
-            return set()
+    def possible_in(self, text: str) -> WordSet:
+        """The names except those that a fast search does not find in a text."""
+        if self._few is not None:
+            return WordSet(name for name in self._few if name in text)
         found = self._encoded.intersection(_spaced(text).split())
-        return {name.decode("utf-8", "surrogatepass") for name in found}
-
-    def _count_words(self, text: str) -> int:
-        return sum(map(self._encoded.__contains__, _spaced(text).split()))
+        return WordSet(name.decode("utf-8", "surrogatepass") for name in found)
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:

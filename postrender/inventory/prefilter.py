@@ -82,7 +82,7 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
         return True
     if any(mark in text for mark in _ALWAYS_RELEVANT):
         return True
-    if names.count_in(text) > 0 or may_escape_names(text):
+    if names.is_in(text) or may_escape_names(text):
         return True
     return is_encoded_in(text, names, kind)
 
@@ -98,4 +98,4 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
-    return any(names.count_in(value) for value in decoded_values(text))
+    return any(names.is_in(value) for value in decoded_values(text))

@@ -174,7 +174,7 @@ def _is_in_stream(context: PlanContext, name: str) -> bool:
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
     names = WordSet([name])
     return any(
-        names.count_in(document.text)
+        names.is_in(document.text)
         for index, document in enumerate(context.inventory.stream.documents)
         if index not in attachers
     )

@@ -120,7 +120,7 @@ def find_mentions(
         if may_escape_names(text) or is_encoded_in(text, all_names):
             names = all_names
         elif search.may_mention(items, text):
-            names = WordSet(all_names.found_in(text))
+            names = all_names.possible_in(text)
         else:
             continue
         if names:
