@@ -84,18 +84,13 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    return is_encoded_in(text, names, kind)
+    return _is_encoded_in(text, kind, names)
 
 
-def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
-    """Whether a document can contain a Secret whose data has one of the names in base64.
-
-    kind: root_kind(text), None if the caller has not computed it.
-    """
+def _is_encoded_in(text: str, kind: str, names: WordSet) -> bool:
+    """Whether a document can contain a Secret whose data has one of the names in base64."""
     if "Secret" not in text:
         return False
-    if kind is None:
-        kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
     return any(names.is_in(value) for value in decoded_values(text))

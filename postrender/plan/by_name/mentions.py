@@ -25,7 +25,7 @@ from postrender.config.settings import IgnoredLeftover
 from postrender.errors import Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.inventory.prefilter import is_encoded_in, may_escape_names
+from postrender.inventory.prefilter import may_escape_names
 from postrender.krm.input import is_tool_annotation
 from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, SECRET, WORKLOAD_KINDS, GroupKind, is_built_in
@@ -117,7 +117,7 @@ def find_mentions(
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
         # A text search misses escaped and encoded names.
-        if may_escape_names(text) or is_encoded_in(text, all_names):
+        if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
             names = all_names
         elif search.may_mention(items, text):
             names = all_names.possible_in(text)
