@@ -105,6 +105,7 @@ CODES = {
     "empty": "a rule or an annotation requests the rename of an object without data",
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
+    "misplaced-annotation": "an annotation of postrender is in a place where it has no effect",
     UNPROTECTED: "the attacher is off and --previous is not set, so the next release can delete "
     "revisions that old pods use",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",

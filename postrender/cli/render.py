@@ -14,8 +14,7 @@ from postrender.cli.settings import check_not_a_function, render_settings
 from postrender.config.settings import Settings
 from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
-from postrender.inventory.notes import find_no_objects, find_unknown_annotations
-from postrender.kubernetes.annotations import is_unknown
+from postrender.inventory.notes import find_idle_annotations, find_no_objects
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import Stream, has_content
@@ -100,8 +99,7 @@ def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
         if finding:
             yield finding
     yield from inventory.findings
-    if any(is_unknown(key) for item in inventory.items for key in item.annotations):
-        yield from find_unknown_annotations(inventory)
+    yield from find_idle_annotations(inventory)
 
 
 def report_findings(

@@ -1,4 +1,4 @@
-"""Notes about the input: other releases, ownerReferences, unknown annotations, no objects."""
+"""Notes about the input: other releases, ownerReferences, idle annotations, no objects."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_escape_names, root_kind
-from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unknown
+from postrender.kubernetes.annotations import (
+    PREFIX,
+    REWRITE_ANNOTATION,
+    USER_ANNOTATIONS,
+    is_unknown,
+)
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD, group_kind_of, roots_of
 from postrender.text import similar_words
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import mapping_at
+from postrender.yaml.paths import Json, Path, format_path, mapping_at, value_at
 from postrender.yaml.stream import Document, Stream, has_content
 
+_ANNOTATIONS = ("metadata", "annotations")
+_CONTENT = ("ConfigMap", "Secret")
 _REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
 
 
@@ -79,15 +86,53 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
             )
 
 
-def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
-    """A finding for each unknown, perhaps misspelled annotation with the prefix `postrender/`."""
+def find_idle_annotations(inventory: Inventory) -> Iterator[Finding]:
+    """A finding for each annotation with the prefix `postrender/` that has no effect.
+
+    Such an annotation is unknown, perhaps misspelled, or is in the wrong place.
+    """
     for item in inventory.items:
-        for key in item.annotations:
-            if is_unknown(key):
-                yield _finding(inventory, item, key)
+        if PREFIX not in inventory.stream.documents[item.document].text:
+            continue
+        data = value_at(inventory.document(item.document).data, item.path)
+        for path, values in _annotations_and_labels(data, ()):
+            for key in filter(_is_own, values):
+                place = _wrong_place(item, key, path)
+                if is_unknown(key) and path[-1] == "annotations":
+                    yield _unknown(inventory, item, key, (*item.path, *path))
+                elif key in USER_ANNOTATIONS and place:
+                    yield _misplaced(inventory, item, key, (*item.path, *path), place)
 
 
-def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
+def _annotations_and_labels(data: Json, path: Path) -> Iterator[tuple[Path, dict[str, Json]]]:
+    """The annotations and labels of an object, and of all templates in it."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key in ("annotations", "labels") and path[-1:] == ("metadata",):
+                if isinstance(value, dict):
+                    yield (*path, key), value
+            elif isinstance(value, (dict, list)):
+                yield from _annotations_and_labels(value, (*path, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from _annotations_and_labels(value, (*path, number))
+
+
+def _wrong_place(item: Item, key: str, path: Path) -> str:
+    """Why an annotation has no effect at a path of an object, "" if it has an effect."""
+    kind = item.identity.kind
+    if path[-1] == "labels":
+        return "as a label"
+    if path != _ANNOTATIONS:
+        return f"on {format_path(path[:-2])}"
+    return f"on a {kind}" if (key == REWRITE_ANNOTATION) == (kind in _CONTENT) else ""
+
+
+def _is_own(key: object) -> bool:
+    return isinstance(key, str) and key.startswith(PREFIX)
+
+
+def _unknown(inventory: Inventory, item: Item, key: str, path: Path) -> Finding:
     names = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
     similar = similar_words(key.removeprefix(PREFIX), names)
     return Finding(
@@ -96,7 +141,22 @@ def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
         fix=f"Rename the annotation to {PREFIX}{similar[0]}"
         if similar
         else f"Remove the annotation, or use one of {', '.join(USER_ANNOTATIONS)}",
-        location=inventory.location_of(item),
+        location=inventory.location_of(item, path),
+        strict=True,
+    )
+
+
+def _misplaced(inventory: Inventory, item: Item, key: str, path: Path, place: str) -> Finding:
+    if key == REWRITE_ANNOTATION:
+        owner = "the object that contains the references, such as a Deployment"
+    else:
+        owner = "the ConfigMap or Secret"
+    return Finding(
+        code="misplaced-annotation",
+        problem=f"{key} has no effect {place}",
+        fix=f"Write the annotation into metadata.annotations of {owner}",
+        location=inventory.location_of(item, path),
+        strict=True,
     )
 
 

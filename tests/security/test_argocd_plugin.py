@@ -112,7 +112,8 @@ def sidecar(tmp_path: Path) -> Sidecar:
 
 def files(*names: str) -> dict[str, str]:
     """Return the variables of the parameter values-files."""
-    return {f"PARAM_VALUES_FILES_{number}": name for number, name in enumerate(names)}
+    parameter = {"name": "values-files", "array": names}
+    return {"ARGOCD_APP_PARAMETERS": json.dumps([parameter])}
 
 
 # Values files

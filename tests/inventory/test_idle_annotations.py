@@ -35,7 +35,7 @@ def findings(annotation: str) -> list[str]:
 )
 def test_a_misspelt_annotation_is_reported(annotation: str, fix: str) -> None:
     (text,) = findings(annotation)
-    assert text.startswith("app.yaml:1 (document 1, ConfigMap/app): ")
+    assert text.startswith("app.yaml:1 (document 1, ConfigMap/app) metadata.annotations: ")
     problem = (
         f"postrender does not know the annotation {annotation}, so the annotation has no effect"
     )
