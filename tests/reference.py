@@ -66,6 +66,8 @@ OTHER_REFERENCES = {
     "Widget": {"spec configMap": "ConfigMap"},
 }
 RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets"}
+# The lengths of the hashes in names and in render IDs.
+CONTENT_HASH = RENDER_ID = JOB_HASH = 10
 GROUP = "postrender/attach-group"
 WAVE = "argocd.argoproj.io/sync-wave"
 
@@ -255,7 +257,10 @@ def decide(run: Run, config: Config) -> None:
     """Set the strategy, and whether the original stays next to its revision."""
     obj = config.obj
     requested = annotation(obj, "postrender/strategy")
-    is_used = any(reference.causes_rename for reference in config.references)
+    is_used = any(
+        reference.is_rewritten if requested == "rename" else reference.causes_rename
+        for reference in config.references
+    )
     if not is_used or is_hook(obj) or name_of(obj).endswith("-" + content_hash(obj)):
         return
     if not requested and not any(obj.get(key) for key in ("data", "binaryData", "stringData")):
@@ -292,7 +297,7 @@ def content_hash(obj: Obj) -> str:
     # A mutable revision must not share its name with an immutable one of the same content.
     if obj.get("immutable") is False:
         content["immutable"] = False
-    return sha256(go_json(content))[:10].translate(str.maketrans("013ae", "ghkmt"))
+    return sha256(go_json(content))[:CONTENT_HASH].translate(str.maketrans("013ae", "ghkmt"))
 
 
 def revision_name(obj: Obj) -> str:
@@ -330,7 +335,7 @@ def annotate_templates(run: Run, obj: Obj) -> None:
     cleaned = [clean_template(template) for template in templates]
     has_list = "[]" in TEMPLATES.get(kind_of(obj), "")
     if templates and any(config.is_renamed for config in targets_of(run, obj)):
-        render_id = sha256(go_json(cleaned if has_list else cleaned[0]))[:10]
+        render_id = sha256(go_json(cleaned if has_list else cleaned[0]))[:RENDER_ID]
         make(obj, "metadata", "annotations")["postrender/render-id"] = render_id
 
 
@@ -406,7 +411,9 @@ def group_of(run: Run, config: Config, groups: list[Group]) -> str:
     for group in groups:
         if group.home == run.home(config.obj):
             return group.name
-    return group_name([ref.owner for ref in config.references if ref.causes_rename])
+    users = [ref.owner for ref in config.references if ref.causes_rename]
+    metadata = {**config.obj["metadata"], "name": config.base_name}
+    return group_name(users or [{**config.obj, "metadata": metadata}])
 
 
 def mark_revision(run: Run, config: Config, groups: list[Group]) -> None:
@@ -504,7 +511,9 @@ def comparable(objects: list[Obj]) -> list[str]:
     for obj in objects:
         group = label(obj, GROUP)
         if group and kind_of(obj) not in RESOURCES and "apiVersion" in obj:
-            name = re.sub(rf"^({re.escape(group)})-[0-9a-z]{{10}}$", r"\1-HASH", name_of(obj))
+            name = re.sub(
+                rf"^({re.escape(group)})-[0-9a-z]{{{JOB_HASH}}}$", r"\1-HASH", name_of(obj)
+            )
             args: list[str] = []
             for holder, key in reached(obj, "spec template spec containers [] args"):
                 args = " ".join(holder[key]).replace(" --", "\n--").split("\n")

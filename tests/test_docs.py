@@ -21,7 +21,13 @@ from postrender.config.load import load_config, settings_from
 from postrender.diff.formats import REPORTERS
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations
-from postrender.kubernetes.hashing import hashed_content, render_id, revision_name
+from postrender.kubernetes.hashing import (
+    CONTENT_HASH_LENGTH,
+    RENDER_ID_LENGTH,
+    hashed_content,
+    render_id,
+    revision_name,
+)
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.yaml.document import parse_document
 
@@ -179,8 +185,15 @@ def test_every_label_and_annotation_is_documented() -> None:
 
 def test_every_format_is_documented() -> None:
     page = (ROOT / "docs" / "how-to" / "preview.md").read_text("utf-8")
-    table = page.partition("## Formats")[2].partition("\n\nAll formats")[0]
-    assert [name for name in REPORTERS if f"`{name}`" not in table] == []
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Formats")[2], re.MULTILINE)
+    assert [name for name in REPORTERS if name not in rows] == []
+
+
+def test_the_page_about_contracts_has_the_lengths_of_hashes() -> None:
+    text = (REFERENCE / "contracts.md").read_text("utf-8")
+    lengths = re.findall(r"the first (\w+) hex digits", text)
+    words = {10: "ten", 12: "twelve"}
+    assert lengths == [words[CONTENT_HASH_LENGTH], words[RENDER_ID_LENGTH]]
 
 
 def test_every_workload_kind_is_documented() -> None:

@@ -19,7 +19,8 @@ from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.yaml.paths import Json, mapping_at
 
-# The hash at the end of a revision's name, in characters.
+# The hash at the end of a revision's name, in characters. It has the length of kustomize's hash, so
+# a name that kustomize hashed is not hashed again.
 CONTENT_HASH_LENGTH = 10
 RENDER_ID_LENGTH = 10
 # The hash at the end of the name of an attacher's Job.

@@ -21,14 +21,13 @@ from postrender.kubernetes.annotations import (
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
-from postrender.kubernetes.hashing import RENDER_ID_LENGTH
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 
-# The arguments of an attacher, in the text of an output.
-_WORKLOAD = rf"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{{{RENDER_ID_LENGTH}}}=([a-z0-9.,/-]+)"
+# The arguments of an attacher, in the text of an output, which another version can have written.
+_WORKLOAD = r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]+=([a-z0-9.,/-]+)"
 _RELEASE_OWNER = r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)"
 _SECRET = r"[=,\s]secret/([a-z0-9.-]+)"
 

@@ -18,7 +18,9 @@ import jsonschema
 import pytest
 
 from postrender.diff.formats import REPORTERS
+from postrender.diff.values import Terminal
 from tests.diff.change_cases import ATTACHER_IMAGE, Case, case_named, cases, diff, rendered
+from tests.diff.previews import sample
 from tests.update_golden import CheckFile
 
 # The file with the expected output of each format. A format that shows only a part has these files
@@ -172,6 +174,11 @@ ATTACHER_DIFFERS = {
     "another-namespace": "the attacher moves to the other namespace",
     "earlier-revisions-are-retained": "the sides are already rendered without an attacher",
 }
+
+
+@pytest.mark.parametrize("name", REPORTERS)
+def test_a_format_shows_something(name: str) -> None:
+    assert REPORTERS[name].render(sample(), Terminal(80, False)).strip()
 
 
 @every_case

@@ -1,10 +1,11 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
-To add a kind, write an `Entry` in the module for its field of work (a new module goes into ENTRIES
-below), and one example object with the fields of its CRD in tests/references/kinds.yaml. In the
-example, each reference has the expected result as its name: `rewritten`, `kept`, `written` or
-`unknown`. `make docs` then adds the kind to docs/reference/kinds.md. The catalogue also has a few
-kinds of Kubernetes itself, in which postrender never rewrites references.
+To add a kind, write an `Entry` in the module for its field of work (`infrastructure` or `workloads`
+if no other fits), and one example object with the fields of its CRD in
+tests/references/kinds.yaml. In the example, each reference has the expected result as its name:
+`rewritten`, `kept`, `written` or `unknown`. `make docs` then adds the kind to
+docs/reference/kinds.md. The catalogue also has a few kinds of Kubernetes itself, in which
+postrender never rewrites references.
 
 A `Use` in an entry describes the references at one path. postrender either rewrites them, or keeps
 the originals for the reason in the `Use`. It also keeps the originals for strings in other fields

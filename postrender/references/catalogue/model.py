@@ -71,7 +71,7 @@ class Template(NamedTuple):
 class Entry(NamedTuple):
     """One kind of the catalogue.
 
-    source: the project that defines the kind, with the commit and the API version.
+    source: the project that defines the kind, as `owner/repository COMMIT, VERSION`.
     uses: if several match a string, one with `keep` overrides one without.
     template: None for a kind without a pod template, or if the catalogue does not describe the
         effect of a changed template: then `diff` does not report that the kind rolls.
