@@ -10,11 +10,19 @@ import os
 import shlex
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from postrender.cli.options import REPEATED, SWITCH, Argument, Option, command, settings_options
+from postrender.cli.options import (
+    REPEATED,
+    SETTINGS,
+    SWITCH,
+    Argument,
+    Option,
+    command,
+    settings_options,
+)
 from postrender.cli.render import plan_before_delivery
 from postrender.cli.report import (
     DONE,
@@ -186,7 +194,10 @@ def try_chart(
         ),
         *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
     ]
-    end = [*_next_steps(chart, new_chart, options, trial), "", f"Page: {file}", ""]
+    arguments = _render_arguments(config, given, settings, options.release)
+    if trial.undecided and settings.keep_original is None:
+        arguments.append("--keep-original")
+    end = [*_next_steps(chart, new_chart, options, trial, arguments), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), REPORTERS["text"].escapes)
     if settings.file:
@@ -305,7 +316,29 @@ def _change_report(trial: _Trial, other_lines: int) -> list[str]:
     return ["The change", *first_look.preview_lines(text, other_lines + 3), ""]
 
 
-def _next_steps(chart: str, new_chart: str, options: ChartOptions, trial: _Trial) -> list[str]:
+def _render_arguments(
+    config: str | None, given: Mapping[str, object], settings: Settings, release: str
+) -> list[str]:
+    """The arguments with which render does what the previews show."""
+    arguments = [] if settings.attacher.group else [f"--group={release}"]
+    if config:
+        arguments.append(f"--config={config}")
+    for option in SETTINGS:
+        value = given.get(option.parameter)
+        if isinstance(value, bool):
+            arguments.append(f"--{option.name}" if value else f"--no-{option.name}")
+        elif value is not None:
+            arguments.append(f"--{option.name}={value}")
+    return arguments
+
+
+def _next_steps(
+    chart: str,
+    new_chart: str,
+    options: ChartOptions,
+    trial: _Trial,
+    render_arguments: Sequence[str],
+) -> list[str]:
     # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
     # the values of the change, the printed helm command needs all options.
     if trial.new is not None and not new_chart:
@@ -313,7 +346,7 @@ def _next_steps(chart: str, new_chart: str, options: ChartOptions, trial: _Trial
     chart = new_chart or chart
     words = ["helm", "upgrade", "--install", options.release, chart, *options.redacted_arguments]
     words += ["--post-renderer", "postrender"]
-    words += ["--post-renderer-args=--keep-original"] if trial.undecided else []
+    words += [f"--post-renderer-args={argument}" for argument in render_arguments]
     return first_look.next_steps(chart, shlex.join(words), has_change=trial.new is not None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -62,6 +63,9 @@ The first release with postrender
   later    each change adds a revision, and restarted old pods read the old revision
 
 """
+
+
+GROUP = "--post-renderer-args=--group=web-shop"
 
 
 def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
@@ -193,6 +197,24 @@ def with_hook(helm: Helm, version: str) -> None:
     helm.print("template", f"{GOOD}---\n{HOOK}")
 
 
+def test_the_printed_command_passes_the_options_to_postrender(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    Path("company file.yaml").write_text("strict: true\n")
+    options = ("--secrets", "--no-keep-original", "--config=company file.yaml", "-n", "prod")
+    text = attempt(helm, chart, *options).out.decode()
+    [line] = [line for line in text.splitlines() if line.startswith("  release  ")]
+    words = shlex.split(line.removeprefix("  release  "))
+    prefix = "--post-renderer-args="
+    arguments = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
+    assert arguments == [
+        "--group=web-shop",
+        "--config=company file.yaml",
+        "--namespace=prod",
+        "--secrets",
+        "--no-keep-original",
+    ]
+
+
 def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
     with_hook(helm, "v4.3.1")
     done = attempt(helm, chart, "--set=a=b")
@@ -200,7 +222,7 @@ def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> 
     assert "keeps    ConfigMap/app: the hook Job/migrate, which postrender never rewrites" in text
     assert "the original ConfigMap, referenced by Job/migrate, also changes" in text
     assert "Helm 3" not in done.err + Path("page.html").read_text("utf-8")
-    assert "--post-renderer postrender\n" in text
+    assert f"--post-renderer postrender {GROUP}\n" in text
 
 
 def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
@@ -212,7 +234,7 @@ def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -
     assert "also changes" not in text
     assert "With Helm 3, the output therefore lacks the original" in done.err
     assert "  warning  Helm 3 does not pass the hook " in text
-    assert "--post-renderer postrender --post-renderer-args=--keep-original\n" in text
+    assert f"--post-renderer postrender {GROUP} --post-renderer-args=--keep-original\n" in text
     assert "UNDECIDED PARTS" not in text
     assert "With Helm 3, the output therefore lacks" in Path("page.html").read_text("utf-8")
 
