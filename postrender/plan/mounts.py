@@ -97,14 +97,26 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
             "Begin the path with a slash",
             inventory.location_of(item),
         )
+    if ":" in path:
+        raise UserError(
+            f"the annotation {MOUNT_PATH_ANNOTATION} is {shown(path)}, expected a path without a "
+            "colon",
+            "Remove the colon and the text after it. The mount is always read-only",
+            inventory.location_of(item),
+        )
     containers = item.annotations.get(CONTAINERS_ANNOTATION, "").split(",")
     return Mount(
         item=item,
         workload=_workload(inventory, resolver, item),
-        path=path,
+        path=_normal(path),
         env_from=item.annotations.get(ENV_FROM_ANNOTATION) == "true",
         containers=tuple(name.strip() for name in containers if name.strip()),
     )
+
+
+def _normal(path: str) -> str:
+    """A path without a slash at its end: the kubelet mounts `/etc/app` and `/etc/app/` alike."""
+    return path.rstrip("/") or path[:1]
 
 
 def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
@@ -328,7 +340,7 @@ def _is_mounted(
     volume_names: the names of the existing volumes that contain the object.
     """
     for volume_mount in mappings_in(value_at(container, ("volumeMounts",))):
-        if volume_mount.get("mountPath") == mount.path:
+        if _normal(str(volume_mount.get("mountPath", ""))) == mount.path:
             if volume_mount.get("name") in volume_names:
                 return True
             name = shown(value_at(container, ("name",)))
