@@ -151,7 +151,7 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
 
 
 def as_stored(template: Json) -> Json:
-    """A pod template as the API server stores it, with revision names and the render ID.
+    """A pod template as the API server stores it, with revision names.
 
     The API server does not store an empty list of a PodSpec (core/v1).
     """

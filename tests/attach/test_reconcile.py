@@ -22,6 +22,7 @@ from postrender.attach.reconcile import (
 )
 from postrender.attach.request import BY_KIND, CONFIG_MAPS, CONTROLLER_MADE_KINDS, PODS, RevisionRef
 
+SECOND = timedelta(seconds=1)
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 GROUP = "app-rollout-attach"
 SCOPE = Scope(GROUP, frozenset({"Rollout/app", "Rollout/0"}))
@@ -387,6 +388,15 @@ def test_a_revision_that_is_used_again_loses_the_mark() -> None:
     state = state_of([revision("app-new", [ROLLOUT, NEW], unused_since=time(GRACE))], ROLLOUT, NEW)
     [patch] = changes(state)
     assert patch.body == {"metadata": {"annotations": {"postrender/unused-since": None}}}
+
+
+@pytest.mark.parametrize(("ahead", "is_marked"), [(GRACE, False), (GRACE + SECOND, True)])
+def test_a_mark_in_the_future_is_replaced_after_the_grace_time(
+    ahead: timedelta, is_marked: bool
+) -> None:
+    """The clocks of two nodes differ a little."""
+    state = state_of([revision("app-old", [ROLLOUT], unused_since=time(-ahead))], ROLLOUT)
+    assert bool(marks(state)) is is_marked
 
 
 def test_a_leftover_revision_of_an_earlier_group_is_marked() -> None:

@@ -182,7 +182,7 @@ def test_an_empty_folder_on_both_sides_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     done = run(["diff", "--allow-empty", "old", "new"], tmp_path)
     assert (done.code, done.stdout) == (1, "")
-    assert "old and new do not contain manifests" in done.stderr
+    assert "error: old and new do not contain manifests. Pass manifests as OLD" in done.stderr
 
 
 def test_two_empty_files_do_not_differ(tmp_path: Path) -> None:
