@@ -206,28 +206,28 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     The render ID is "" if no pod template uses a revision.
     """
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
-    identifier = ""
+    identifier, own_edits = "", []
     if any(context.revision_of(target) for target in context.targets(item)):
+        data = context.inventory.document(item.document).data
         is_list = EVERY_ITEM in WORKLOAD_KINDS[item.identity.group_kind]
-        identifier = render_id(_edited_templates(context, item, edits, checksums), is_list)
+        identifier = render_id(_edited_templates(data, item, edits, checksums), is_list)
+        path = (*item.path, *_ANNOTATIONS)
+        own_edits = set_keys(path, mapping_at(data, path), {RENDER_ID_ANNOTATION: identifier})
     for number, template in enumerate(item.templates):
         path = (*template.path, *_ANNOTATIONS)
         edits += set_keys(path, template.annotations, checksums[number])
-    if identifier:
-        path = (*item.path, *_ANNOTATIONS)
-        existing = mapping_at(context.inventory.document(item.document).data, path)
-        edits += set_keys(path, existing, {RENDER_ID_ANNOTATION: identifier})
+    edits += own_edits
     return identifier
 
 
 def _edited_templates(
-    context: PlanContext, item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
+    document: Json, item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[Json]:
-    """The pod templates as the API server will get them."""
+    """The pod templates of a workload in a document, as the API server will get them."""
     templates = []
     for number, template in enumerate(item.templates):
         annotate = AddKeys((*template.path, *_ANNOTATIONS), checksums[number])
-        data = copied(context.inventory.template(item, number))
+        data = copied(value_at(document, template.path))
         templates.append(apply_edits(data, [*edits, annotate], template.path))
     return templates
 
