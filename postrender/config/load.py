@@ -262,8 +262,7 @@ def _references(entries: Sequence[Values]) -> list[Rule]:
 
 def _kind_key(path: str) -> str:
     """The key with the kind next to a name, as in `{kind: Secret, name: web-tls}`."""
-    is_in_mapping = path.endswith((".name", "].name"))
-    return "kind" if is_in_mapping else ""
+    return "kind" if path.endswith(".name") else ""
 
 
 def _ignored_leftover(entry: Values) -> IgnoredLeftover:

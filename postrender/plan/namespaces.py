@@ -129,8 +129,8 @@ class Resolver:
         if the object certainly has a namespace.
         """
         source = namespace or item.identity.namespace
-        if not source and _is_namespaced(item.identity.group_kind):
-            source = self.release_namespace
+        if _is_namespaced(item.identity.group_kind):
+            source = self.namespace_of(source)
         home = self.namespace_of(target.identity.namespace)
         return not source or not home or source == home
 
