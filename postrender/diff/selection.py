@@ -31,13 +31,18 @@ from postrender.kubernetes.annotations import (
     MOUNT_PATH_ANNOTATION,
 )
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
-from postrender.kubernetes.kinds import RBAC_GROUP, group_kind_of, roots_of, strings_at
+from postrender.kubernetes.kinds import (
+    CONTENT_KINDS,
+    RBAC_GROUP,
+    group_kind_of,
+    roots_of,
+    strings_at,
+)
 from postrender.text import decoded_values, words_of
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 from postrender.yaml.stream import Stream, has_content
 
-_CONTENT_KINDS = frozenset({"ConfigMap", "Secret"})
 # With one of these annotations, all workloads together decide what a reference means.
 _READ_ALL = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION, FORMER_NAMES)
 # A change of one of these objects can change the decision about any ConfigMap or Secret.
@@ -113,7 +118,7 @@ def _selected(
         name
         for found in objects.values()
         for kind, _, names in found
-        if kind in _CONTENT_KINDS
+        if kind in CONTENT_KINDS
         for name in names
     }
     has_hashes = _HASH.search(whole) is not None
@@ -130,7 +135,7 @@ def _changes_all(text: str, kind: str) -> bool:
 
     The objects of an attacher depend on all revisions of an attach group.
     """
-    if kind in _PERMISSIONS or (kind not in _CONTENT_KINDS and GROUP_LABEL in text):
+    if kind in _PERMISSIONS or (kind not in CONTENT_KINDS and GROUP_LABEL in text):
         return True
     return not _is_plain(kind) and RBAC_GROUP in text
 

@@ -7,6 +7,7 @@ it then parses the other documents that can use them. The module `prefilter` sel
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import Settings
@@ -62,6 +63,13 @@ class Inventory(NamedTuple):
     @property
     def is_from_helm_4(self) -> bool:
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
+
+    def items_by_document(self) -> dict[int, list[Item]]:
+        """The items of each document that has some, in order."""
+        items: dict[int, list[Item]] = defaultdict(list)
+        for item in self.items:
+            items[item.document].append(item)
+        return items
 
     def document(self, index: int) -> ParsedDocument:
         """A document, parsed now if it was not kept."""

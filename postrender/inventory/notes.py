@@ -17,14 +17,13 @@ from postrender.kubernetes.annotations import (
     is_unknown,
 )
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
-from postrender.kubernetes.kinds import CONFIG_MAP, CRD, group_kind_of, roots_of
+from postrender.kubernetes.kinds import CONFIG_MAP, CONTENT_KINDS, CRD, group_kind_of, roots_of
 from postrender.text import similar_words
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, Path, format_path, mapping_at, value_at
 from postrender.yaml.stream import Document, Stream, has_content
 
 _ANNOTATIONS = ("metadata", "annotations")
-_CONTENT = ("ConfigMap", "Secret")
 _REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
 
 
@@ -91,17 +90,22 @@ def find_idle_annotations(inventory: Inventory) -> Iterator[Finding]:
 
     Such an annotation is unknown, perhaps misspelled, or is in the wrong place.
     """
-    for item in inventory.items:
-        if PREFIX not in inventory.stream.documents[item.document].text:
-            continue
-        data = value_at(inventory.document(item.document).data, item.path)
-        for path, values in _annotations_and_labels(data, ()):
-            for key in filter(_is_own, values):
+    for index, items in inventory.items_by_document().items():
+        if PREFIX in inventory.stream.documents[index].text:
+            data = inventory.document(index).data
+            for item in items:
+                yield from _idle_annotations(inventory, item, value_at(data, item.path))
+
+
+def _idle_annotations(inventory: Inventory, item: Item, data: Json) -> Iterator[Finding]:
+    for path, values in _annotations_and_labels(data, ()):
+        for key in filter(_is_own, values):
+            if key in USER_ANNOTATIONS:
                 place = _wrong_place(item, key, path)
-                if is_unknown(key) and path[-1] == "annotations":
-                    yield _unknown(inventory, item, key, (*item.path, *path))
-                elif key in USER_ANNOTATIONS and place:
+                if place:
                     yield _misplaced(inventory, item, key, (*item.path, *path), place)
+            elif is_unknown(key) and path[-1] == "annotations":
+                yield _unknown(inventory, item, key, (*item.path, *path))
 
 
 def _annotations_and_labels(data: Json, path: Path) -> Iterator[tuple[Path, dict[str, Json]]]:
@@ -125,7 +129,7 @@ def _wrong_place(item: Item, key: str, path: Path) -> str:
         return "as a label"
     if path != _ANNOTATIONS:
         return f"on {format_path(path[:-2])}"
-    return f"on a {kind}" if (key == REWRITE_ANNOTATION) == (kind in _CONTENT) else ""
+    return f"on a {kind}" if (key == REWRITE_ANNOTATION) == (kind in CONTENT_KINDS) else ""
 
 
 def _is_own(key: object) -> bool:

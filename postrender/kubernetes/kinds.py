@@ -13,6 +13,7 @@ GroupKind = tuple[str, str]
 
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
+CONTENT_KINDS = ("ConfigMap", "Secret")
 POD: GroupKind = ("", "Pod")
 RBAC_GROUP = "rbac.authorization.k8s.io"
 # Of a DNS label, such as the name of a volume, and of the value of a Kubernetes label.

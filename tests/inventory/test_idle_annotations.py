@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from postrender.cli.render import plan_of
 from postrender.config.settings import Settings
+from postrender.inventory.build import Inventory, take_inventory
+from postrender.inventory.notes import find_idle_annotations
 from postrender.kubernetes import annotations as known_annotations
 from postrender.kubernetes.annotations import PREFIX, is_unknown
+from postrender.yaml.document import ParsedDocument
 from postrender.yaml.stream import read_stream
 
 CONFIG_MAP = """apiVersion: v1
@@ -52,3 +57,26 @@ def test_every_annotation_of_postrender_is_known() -> None:
     own = [value for value in values if value.startswith(PREFIX) and value != PREFIX]
     assert own
     assert not [value for value in own if is_unknown(value)]
+
+
+def test_a_list_is_parsed_once_for_all_of_its_items() -> None:
+    """The work for a List does not grow with the product of its items and its length."""
+    items = "".join(f"- {{kind: ConfigMap, apiVersion: v1, {meta(n)}}}\n" for n in range(9))
+    text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
+    inventory = take_inventory(read_stream(text.encode(), "list.yaml"), Settings())
+    parsed = []
+
+    def document(found: Inventory, index: int) -> ParsedDocument:
+        parsed.append(index)
+        kept = found.parsed[index]
+        assert kept is not None
+        return kept
+
+    with mock.patch.object(Inventory, "document", document):
+        codes = [finding.code for finding in find_idle_annotations(inventory)]
+    assert codes == ["unknown-annotation"] * 9
+    assert parsed == [0]
+
+
+def meta(number: int) -> str:
+    return f"metadata: {{name: a{number}, annotations: {{postrender/qqq: x}}}}"

@@ -28,7 +28,14 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import may_escape_names
 from postrender.krm.input import is_tool_annotation
 from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
-from postrender.kubernetes.kinds import CRD, SECRET, WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.kubernetes.kinds import (
+    CONTENT_KINDS,
+    CRD,
+    SECRET,
+    WORKLOAD_KINDS,
+    GroupKind,
+    is_built_in,
+)
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -59,7 +66,6 @@ KUBECTL_KINDS = {
     "secret": "secret",
     "secrets": "secret",
 }
-_KINDS = ("ConfigMap", "Secret")
 _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 
 
@@ -109,12 +115,9 @@ def find_mentions(
     if not by_name:
         return []
     all_names = WordSet(by_name)
-    items_by_document: dict[int, list[Item]] = defaultdict(list)
-    for item in inventory.items:
-        items_by_document[item.document].append(item)
     search = _Search(resolver, {(link.source.key, link.reference.path) for link in links}, by_name)
     mentions: list[Mention] = []
-    for index, items in items_by_document.items():
+    for index, items in inventory.items_by_document().items():
         text = inventory.stream.documents[index].text
         # A text search misses escaped and encoded names.
         if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
@@ -226,7 +229,7 @@ def _may_reference(item: Item, path: Path) -> bool:
 
 
 def _has_data(item: Item) -> bool:
-    return item.content is not None or item.identity.kind in _KINDS
+    return item.content is not None or item.identity.kind in CONTENT_KINDS
 
 
 def _is_known(item: Item) -> bool:
@@ -267,7 +270,7 @@ def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
     if path[-1] != "name" or not path[:-2]:  # the kind of the object itself says nothing
         return ()
     kind = value_at(data, (*path[:-2], "kind"))
-    return (f"kind: {kind}",) if kind in _KINDS else ()
+    return (f"kind: {kind}",) if kind in CONTENT_KINDS else ()
 
 
 def _is_program(data: Json, path: Path, text: str) -> bool:
@@ -338,7 +341,7 @@ def _strings(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
 @lru_cache(maxsize=1024)
 def _has_names(key: str | int) -> bool:
     letters = letters_of(str(key))
-    return any(kind.lower() in letters for kind in _KINDS)
+    return any(kind.lower() in letters for kind in CONTENT_KINDS)
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
