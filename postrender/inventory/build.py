@@ -14,11 +14,17 @@ from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.examine import duplicate_key_findings, examine
 from postrender.inventory.model import Item, Reference
-from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
+from postrender.inventory.prefilter import (
+    is_relevant,
+    may_hold,
+    may_lack_a_line_break,
+    must_check_end,
+    root_kind,
+)
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of
 from postrender.records import NamedTuple
-from postrender.text import WordSet
+from postrender.text import WordSet, shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
@@ -111,7 +117,11 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     root_kinds = [root_kind(document.text) for document in stream.documents]
     reader = _Reader(stream, settings)
     for index, document in enumerate(stream.documents):
-        if may_hold(document.text, root_kinds[index], kinds) or must_check_end(stream, index):
+        if (
+            may_hold(document.text, root_kinds[index], kinds)
+            or must_check_end(stream, index)
+            or may_lack_a_line_break(document.text)
+        ):
             reader.read(index, None)
     names = _target_names(reader.items(), settings)
     if names:
@@ -165,8 +175,11 @@ class _Reader:
         parsed = _parsed(document.text, location)
         self._free -= len(document.text)
         self.parsed[index] = parsed if self._free >= 0 else None
+        _check_markers(parsed)
         self._items[index] = examine(index, parsed, self.settings, names)
-        if self.stream.may_be_cut(index) and _is_fragment(parsed.data):
+        # A file on disk or in git is complete, and many complete files lack the newline.
+        may_be_cut = document.source in self.stream.pipes and self.stream.lacks_newline(index)
+        if may_be_cut and _is_fragment(parsed.data):
             raise UserError(
                 "the input ends in the middle of an object",
                 "Check the exit code of the program that produced the input, and run the program "
@@ -218,6 +231,22 @@ def _template_error(error: UserError, text: str, location: Location) -> UserErro
         "Pass the output of: helm template NAME CHART",
         error.location,
     )
+
+
+def _check_markers(document: ParsedDocument) -> None:
+    """Refuse `---kind: ConfigMap`: YAML reads one object with the key `---kind`.
+
+    Helm splits a template there, and kubectl refuses the line (kubectl 1.32).
+    """
+    data = document.data
+    for key in data if isinstance(data, dict) else ():
+        if str(key).startswith("---"):
+            raise UserError(
+                f"the key is {shown(key)}, because --- is not alone on its line, and therefore "
+                "does not start a new document",
+                "Insert a line break after ---",
+                document.location_of_key((key,))._replace(subject="", path=""),
+            )
 
 
 def _is_fragment(data: Json) -> bool:

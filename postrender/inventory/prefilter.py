@@ -59,12 +59,20 @@ def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
 def must_check_end(stream: Stream, index: int) -> bool:
     """Whether the end of a document could be missing, so that it must be parsed.
 
-    It is JSON without the last bracket, or Stream.may_be_cut returns True.
+    It is JSON without the last bracket, or Stream.lacks_newline returns True.
     """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
         return True
-    return stream.may_be_cut(index)
+    return stream.lacks_newline(index)
+
+
+def may_lack_a_line_break(text: str) -> bool:
+    """Whether a line such as `---kind: ConfigMap` can hide the start of an object.
+
+    The split into documents leaves `---` in the middle of a text only if it is not a marker.
+    """
+    return text.find("\n---", 1) >= 0 or (text.startswith("---") and not text[3:4].isspace())
 
 
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 
@@ -18,7 +19,7 @@ from postrender.sources.paths import (
     manifests_of,
     printable,
 )
-from postrender.yaml.stream import Source, Stream, read_stream
+from postrender.yaml.stream import Source, Stream, read_streams
 
 STDIN = "<stdin>"
 
@@ -38,7 +39,7 @@ def read_input(name: str, command: str = "render") -> Stream:
         raise chart_error(name, command) if is_chart else folder_error(name)
     else:
         source = _read_file(name)
-    return read_stream(source.data, source.name)
+    return read_streams([source], source.name)
 
 
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
@@ -125,12 +126,14 @@ def _read_file(name: str) -> Source:
     try:
         if name != "-":
             with open(name, "rb") as file:
-                return checked_source(name, file.read())
+                is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                # A shell passes the output of a program, `<(helm template …)`, as a path too.
+                return checked_source(name, file.read())._replace(is_pipe=not is_file)
         if sys.stdin is None:
             raise UserError(
                 "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
             )
-        return Source(source, sys.stdin.buffer.read())
+        return Source(source, sys.stdin.buffer.read(), is_pipe=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
 

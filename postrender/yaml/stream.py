@@ -30,10 +30,15 @@ _SOURCE = re.compile(r"^# Source: (.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):
-    """The bytes of a part of the input, such as a file; name: how messages call it."""
+    """The bytes of a part of the input, such as a file.
+
+    name: how messages call it.
+    is_pipe: whether a program may still have been writing, so that the end can be missing.
+    """
 
     name: str
     data: bytes
+    is_pipe: bool = False
 
 
 class Document(NamedTuple):
@@ -58,14 +63,16 @@ class Stream(NamedTuple):
     source: the name of the whole input in messages.
     newline: the line break after the first line, which text that postrender adds also gets.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
+    pipes: the names of the sources that are pipes.
     """
 
     source: str
     documents: tuple[Document, ...]
     newline: str
     has_bom: bool
+    pipes: frozenset[str] = frozenset()
 
-    def may_be_cut(self, index: int) -> bool:
+    def lacks_newline(self, index: int) -> bool:
         """Whether a document is the last one of a source that does not end with a newline."""
         document = self.documents[index]
         following = self.documents[index + 1 : index + 2]
@@ -111,11 +118,12 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
     Each source is split separately, because it can end without a newline.
     """
     streams = [read_stream(source.data, source.name) for source in sources]
+    pipes = frozenset(source.name for source in sources if source.is_pipe)
     if len(streams) == 1:
-        return streams[0]._replace(source=name)
+        return streams[0]._replace(source=name, pipes=pipes)
     documents = tuple(document for stream in streams for document in stream.documents)
     newline = streams[0].newline if streams else "\n"
-    return Stream(source=name, documents=documents, newline=newline, has_bom=False)
+    return Stream(source=name, documents=documents, newline=newline, has_bom=False, pipes=pipes)
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:

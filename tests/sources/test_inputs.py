@@ -21,8 +21,8 @@ from postrender.kubernetes.kinds import CONFIG_MAP
 from postrender.plan.build import make_plan
 from postrender.sources.inputs import read_input, read_inputs
 from postrender.yaml.stream import Source, read_stream, read_streams
-from tests.cli.test_processes import CONFIG_MAP as CONFIG
 from tests.cli.test_processes import (
+    COMMAND,
     DEPLOYMENT,
     GOOD,
     NAMELESS,
@@ -31,6 +31,7 @@ from tests.cli.test_processes import (
     run,
     run_in_shell,
 )
+from tests.cli.test_processes import CONFIG_MAP as CONFIG
 from tests.output.test_properties import EXAMPLES
 from tests.repositories import commit, git, new_repository, nobody
 from tests.streams import streams
@@ -128,7 +129,7 @@ def test_links_to_files_are_followed_and_links_to_folders_are_not(repository: Pa
     assert list(read_inputs("links")) == expected
     commit(repository, {})
     assert list(read_inputs("git:HEAD:links")) == [
-        Source(f"git:HEAD:{name}", data) for name, data in expected
+        Source(f"git:HEAD:{source.name}", source.data) for source in expected
     ]
 
 
@@ -208,14 +209,41 @@ def test_a_file_never_continues_in_the_next_file(first: bytes) -> None:
         ),
     ],
 )
-def test_a_file_that_was_cut_off_is_an_error_in_any_position(
+def test_a_pipe_that_was_cut_off_is_an_error_in_any_position(
     cut: str, message: str, position: int
 ) -> None:
     sources = [Source("one.yaml", CONFIG.encode())]
-    sources.insert(position, Source("two.yaml", cut.encode()))
+    sources.insert(position, Source("two.yaml", cut.encode(), is_pipe=True))
     with pytest.raises(UserError) as caught:
         taken(sources)
     assert str(caught.value).startswith(message)
+
+
+# A complete object of kustomize, without metadata and without a newline at the end.
+WITHOUT_NEWLINE = """\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [app.yaml]"""
+
+
+def test_a_complete_file_needs_no_newline_at_its_end(repository: Path) -> None:
+    (repository / "end").mkdir()
+    (repository / "end" / "app.yaml").write_text(GOOD)
+    file = repository / "end" / "kustomization.yaml"
+    file.write_text(WITHOUT_NEWLINE)
+    assert run("", "check", str(file)).code == 0
+    assert run("", "render", str(file)).out == WITHOUT_NEWLINE.encode()
+    commit(repository, {})
+    for old in ("end", "git:HEAD:end"):
+        assert changed(postrender("diff", "--format=json", old, "end")) == []
+
+
+def test_only_the_end_of_a_pipe_can_be_missing() -> None:
+    end = "ends in the middle of an object"
+    assert_refused(run(WITHOUT_NEWLINE, "check"), "<stdin>:1", end)
+    pipe = ("sh", "-c", 'cat | "$@"', "sh", *COMMAND)
+    done = run(WITHOUT_NEWLINE, "check", "/dev/stdin", command=pipe)
+    assert_refused(done, "/dev/stdin:1", end)
 
 
 def test_a_location_has_the_file_and_the_line_in_the_file() -> None:
