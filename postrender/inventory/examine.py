@@ -346,11 +346,20 @@ def _duplicate_finding(document: ParsedDocument, duplicate: DuplicateKey) -> Fin
         f"the mapping has the key {shown(duplicate.path[-1])} again, and this value overrides the "
         f"value on line {line}"
     )
+    fix = "Remove one of the two keys"
+    # Two objects without `---` between them are one mapping, and kubectl applies only the second.
+    hides_object = duplicate.path == ("kind",)
+    if hides_object:
+        problem += ", so this can be a second object that replaces the first"
+        fix = "Write --- between the two objects, or remove one of the two keys"
+    elif duplicate.is_ambiguous:
+        problem = _ambiguity(document, duplicate).problem
     return Finding(
         code="duplicate-key",
-        problem=_ambiguity(document, duplicate).problem if duplicate.is_ambiguous else problem,
-        fix="Remove one of the two keys",
+        problem=problem,
+        fix=fix,
         location=document.nodes.location_of(duplicate.key, duplicate.path),
+        strict=hides_object,
     )
 
 
