@@ -16,7 +16,7 @@ from types import FrameType
 from postrender import __version__
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect, is_in_cluster
-from postrender.attach.failures import report_abort, report_failures
+from postrender.attach.failures import record_abort, report_failures
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.request import AttachRequest
 from postrender.attach.run import attach
@@ -45,7 +45,8 @@ def run_attach(
     """Run attach, log its errors, and return the exit code 0, 1 or INTERRUPTED.
 
     namespace: None for the namespace of the Pod or of the kubeconfig's context.
-    fails: whether every failure causes exit code 1, as in report_failures().
+    fails: whether every failure causes exit code 1, as in report_failures(). If False, an error
+        that ends the run early does not cause exit code 1 either.
     is_quiet: whether to log only errors, and to ignore LOG_LEVEL.
     arguments: the command line of this run.
     """
@@ -66,16 +67,24 @@ def run_attach(
             f"({client.writes} of these requests are writes)"
         )
     except UserError as error:
-        if client and isinstance(error, ApiError):
-            report_abort(client, request, error)
-        else:
-            _log.error(str(error))
-        return 1
+        _log.error(str(error))
+        if client and isinstance(error, ApiError) and error.is_answer:
+            record_abort(client, request, error)
+        return int(fails)
     except KeyboardInterrupt:
         _log.error(
             "SIGTERM or Ctrl-C ended this run early. The next run does only the remaining work."
         )
         return INTERRUPTED
+    except Exception as error:
+        bug = UserError(
+            f"a bug in postrender ended this run ({type(error).__name__})",
+            "Report the bug with the log of this run",
+        )
+        _log.error(str(bug))
+        if client:
+            record_abort(client, request, bug)
+        raise
     return code
 
 

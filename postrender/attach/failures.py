@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
-from postrender.attach.live import Object
+from postrender.attach.live import Object, text_at
 from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import EVENTS, AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.attach.wait import Arrival, finalizers_of
@@ -36,9 +36,9 @@ class Failure(NamedTuple):
 
     fix: an imperative, "" for none.
     workloads: the affected workloads with their uids, "" if absent or unknown.
-    is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
-        loss of a revision that has a consumer, a foreign ConfigMap (see observe.ContentCheck), and
-        a missing permission.
+    is_severe: whether the exit code is 1 even with `--on-failure report`. Only two failures are
+        severe, because pods cannot start, or start with wrong content: a given revision that has a
+        consumer is missing, or is foreign (see observe.ContentCheck).
     """
 
     problem: str
@@ -111,24 +111,19 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
             "delete revisions",
             fix=PERMISSION_FIX,
             workloads=tuple(uids.items()),
-            is_severe=True,
         )
 
 
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """A failure for each problem with a revision, such as a refused write.
-
-    are_severe: whether all problems are severe. A missing permission is always severe.
-    """
+    """A failure for each problem with a revision, such as a refused write."""
     for error in problems:
-        is_missing_permission = isinstance(error, ApiError) and error.is_missing_permission
         yield Failure(
             problem=error.problem,
             fix=error.fix,
             workloads=tuple(uids.items()),
-            is_severe=are_severe or is_missing_permission,
+            is_severe=are_severe,
         )
 
 
@@ -163,36 +158,39 @@ def _titles(refs: Sequence[RevisionRef]) -> str:
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
     """Report failures in the log and as Events, and return the exit code.
 
-    fails: whether every failure causes exit code 1. If False, only a failure that is severe, or
-        that no Event on an affected workload records, causes exit code 1.
+    fails: whether every failure causes exit code 1, and not only a severe one.
     """
-    are_recorded = [_report(client, failure) for failure in failures]
-    is_severe = any(failure.is_severe for failure in failures)
-    return int(bool(failures) and (fails or is_severe or not all(are_recorded)))
-
-
-def _report(client: Client, failure: Failure) -> bool:
-    """Whether each affected workload, and at least one, has an Event about the failure."""
-    _log.error(str(failure))
-    try:
-        _record(client, failure)
-    except ApiError as error:
-        _log.error(str(error))
-        return False
-    return bool(failure.workloads)
-
-
-def report_abort(client: Client, request: AttachRequest, error: ApiError) -> None:
-    """Log an error that ended a run. If the API server answered, also try to create Events."""
-    _log.error(str(error))
-    if error.is_answer:
-        failure = Failure(
-            problem=error.problem,
-            fix=error.fix,
-            workloads=tuple((workload, "") for workload in request.workloads),
-        )
-        with contextlib.suppress(ApiError):
+    for failure in failures:
+        _log.error(str(failure))
+        try:
             _record(client, failure)
+        except ApiError as error:
+            _log.error(str(error))
+    return int(any(fails or failure.is_severe for failure in failures))
+
+
+def record_abort(client: Client, request: AttachRequest, error: UserError) -> None:
+    """Try to create Events about an error that ended a run."""
+    failure = Failure(
+        problem=error.problem,
+        fix=error.fix,
+        workloads=tuple((workload, _find_uid(client, workload)) for workload in request.workloads),
+    )
+    with contextlib.suppress(UserError):
+        _record(client, failure)
+
+
+def _find_uid(client: Client, workload: WantedWorkload) -> str:
+    """The uid of a live workload, "" if it cannot be read.
+
+    `kubectl describe` shows only Events with the uid.
+    """
+    with contextlib.suppress(UserError):
+        uids, _ = client.list_all(
+            workload.resource, lambda data: text_at(data, "metadata", "uid"), name=workload.name
+        )
+        return next(iter(uids), "")
+    return ""
 
 
 def _record(client: Client, failure: Failure) -> None:

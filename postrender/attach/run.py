@@ -84,8 +84,8 @@ def attach(
     _report_paused(client, arrival)
     return [
         *_find_failures(client, request, arrival, state, uids),
-        *revision_failures([*content.problems(), *deleted_in_use], uids, are_severe=True),
-        *revision_failures(problems, uids),
+        *revision_failures(content.problems(), uids, are_severe=True),
+        *revision_failures([*deleted_in_use, *problems], uids),
     ]
 
 

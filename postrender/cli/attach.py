@@ -8,7 +8,8 @@ from typing import Any
 from postrender.attach.command import run_attach
 from postrender.attach.request import read_request
 from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Option, command
-from postrender.cli.report import is_quiet
+from postrender.cli.report import is_quiet, report_bug
+from postrender.errors import UsageError
 
 
 @command(
@@ -82,9 +83,9 @@ from postrender.cli.report import is_quiet
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure causes exit code 1. "
-            "With report, only severe failures, and failures that no Event records, cause exit "
-            "code 1. Severe failures are a missing revision that an object references, wrong "
-            "content, and a missing permission.",
+            "With report, only two failures cause exit code 1, and the log and Events have the "
+            "others. The two failures are a missing revision that an object references, and a "
+            "ConfigMap of another program with the name of a revision.",
             CHOICE,
             metavar="fail|report",
             default="fail",
@@ -112,12 +113,23 @@ def attach(
     no_prune: bool,
     **given: Any,
 ) -> int:
-    return run_attach(
-        read_request(**given, prunes=not no_prune),
-        namespace,
-        kube_context,
-        kubeconfig,
-        fails=on_failure == "fail",
-        is_quiet=is_quiet(),
-        arguments=sys.argv[1:],
-    )
+    fails = on_failure == "fail"
+    request = read_request(**given, prunes=not no_prune)
+    try:
+        return run_attach(
+            request,
+            namespace,
+            kube_context,
+            kubeconfig,
+            fails=fails,
+            is_quiet=is_quiet(),
+            arguments=sys.argv[1:],
+        )
+    except UsageError:
+        raise
+    except Exception as error:
+        # A bug of the attacher must not fail the release of a healthy application.
+        if fails:
+            raise
+        report_bug(error)
+        return 0

@@ -13,6 +13,7 @@ import pytest
 from postrender import __version__
 from postrender.attach import adopt, command
 from postrender.attach.connect import Connection, connect
+from postrender.attach.request import CONFIG_MAPS, CONSUMER_KINDS
 from postrender.cli import main
 from postrender.errors import UserError
 from tests.attach.cluster import (
@@ -211,21 +212,67 @@ def test_a_severe_failure_fails_even_if_it_is_reported(
     assert len(cluster.events) == 1
 
 
-def test_a_failure_that_no_event_records_fails(terminal: Terminal, cluster: Cluster) -> None:
+@pytest.mark.parametrize("status", [403, 422, 0])
+def test_a_failure_that_no_event_records_is_logged(
+    terminal: Terminal, cluster: Cluster, status: int
+) -> None:
     unused(cluster)
-    cluster.refused["create", "Event"] = 422
+    cluster.refused["create", "Event"] = status
     code, log, _ = terminal.run(*ATTACH, *REPORT)
-    assert code == 1
+    assert code == 0
+    assert MISSING[0] in log
     assert any(line.startswith("error: postrender cannot create events") for line in log)
 
 
-def test_a_failure_without_a_workload_fails(terminal: Terminal, cluster: Cluster) -> None:
-    """Nobody would see it."""
+def test_a_failure_without_a_workload_is_logged(terminal: Terminal, cluster: Cluster) -> None:
     cluster.add(revision("old", annotations=marked(30)))
     cluster.refused["delete", "ConfigMap"] = 422
     arguments = ("attach", "--group", GROUP, "--emitted", f"configmap/{NEW_NAME}", *REPORT)
-    assert terminal.run(*arguments)[0] == 1
+    code, log, _ = terminal.run(*arguments)
+    assert code == 0
+    assert any(line.startswith("error: postrender cannot delete configmaps/") for line in log)
     assert not cluster.events
+
+
+@pytest.mark.parametrize("kind", [resource.kind for resource in (CONFIG_MAPS, *CONSUMER_KINDS)])
+@pytest.mark.parametrize("verb", ["list", "watch", "get", "patch", "delete"])
+@pytest.mark.parametrize("status", [403, 422])
+def test_a_refused_request_does_not_fail_a_release(
+    terminal: Terminal, cluster: Cluster, verb: str, kind: str, status: int
+) -> None:
+    """The rendered Job reports: only a missing or foreign revision can fail the release."""
+    cluster.add(revision("old", annotations=marked(30)))
+    cluster.remove("ReplicaSet/app-2")
+    cluster.later(2, NEW_SET)
+    cluster.refused[verb, kind] = status
+    assert terminal.run(*ATTACH, *REPORT)[0] == 0
+
+
+def test_a_bug_does_not_fail_a_release(
+    terminal: Terminal, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "attach", lambda *_: 1 / 0)
+    assert terminal.run(*ATTACH)[0] == 3
+    code, log, _ = terminal.run(*ATTACH, *REPORT)
+    assert code == 0
+    bug = (
+        "a bug in postrender ended this run (ZeroDivisionError). "
+        "Report the bug with the log of this run."
+    )
+    assert f"error: {bug}" in log
+    assert [event["message"] for event in cluster.events] == [bug, bug]
+
+
+def test_a_run_without_a_connection_does_not_fail_a_release(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UserError("the ServiceAccount has no token", "Mount the token")
+
+    monkeypatch.setattr(command, "connect", refuse)
+    assert terminal.run(*ATTACH)[0] == 1
+    code, log, _ = terminal.run(*ATTACH, *REPORT)
+    assert (code, log) == (0, ["error: the ServiceAccount has no token. Mount the token."])
 
 
 def test_an_aborted_run_is_an_event_if_the_api_server_answers(
@@ -237,7 +284,11 @@ def test_an_aborted_run_is_an_event_if_the_api_server_answers(
     assert log[-1].startswith("error: postrender cannot list configmaps in namespace prod (HTTP")
     [event] = cluster.events
     assert event["involvedObject"]["name"] == "app"
+    assert event["involvedObject"]["uid"] == "Deployment/app"
     assert event["message"] == log[-1].removeprefix("error: ")
+    cluster.refused["list", "Deployment"] = 422
+    assert terminal.run(*ATTACH)[0] == 1
+    assert "uid" not in cluster.events[-1]["involvedObject"]
 
 
 @pytest.mark.parametrize(
@@ -259,11 +310,11 @@ def test_a_run_that_cannot_go_on_ends(
     cluster.add(revision("old", annotations=marked(30)))
     if verb == "watch":
         cluster.remove("ReplicaSet/app-2")
-    code, log, _ = terminal.run(
-        *ATTACH, "--release-owner", "ServiceAccount/x", "--retired", "secret/s"
-    )
+    arguments = (*ATTACH, "--release-owner", "ServiceAccount/x", "--retired", "secret/s")
+    code, log, _ = terminal.run(*arguments)
     assert code == 1
     assert log[-1].startswith(f"error: postrender cannot {verb} ")
+    assert terminal.run(*arguments, *REPORT)[0] == 0
     assert len(cluster.names("ConfigMap")) == 2
 
 

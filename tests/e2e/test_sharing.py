@@ -140,7 +140,7 @@ def test_an_attacher_that_cannot_read_a_kind_does_not_delete_revisions(
     strip_role(api, "blue-podtemplate-attach", "statefulsets")
     strip_role(api, "blue-podtemplate-attach", "controllerrevisions")
     run = attach_again(plane, pod)
-    assert run.code == 1
+    assert run.code == 0
     assert (
         "cannot list controllerrevisions and statefulsets (HTTP status 403), so this run does not "
         "delete revisions" in run.text
@@ -158,7 +158,7 @@ def test_an_attacher_that_cannot_read_a_kind_does_not_remove_its_owners(
     assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
     strip_role(api, "blue-cronjob-attach", "jobs")
     run = attach_again(plane, pod)
-    assert run.code == 1
+    assert run.code == 0
     assert "cannot list jobs (HTTP status 403)" in run.text
     assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
 
