@@ -415,7 +415,7 @@ def _read(answer: Response, max_bytes: int | None) -> bytes:
     return bytes(content)
 
 
-def _object(content: bytes) -> dict[str, Any]:
+def _object(content: bytes | str) -> dict[str, Any]:
     data = json.loads(content)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
@@ -424,7 +424,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
     for line in answer.iter_lines():
-        event = json.loads(line) if line else {}
+        event = _object(line)
         kind, data = event.get("type"), event.get("object")
         if kind == "ERROR" or not isinstance(data, dict):
             return

@@ -295,11 +295,10 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until `is_enough` returns True, and return whether it did.
+        """Watch a kind that was listed until `is_enough` returns True; return whether it did.
 
         seconds: the maximum duration, rounded to whole seconds, at least 1.
         """
-        self.objects(resource)
         version = self._versions[resource]
         ends = time.monotonic() + seconds
         if not version:  # the cluster does not have the kind yet

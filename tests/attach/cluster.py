@@ -131,7 +131,11 @@ def job(name: str, minutes: float, *arguments: str, finished: bool = True, wave:
             "labels": {"postrender/attach-group": GROUP},
             "annotations": {"argocd.argoproj.io/sync-wave": wave} if wave else {},
         },
-        spec={"template": {"spec": {"containers": [{"args": list(arguments)}]}}},
+        spec={
+            "template": {
+                "spec": {"containers": [{"args": list(arguments)}, {"name": "proxy", "args": []}]}
+            }
+        },
         status={"conditions": [{"type": "Complete", "status": "True"}] if finished else []},
     )
 
@@ -236,8 +240,8 @@ class Cluster:
         self.seconds = until
 
     def monotonic(self) -> float:
-        """Return the time of the clock."""
-        return self.seconds
+        """Return the time of the clock, which does not begin at 0."""
+        return 1000 + self.seconds
 
     @contextmanager
     def clock(self) -> Iterator[None]:

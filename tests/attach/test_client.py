@@ -30,10 +30,10 @@ Waits = list[float]
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Return the seconds of each wait; the clock advances only by these seconds."""
+    """Return the seconds of each wait; the clock starts at 1000, and advances only by them."""
     passed: Waits = []
     monkeypatch.setattr("postrender.attach.client.time.sleep", passed.append)
-    monkeypatch.setattr("postrender.attach.client.time.monotonic", lambda: sum(passed))
+    monkeypatch.setattr("postrender.attach.client.time.monotonic", lambda: 1000 + sum(passed))
     return passed
 
 
@@ -281,7 +281,8 @@ def test_writes_and_requests_are_counted() -> None:
     patch(client)
     client.read(CONFIG_MAPS, "app")
     client.delete(CONFIG_MAPS, "app", {})
-    assert (client.requests, client.writes) == (3, 2)
+    list(client.watch(PODS, "1", 5))
+    assert (client.requests, client.writes) == (4, 2)
 
 
 # A watch
@@ -300,7 +301,7 @@ def test_a_watch_returns_the_changes() -> None:
     assert watched(ADDED, ADDED) == [("ADDED", ADDED["object"])] * 2
 
 
-@pytest.mark.parametrize("end", [{"type": "ERROR", "object": {"code": 410}}, {}, '{"cut'])
+@pytest.mark.parametrize("end", [{"type": "ERROR", "object": {"code": 410}}, {}, '{"cut', "", "[]"])
 def test_an_error_ends_a_watch(end: object) -> None:
     """The caller then lists the objects again."""
     assert watched(ADDED, end, ADDED) == [("ADDED", ADDED["object"])]

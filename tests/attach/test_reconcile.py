@@ -413,6 +413,10 @@ NOT_MARKED = {
         state_of([revision("app-old", unused_since=time(GRACE))], ROLLOUT),
         (),
     ),
+    "the revision has a recent mark": (
+        state_of([revision("app-old", unused_since=time(GRACE / 2))], ROLLOUT),
+        (),
+    ),
     "the stream contains the revision": (state_of([revision("app-old")], ROLLOUT), ["app-old"]),
     "the revision belongs to another group": (
         state_of([revision("app-old", group_name="other")], ROLLOUT),
