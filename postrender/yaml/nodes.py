@@ -277,8 +277,6 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
     node = root
     for part in path:
         node = child(node, part)
-        if node is None:
-            return None
     return node
 
 

@@ -75,8 +75,6 @@ def parse(text: str, location: Location) -> YamlNode:
         if _is_repeated_anchor(error):
             return _parse_events(text, location)
         return _parse_again(text, error, location)
-    except RecursionError:
-        refuse_depth(location)
 
 
 def _parse_events(text: str, location: Location) -> YamlNode:
@@ -90,7 +88,7 @@ def _parse_events(text: str, location: Location) -> YamlNode:
 
     try:
         return _event_class()(text).get_single_node()
-    except (MaxDepthExceededError, RecursionError):
+    except MaxDepthExceededError:
         refuse_depth(location)
     except YAMLError as error:
         return _parse_again(text, error, location)
@@ -107,7 +105,7 @@ def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
 
     try:
         return _pure_class()(text).get_single_node()
-    except (MaxDepthExceededError, RecursionError):
+    except MaxDepthExceededError:
         refuse_depth(location)
     except YAMLError as second_error:
         # If the first error is a colon that YAML allows, the second error has the real cause.
