@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
+from postrender.kubernetes.kinds import SECRET, GroupKind
 
 PREFIX = "postrender/"
 
@@ -191,15 +191,31 @@ def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
 
 _SERVICE_CA = "the service CA operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
-# The program of each annotation that requests data if it is true. Source:
+# The program of each annotation or label that requests data if it is true. Sources:
 # openshift/service-ca-operator pkg/controller/api/api.go
+# openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
 _FILL_SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
     "service.alpha.openshift.io/inject-cabundle": _SERVICE_CA,
+    "config.openshift.io/inject-trusted-cabundle": "the network operator of OpenShift",
 }
-# Source:
-# openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
-_TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
+# The same, only for a Secret. Sources:
+# bitnami-labs/sealed-secrets pkg/apis/sealedsecrets/v1alpha1/types.go
+# isindir/sops-secrets-operator api/v1alpha3/sopssecret_types.go
+# external-secrets/external-secrets apis/externalsecrets/v1/externalsecret_types.go
+# cyberark/secrets-provider-for-k8s (README.md)
+_SECRET_SWITCHES = {
+    "sealedsecrets.bitnami.com/managed": "Sealed Secrets",
+    "sealedsecrets.bitnami.com/patch": "Sealed Secrets",
+    "sopssecret/managed": "sops-secrets-operator",
+    "reconcile.external-secrets.io/managed": "External Secrets",
+    "conjur.org/managed-by-provider": "the Secrets Provider of Conjur",
+}
+# Annotations with these prefixes configure the webhook of Bank-Vaults, which replaces placeholders
+# in a ConfigMap or Secret. Sources: bank-vaults/secrets-webhook examples,
+# bank-vaults/vault-secrets-webhook pkg/common/common.go
+_BANK_VAULTS = ("vault.security.banzaicloud.io/", "secrets-webhook.security.bank-vaults.io/")
+_SKIPPED = ("vault.security.banzaicloud.io/mutate", "security.bank-vaults.io/mutate")
 # The program of each annotation that requests data with any value, such as the name of another
 # object. Sources:
 # mittwald/kubernetes-replicator replicate/common/consts.go
@@ -208,8 +224,11 @@ _SOURCES = {
     "replicator.v1.mittwald.de/replicate-from": "kubernetes-replicator",
     "reflector.v1.k8s.emberstack.com/reflects": "Reflector",
 }
-# The same, only for a Secret. Source: mittwald/kubernetes-secret-generator README.md
+# The same, only for a Secret, and the value can be "". Sources:
+# mittwald/kubernetes-secret-generator README.md
+# carvel-dev/secretgen-controller pkg/sharing
 _SECRET_SOURCES = {
+    "secretgen.carvel.dev/image-pull-secret": "secretgen-controller",
     "secret-generator.v1.mittwald.de/autogenerate": _GENERATOR,
     "secret-generator.v1.mittwald.de/type": _GENERATOR,
 }
@@ -224,15 +243,20 @@ def filler_of(
     with the base name, so a revision would contain only the data of the manifest. ("", "") if no
     annotation or label requests data.
     """
-    for name, program in _FILL_SWITCHES.items():
-        if is_true(annotations.get(name, "")):
-            return program, f"because of the annotation {name}"
-    if kind == CONFIG_MAP and is_true(labels.get(_TRUSTED_CA_LABEL, "")):
-        return "the network operator of OpenShift", f"because of the label {_TRUSTED_CA_LABEL}"
-    sources = {**_SOURCES, **_SECRET_SOURCES} if kind == SECRET else _SOURCES
-    for name, program in sources.items():
-        if annotations.get(name):
-            return program, f"because of the annotation {name}"
+    switches, sources = _FILL_SWITCHES, _SOURCES
+    if kind == SECRET:
+        switches, sources = {**switches, **_SECRET_SWITCHES}, {**sources, **_SECRET_SOURCES}
+    for place, values in (("annotation", annotations), ("label", labels)):
+        for name, value in values.items():
+            cause = f"because of the {place} {name}"
+            if name in switches and is_true(value):
+                return switches[name], cause
+            if name in sources and (value or name in _SECRET_SOURCES):
+                return sources[name], cause
+    if not any(annotations.get(name) == "skip" for name in _SKIPPED):
+        for name, value in annotations.items():
+            if name.startswith(_BANK_VAULTS) and value != "false":
+                return "the webhook of Bank-Vaults", f"because of the annotation {name}"
     return "", ""
 
 

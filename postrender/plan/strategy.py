@@ -234,7 +234,8 @@ def _decide(
     is_requested = bool(annotation or rule)
     if is_requested and not users:
         users = [link.source for link in links if link.permits_rename]
-    writer = next((link.source for link in links if link.reference.rule.is_written), None)
+    writers = [link for link in links if link.reference.rule.is_written]
+    writer = min(writers, key=lambda link: link.reference.rule.is_guess, default=None)
     exemption = "" if is_requested else _exemption(item, writer, is_used=bool(users))
     keep_reason, helm_hook = "", None
     if exemption:
@@ -276,13 +277,14 @@ def is_helm_hook(item: Item) -> bool:
     return HELM_HOOK_ANNOTATION in item.annotations
 
 
-def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
+def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
     """A clause that explains why postrender does not rename an object by default, else "".
 
-    writer: the object that makes a program write to the ConfigMap or Secret.
+    writer: a reference in an object that makes a program write to the ConfigMap or Secret.
     """
     if writer:
-        return f"{writer.identity} makes a program write to the {item.identity.kind}"
+        verb = "may make" if writer.reference.rule.is_guess else "makes"
+        return f"{writer.source.identity} {verb} a program write to the {item.identity.kind}"
     if not is_used:
         return ""
     if _SOPS in (item.content or {}):

@@ -6,7 +6,7 @@ references in other kinds are in the package `catalogue`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import cache
 
 from postrender.kubernetes.kinds import (
@@ -18,7 +18,7 @@ from postrender.kubernetes.kinds import (
     is_built_in,
 )
 from postrender.references.rule import POD_TEMPLATE, RBAC, Rule
-from postrender.yaml.paths import Json, Path, PatternTree, parse_pattern
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, parse_pattern
 
 # Pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates (kinds.WORKLOAD_KINDS):
 #
@@ -103,13 +103,30 @@ _ANNOTATIONS = {
     "ingress.kubernetes.io/auth-secret": SECRET,
 }
 
+# With one of these annotations, cert-manager writes the TLS Secrets of an Ingress or a Gateway
+# (cert-manager 2d0d7f7, pkg/controller/certificate-shim/sync.go).
+_ISSUERS = ("cert-manager.io/issuer", "cert-manager.io/cluster-issuer", "kubernetes.io/tls-acme")
+
+
+def has_issuer(data: Json) -> bool:
+    """Whether cert-manager writes the TLS Secrets of an Ingress or a Gateway."""
+    annotations = mapping_at(data, ("metadata", "annotations"))
+    return any(annotations.get(name) not in (None, "", "false") for name in _ISSUERS)
+
+
+_TLS = Rule(
+    group="networking.k8s.io",
+    kind="Ingress",
+    pattern=("spec", "tls", "[]", "secretName"),
+    target=SECRET,
+)
 INGRESS_RULES = (
-    Rule(
-        group="networking.k8s.io",
-        kind="Ingress",
-        pattern=("spec", "tls", "[]", "secretName"),
-        target=SECRET,
+    _TLS._replace(
+        only_if=lambda data, _: has_issuer(data),
+        keep_reason="cert-manager writes to the Secret",
+        is_written=True,
     ),
+    _TLS,
     *(
         Rule(
             group="networking.k8s.io",
@@ -124,9 +141,9 @@ INGRESS_RULES = (
 )
 
 
-def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
-    def condition(policy_rule: Mapping[str, Json]) -> bool:
-        resources = policy_rule.get("resources")
+def _has_resource(resource: str) -> Callable[[Json, Path], bool]:
+    def condition(data: Json, path: Path) -> bool:
+        resources = mapping_at(data, path[:-2]).get("resources")
         return isinstance(resources, list) and (resource in resources or "*" in resources)
 
     return condition
@@ -167,8 +184,33 @@ ANALYSIS_RULES = tuple(
     for kind in ("AnalysisTemplate", "ClusterAnalysisTemplate", "AnalysisRun")
 )
 
+# Annotations with the name of a Secret that a program writes. Sources:
+# openshift/service-ca-operator 6391e07, pkg/controller/api/api.go
+# 1Password/onepassword-operator 9c3b1b9, pkg/kubernetessecrets/kubernetes_secrets_builder.go
+_SERVING = "serving-cert-secret-name"
+WRITER_RULES = tuple(
+    Rule(
+        group=group,
+        kind=kind,
+        pattern=("metadata", "annotations", annotation),
+        target=SECRET,
+        keep_reason=f"{program} writes to the Secret",
+        is_written=True,
+    )
+    for group, kind, annotation, program in (
+        ("", "Service", f"service.beta.openshift.io/{_SERVING}", "OpenShift"),
+        ("", "Service", f"service.alpha.openshift.io/{_SERVING}", "OpenShift"),
+        ("apps", "Deployment", "operator.1password.io/item-name", "the operator of 1Password"),
+    )
+)
 
-_OTHER_RULES = (*ANALYSIS_RULES, *INGRESS_RULES, *RBAC_RULES, *SERVICE_ACCOUNT_RULES)
+_OTHER_RULES = (
+    *ANALYSIS_RULES,
+    *INGRESS_RULES,
+    *RBAC_RULES,
+    *SERVICE_ACCOUNT_RULES,
+    *WRITER_RULES,
+)
 
 
 @cache

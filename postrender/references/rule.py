@@ -12,7 +12,7 @@ This rule makes the value of `secretName` a reference to a Secret:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     kind, name: of the object with the field, as globs.
     family: POD_TEMPLATE, RBAC, or OUTSIDE for all other fields.
     is_word: whether the field is text that contains the referenced name as a whole word.
-    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule.
+    only_if: the condition on the object and the path of the string.
     is_qualified: whether the string can have the form `namespace/name`.
     namespace_key: the key with the referenced object's namespace, in the mapping with the string.
     kind_key: the key with the referenced object's kind, in the mapping with the string. The string
@@ -40,6 +40,7 @@ class Rule(NamedTuple):
         the family RBAC. A request of the user needs no reason.
     keep_reason: a clause with the reason why postrender never rewrites the reference, "" if it can.
     is_written: whether the object with the field makes a program write to the referenced object.
+    is_guess: whether only the shape of the field, or its name, suggests the reference.
     origin: the name of the user's rule in messages, "" for a built-in rule.
     """
 
@@ -50,13 +51,14 @@ class Rule(NamedTuple):
     family: str = OUTSIDE
     name: str = "*"
     is_word: bool = False
-    only_if: Callable[[Mapping[str, Json]], bool] | None = None
+    only_if: Callable[[Json, Path], bool] | None = None
     is_qualified: bool = False
     namespace_key: str = ""
     kind_key: str = ""
     triggers_rename: bool = True
     keep_reason: str = ""
     is_written: bool = False
+    is_guess: bool = False
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
@@ -69,7 +71,7 @@ class Rule(NamedTuple):
 
     def fits(self, path: Path, data: Json) -> bool:
         """Whether the string at a path of an object is a reference; data: the object."""
-        if self.only_if and not self.only_if(mapping_at(data, path[:-2])):
+        if self.only_if and not self.only_if(data, path):
             return False
         kind = mapping_at(data, path[:-1]).get(self.kind_key) if self.kind_key else None
         return kind is None or str(kind).lower() == self.target[1].lower()

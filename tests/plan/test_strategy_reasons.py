@@ -112,6 +112,46 @@ def test_the_reason_is_true(objects: list[str], reason: str) -> None:
             "secret-generator.v1.mittwald.de/autogenerate",
         ),
         (
+            'annotations: {secretgen.carvel.dev/image-pull-secret: ""}',
+            "Secret",
+            "secretgen-controller writes to the Secret, because of the annotation "
+            "secretgen.carvel.dev/image-pull-secret",
+        ),
+        (
+            'annotations: {sealedsecrets.bitnami.com/patch: "true"}',
+            "Secret",
+            "Sealed Secrets writes to the Secret, because of the annotation "
+            "sealedsecrets.bitnami.com/patch",
+        ),
+        (
+            'labels: {conjur.org/managed-by-provider: "true"}',
+            "Secret",
+            "the Secrets Provider of Conjur writes to the Secret, because of the label "
+            "conjur.org/managed-by-provider",
+        ),
+        (
+            'annotations: {vault.security.banzaicloud.io/mutate-configmap: "true"}',
+            "ConfigMap",
+            "the webhook of Bank-Vaults writes to the ConfigMap, because of the annotation "
+            "vault.security.banzaicloud.io/mutate-configmap",
+        ),
+        (
+            "annotations: {secrets-webhook.security.bank-vaults.io/provider: aws}",
+            "ConfigMap",
+            "the webhook of Bank-Vaults writes to the ConfigMap, because of the annotation "
+            "secrets-webhook.security.bank-vaults.io/provider",
+        ),
+        (
+            'annotations: {vault.security.banzaicloud.io/mutate-configmap: "false"}',
+            "ConfigMap",
+            "referenced by StatefulSet/web",
+        ),
+        (
+            "annotations: {vault.security.banzaicloud.io/mutate: skip}",
+            "ConfigMap",
+            "referenced by StatefulSet/web",
+        ),
+        (
             "annotations: {secret-generator.v1.mittwald.de/autogenerate: password}",
             "ConfigMap",
             "referenced by StatefulSet/web",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -248,3 +249,48 @@ def test_only_these_kinds_of_kubernetes_are_in_the_catalogue() -> None:
     assert not is_custom(("", "Service"))
     assert not is_custom(("argoproj.io", "Rollout"))
     assert is_custom(("argoproj.io", "Workflow"))
+
+
+def workload(name: str) -> str:
+    sources = [{"configMapRef": {"name": name}}, {"secretRef": {"name": name}}]
+    spec = {"containers": [{"name": "web", "envFrom": sources}]}
+    return json.dumps(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "users"},
+            "spec": {"template": {"spec": spec}},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [sample for sample in SAMPLES if "written" in dict.fromkeys(results(sample).values())],
+    ids=lambda sample: str(sample["kind"]),
+)
+def test_what_a_program_writes_stays_as_it_is(sample: Obj) -> None:
+    written = {
+        rule.target
+        for _, value, rule in find_catalogued(group_kind_of(sample) or ("", ""), TARGETS, sample)[0]
+        if rule.is_written and value == "written"
+    }
+    objects = [
+        json.dumps({"apiVersion": "v1", "kind": kind, "metadata": {"name": "written"}, **data})
+        for kind, data in (
+            ("ConfigMap", {"data": {"a": "b"}}),
+            ("Secret", {"stringData": {"a": "b"}}),
+        )
+    ]
+    text = "\n---\n".join([*objects, workload("written"), json.dumps(sample)])
+    plan = plan_of(text, with_secrets=True)
+    assert plan.context is not None
+    assert written
+    for decision in plan.context.decisions.values():
+        if decision.item.identity.group_kind in written:
+            name = sample["metadata"]["name"]
+            assert decision.reason == (
+                f"{sample['kind']}/{name} makes a program write to the "
+                f"{decision.item.identity.kind}"
+            )
+            assert decision.strategy == "ignore"

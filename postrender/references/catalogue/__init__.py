@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.references.catalogue import (
@@ -30,8 +31,10 @@ from postrender.references.catalogue import (
     infrastructure,
     monitoring,
     workloads,
+    writers,
 )
 from postrender.references.catalogue.model import (
+    EVERY_KIND,
     EVERYTHING,
     OBJECT_REFERENCE,
     Entry,
@@ -39,6 +42,7 @@ from postrender.references.catalogue.model import (
 )
 from postrender.references.custom import EmbeddedReference, embedded_references
 from postrender.references.rule import Rule
+from postrender.text import letters_of
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
 ENTRIES: tuple[Entry, ...] = (
@@ -47,8 +51,11 @@ ENTRIES: tuple[Entry, ...] = (
     *infrastructure.ENTRIES,
     *monitoring.ENTRIES,
     *workloads.ENTRIES,
+    *writers.ENTRIES,
 )
 _BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}
+# The beginnings of keys such as `outputSecretName`, in fields that are not in the catalogue.
+_RESULT_WORDS = ("write", "output", "destination", "generate")
 
 Match = tuple[Path, Json, Rule]
 
@@ -71,24 +78,83 @@ def find_catalogued(
     matches = list(_matches(group_kind, targets, data))
     kept = [match for match in matches if match[2].keep_reason]
     rewritten = [match for match in matches if not match[2].keep_reason]
-    part = "this field of " if entry_of(group_kind) else ""
-    reason = f"postrender does not know {part}the kind {group_kind[1]}"
-    others = [_embedded_match(match, reason) for match in embedded_references(data, targets)]
+    is_known = entry_of(group_kind) is not None
+    reason = f"postrender does not know {'this field of ' if is_known else ''}the kind "
+    reason += group_kind[1]
+    others = [
+        _embedded_match(match, reason, is_written=_names_a_result(match.path), is_guess=True)
+        for match in embedded_references(data, targets)
+    ]
+    if not is_known:
+        others += _own_name(group_kind, targets, data, reason)
     return kept, [*rewritten, *others]
+
+
+def _names_a_result(path: Path) -> bool:
+    """Whether a key says that a program writes to the object, as in `writeSecretTo`.
+
+    A list such as `outputs` is a list of receivers, with the Secrets that the program reads.
+    """
+    pairs = pairwise(path)
+    return any(
+        str(key).startswith(_RESULT_WORDS) and not isinstance(below, int) for key, below in pairs
+    ) or str(path[-1]).startswith(_RESULT_WORDS)
+
+
+def _own_name(
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json], reason: str
+) -> list[Match]:
+    """The name of an object whose kind contains the kind of a target, such as AcmeSecret.
+
+    Nearly every such kind makes a program write the Secret with the name of the object.
+    """
+    path = ("metadata", "name")
+    name, letters = value_at(data, path), letters_of(group_kind[1])
+    return [
+        (path, name, _rule(target, keep=reason, is_written=True, is_guess=True))
+        for target in targets
+        if target[1].lower() in letters and isinstance(name, str)
+    ]
 
 
 def _matches(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
 ) -> Iterator[Match]:
-    for path, value, (use, target) in _tree(group_kind, targets).find(data):
+    for path, value, (use, target) in _found(group_kind, targets, data):
         reason = use.keep_reason(data)
         if target is not None:
-            matches = [(path, value, _rule(target, keep=reason, is_written=use.is_written))]
+            rule = _rule(
+                target,
+                keep=reason,
+                namespace_key=use.namespace_key,
+                is_written=use.is_written,
+            )
+            matches = [(path, value, rule)]
         elif use.shape == OBJECT_REFERENCE:
             matches = _object_reference(path, value, use, targets, reason)
         else:
             matches = _searched(path, value, use, targets, reason)
         yield from (match for match in matches if isinstance(match[1], str))
+
+
+def _found(
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
+) -> Iterator[tuple[Path, Json, tuple[Use, GroupKind | None]]]:
+    """The values at the paths of an object's uses, and its own name where a path is missing."""
+    for path, value, (use, target) in _tree(group_kind, targets).find(data):
+        if use.only_if is None or use.only_if(data):
+            yield path, value, (use, target)
+    own_path = ("metadata", "name")
+    for use in _uses_of(group_kind):
+        is_missing = use.or_own_name and not value_at(data, use.path)
+        for _, target in use.patterns if is_missing else ():
+            if target in targets and (use.only_if is None or use.only_if(data)):
+                yield own_path, value_at(data, own_path), (use, target)
+
+
+def _uses_of(group_kind: GroupKind) -> tuple[Use, ...]:
+    entry = entry_of(group_kind)
+    return (*(entry.uses if entry else ()), *_BY_KIND[EVERY_KIND].uses)
 
 
 @cache
@@ -98,8 +164,7 @@ def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
     The target is None if the value at the path determines it.
     """
     tree = PatternTree()
-    entry = entry_of(group_kind)
-    for use in entry.uses if entry else ():
+    for use in _uses_of(group_kind):
         for pattern, target in use.patterns:
             if target in targets:
                 tree.add((*use.path, *pattern), (use, target))
@@ -116,11 +181,15 @@ def _object_reference(
     matching_targets = [
         target
         for target in targets
-        if kind == target[1] or (kind is None and default in (None, target))
+        if str(kind).lower() == target[1].lower() or (kind is None and default in (None, target))
     ]
     name = value_at(value, ("name",))
     return [
-        ((*path, "name"), name, _rule(target, keep=reason, namespace_key="namespace"))
+        (
+            (*path, "name"),
+            name,
+            _rule(target, keep=reason, namespace_key="namespace", is_written=use.is_written),
+        )
         for target in matching_targets
     ]
 
@@ -153,13 +222,16 @@ def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool
     return is_selector and not match.is_guess
 
 
-def _embedded_match(match: EmbeddedReference, reason: str, *, is_written: bool = False) -> Match:
+def _embedded_match(
+    match: EmbeddedReference, reason: str, *, is_written: bool = False, is_guess: bool = False
+) -> Match:
     rule = _rule(
         match.target,
         keep=reason,
         is_qualified=match.is_qualified,
         namespace_key="" if match.is_qualified else "namespace",
         is_written=is_written,
+        is_guess=is_guess,
     )
     return match.path, match.name, rule
 
@@ -172,6 +244,7 @@ def _rule(
     is_qualified: bool = False,
     namespace_key: str = "",
     is_written: bool = False,
+    is_guess: bool = False,
 ) -> Rule:
     return Rule(
         group=None,
@@ -183,4 +256,5 @@ def _rule(
         triggers_rename=False,
         keep_reason=keep,
         is_written=is_written,
+        is_guess=is_guess,
     )

@@ -35,16 +35,23 @@ by default postrender does not rename them. It rewrites `binding`, the credentia
 
 from __future__ import annotations
 
-from postrender.kubernetes.kinds import SECRET
+from collections.abc import Mapping
+
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
+from postrender.references.built_in import has_issuer
 from postrender.references.catalogue.model import (
+    Condition,
     Entry,
+    Use,
     config_map,
     everything,
     key_selectors,
     object_reference,
     secret,
+    writes,
     written,
 )
+from postrender.yaml.paths import Json, mapping_at, parse_pattern
 
 _GATEWAY_API = "kubernetes-sigs/gateway-api 4564255, v1"
 _ISTIO = "istio/istio 86c9f01, v1"
@@ -59,12 +66,48 @@ _EXTERNAL_SECRETS = "external-secrets/external-secrets cc5bfbc, v1"
 
 _SEALED = "a change would restart Vault, and a restart seals Vault"
 _ANY_NAMESPACE = "objects of any namespace can use the store"
-_WRITTEN_BY_EXTERNAL_SECRETS = "External Secrets writes to the Secret"
+_EVERY_NAMESPACE = "External Secrets reads the object in each namespace with an ExternalSecret"
 
 _CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
 
-_WRITTEN_BY_CERT_MANAGER = "cert-manager writes to the Secret"
 _OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
+
+# With an annotation of cert-manager, cert-manager writes the certificates of a Gateway.
+_ISSUED = written(
+    object_reference(
+        "spec.listeners[].tls.certificateRefs[]", SECRET, "cert-manager writes to the Secret"
+    )._replace(only_if=has_issuer)
+)
+
+
+def _external_secret(path: str, *, or_own_name: bool = False) -> tuple[Use, ...]:
+    """The target of the spec of an ExternalSecret at a path."""
+    return tuple(
+        writes(
+            "External Secrets",
+            target,
+            f"{path}.target.name",
+            or_own_name=or_own_name,
+            only_if=_creates(target, path),
+        )
+        for target in (SECRET, CONFIG_MAP)
+    )
+
+
+def _creates(target: GroupKind, path: str, *, has_name: bool = True) -> Condition:
+    """Whether the target of an ExternalSecret's spec has a kind: that of `manifest`, or Secret.
+
+    has_name: False for only those without a name.
+    """
+    pattern = parse_pattern(f"{path}.target")
+
+    def condition(data: Mapping[str, Json]) -> bool:
+        output = mapping_at(data, pattern)
+        kind = mapping_at(output, ("manifest",)).get("kind", SECRET[1])
+        return kind == target[1] and (has_name or not output.get("name"))
+
+    return condition
+
 
 ENTRIES = (
     # Gateway API and Istio
@@ -73,6 +116,7 @@ ENTRIES = (
         kind="Gateway",
         source=_GATEWAY_API,
         uses=(
+            _ISSUED,
             object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
             object_reference("spec.tls.backend.clientCertificateRef", default=SECRET),
             object_reference("spec.tls.frontend.default.validation.caCertificateRefs[]"),
@@ -83,7 +127,10 @@ ENTRIES = (
         group="gateway.networking.k8s.io",
         kind="ListenerSet",
         source=_GATEWAY_API,
-        uses=(object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),),
+        uses=(
+            _ISSUED,
+            object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
+        ),
     ),
     Entry(
         group="gateway.networking.k8s.io",
@@ -160,9 +207,28 @@ ENTRIES = (
         kind="ExternalSecret",
         source=_EXTERNAL_SECRETS,
         uses=(
-            written(secret("spec.target.name", _WRITTEN_BY_EXTERNAL_SECRETS)),
+            *_external_secret("spec", or_own_name=True),
             config_map("spec.target.template.templateFrom[].configMap.name"),
             secret("spec.target.template.templateFrom[].secret.name"),
+        ),
+    ),
+    Entry(
+        group="external-secrets.io",
+        kind="ClusterExternalSecret",
+        source=_EXTERNAL_SECRETS,
+        uses=(
+            *_external_secret("spec.externalSecretSpec"),
+            *(
+                writes(
+                    "External Secrets",
+                    target,
+                    "spec.externalSecretName",
+                    or_own_name=True,
+                    only_if=_creates(target, "spec.externalSecretSpec", has_name=False),
+                )
+                for target in (SECRET, CONFIG_MAP)
+            ),
+            everything("spec.externalSecretSpec", _EVERY_NAMESPACE),
         ),
     ),
     Entry(
@@ -186,7 +252,7 @@ ENTRIES = (
         kind="Issuer",
         source=_CERT_MANAGER,
         uses=(
-            written(secret("spec.acme.privateKeySecretRef.name", _WRITTEN_BY_CERT_MANAGER)),
+            writes("cert-manager", SECRET, "spec.acme.privateKeySecretRef.name"),
             secret("spec.ca.secretName"),
             secret("spec.vault.auth.clientCertificate.secretName"),
             secret("spec.venafi.tpp.credentialsRef.name"),
@@ -204,7 +270,7 @@ ENTRIES = (
         kind="Certificate",
         source=_CERT_MANAGER,
         uses=(
-            written(secret("spec.secretName", _WRITTEN_BY_CERT_MANAGER)),
+            writes("cert-manager", SECRET, "spec.secretName"),
             key_selectors("spec.keystores"),
         ),
     ),

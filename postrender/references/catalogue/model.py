@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
 from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
-from postrender.yaml.paths import Json, parse_pattern
+from postrender.yaml.paths import Json, parse_pattern, value_at
 
 # The shapes of the value at the path of a Use. For KEY_SELECTORS and EVERYTHING, the catalogue
 # searches the value for references.
@@ -24,6 +24,9 @@ POD_SPEC = "pod spec"
 OBJECT_REFERENCE = "object reference"
 KEY_SELECTORS = "key selectors below"
 EVERYTHING = "every reference below"
+
+# The entry whose uses apply to every custom kind.
+EVERY_KIND = ("*", "*")
 
 Pattern = tuple[str, ...]
 Condition = Callable[[Mapping[str, Json]], bool]
@@ -38,8 +41,11 @@ class Use(NamedTuple):
     keep: a clause with the reason why postrender never rewrites the references, "" if it does. A
         reason is that the controller would not read a changed reference, or would do harm.
     keep_if: the condition on the object under which `keep` applies; without it, always.
+    only_if: the condition on the object under which it has the references; without it, always.
     default_target: the target of an object reference without a kind, None for every target.
+    namespace_key: the key next to a name that contains the namespace, "" if there is none.
     is_written: whether a program writes to the referenced objects.
+    or_own_name: whether the object's own name is the reference if the path is missing.
     """
 
     shape: str
@@ -47,8 +53,11 @@ class Use(NamedTuple):
     patterns: tuple[tuple[Pattern, GroupKind], ...] = ()
     keep: str = ""
     keep_if: Condition | None = None
+    only_if: Condition | None = None
     default_target: GroupKind | None = None
+    namespace_key: str = ""
     is_written: bool = False
+    or_own_name: bool = False
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
         """The reason to keep the originals that this object references, "" to rewrite."""
@@ -143,12 +152,12 @@ def secret(path: str, keep: str = "") -> Use:
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
-def object_reference(path: str, default: GroupKind | None = None) -> Use:
+def object_reference(path: str, default: GroupKind | None = None, keep: str = "") -> Use:
     """A mapping with `name`, and perhaps `kind` and `namespace`.
 
     default: the target if the mapping has no kind, None for every target.
     """
-    return Use(shape=OBJECT_REFERENCE, path=parse_pattern(path), default_target=default)
+    return Use(OBJECT_REFERENCE, parse_pattern(path), keep=keep, default_target=default)
 
 
 def key_selectors(path: str) -> Use:
@@ -167,3 +176,31 @@ def everything(path: str, keep: str) -> Use:
 def written(use: Use) -> Use:
     """A use of objects to which a program writes. By default, postrender does not rename them."""
     return use._replace(is_written=True)
+
+
+def writes(
+    program: str,
+    target: GroupKind,
+    path: str = "metadata.name",
+    *,
+    namespace_key: str = "",
+    or_own_name: bool = False,
+    only_if: Condition | None = None,
+) -> Use:
+    """The name of an object to which a program writes: the object's own name without a `path`."""
+    return Use(
+        shape=NAME,
+        path=parse_pattern(path),
+        patterns=(((), target),),
+        keep=f"{program} writes to the {target[1]}",
+        only_if=only_if,
+        namespace_key=namespace_key,
+        is_written=True,
+        or_own_name=or_own_name,
+    )
+
+
+def has(path: str) -> Condition:
+    """The condition that an object has a value at a path."""
+    pattern = parse_pattern(path)
+    return lambda data: value_at(data, pattern) is not None

@@ -1,0 +1,360 @@
+"""Kinds that make a program write ConfigMaps and Secrets, with credentials or generated data.
+
+The program writes the Secret that a field names, or the Secret with the name of the object. By
+default, postrender does not rename this Secret, because the program would not write to a revision:
+
+    kind: SealedSecret
+    metadata: {name: web-login}        # writes the Secret web-login
+    ---
+    kind: VaultStaticSecret
+    spec:
+      destination: {name: web-login}
+    ---
+    kind: ObjectBucketClaim
+    metadata: {name: web-files}        # writes the ConfigMap and the Secret web-files
+
+Kinds with other references are in the modules for their fields of work, such as Certificate. The
+entry EVERY_KIND is for fields that many kinds share:
+
+    kind: RDSInstance
+    spec:
+      writeConnectionSecretToRef: {name: web-database, namespace: shop}
+"""
+
+from __future__ import annotations
+
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
+from postrender.references.catalogue.model import (
+    EVERY_KIND,
+    Entry,
+    Use,
+    everything,
+    has,
+    key_selectors,
+    object_reference,
+    secret,
+    writes,
+    written,
+)
+
+_BOTH = (CONFIG_MAP, SECRET)
+_TEMPLATE = "the program reads the object only to fill a template"
+_BOUND = "the program reads the object in its own namespace"
+
+
+def _writer(group: str, kinds: str, source: str, *uses: Use) -> tuple[Entry, ...]:
+    return tuple(Entry(group=group, kind=kind, source=source, uses=uses) for kind in kinds.split())
+
+
+_VAULT = "Vault Secrets Operator"
+_SECRETGEN = "carvel-dev/secretgen-controller e28a243"
+_AIVEN = (
+    "Clickhouse ClickhouseUser ConnectionPool Flink Grafana Kafka MySQL OpenSearch "
+    "OrganizationProject PostgreSQL Project ServiceUser Valkey"
+)
+
+ENTRIES = (
+    # Encrypted Secrets
+    *_writer(
+        "bitnami.com",
+        "SealedSecret",
+        "bitnami-labs/sealed-secrets 86671a8, v1alpha1, sealedsecret_expansion.go",
+        writes("Sealed Secrets", SECRET),
+    ),
+    *_writer(
+        "isindir.github.com",
+        "SopsSecret",
+        "isindir/sops-secrets-operator 2cfc1e0, v1alpha3",
+        writes("sops-secrets-operator", SECRET, "spec.secretTemplates[].name"),
+    ),
+    # Stores of secrets
+    *_writer(
+        "secrets.hashicorp.com",
+        "VaultStaticSecret VaultDynamicSecret VaultPKISecret HCPVaultSecretsApp",
+        "hashicorp/vault-secrets-operator 9b840a5, v1beta1",
+        writes(_VAULT, SECRET, "spec.destination.name"),
+    ),
+    *_writer(
+        "ricoberger.de",
+        "VaultSecret",
+        "ricoberger/vault-secrets-operator da9e7e0, v1alpha1",
+        writes("vault-secrets-operator", SECRET),
+    ),
+    *_writer(
+        "redhatcop.redhat.io",
+        "VaultSecret",
+        "redhat-cop/vault-config-operator 2060044, v1alpha1",
+        writes("vault-config-operator", SECRET, "spec.output.name"),
+    ),
+    *_writer(
+        "digitalis.io",
+        "ValsSecret",
+        "digitalis-io/vals-operator fb7e43b, v1",
+        writes("vals-operator", SECRET, "spec.name", or_own_name=True),
+        secret("spec.databases[].loginCredentials.secretName"),
+    ),
+    *_writer(
+        "digitalis.io",
+        "DbSecret",
+        "digitalis-io/vals-operator fb7e43b, v1beta1",
+        writes("vals-operator", SECRET, "spec.secretName", or_own_name=True),
+    ),
+    *_writer(
+        "kubernetes-client.io",
+        "ExternalSecret",
+        "external-secrets/kubernetes-external-secrets 4dbb6dd, v1",
+        writes("kubernetes-external-secrets", SECRET),
+    ),
+    *_writer(
+        "onepassword.com",
+        "OnePasswordItem",
+        "1Password/onepassword-operator 9c3b1b9, v1, onepassworditem_controller.go",
+        writes("the operator of 1Password", SECRET),
+    ),
+    *_writer(
+        "secrets.infisical.com",
+        "InfisicalSecret",
+        "Infisical/infisical 2af515c, v1alpha1",
+        *(
+            writes("Infisical", target, f"spec.{path}", namespace_key=key)
+            for path, target, key in (
+                ("managedSecretReference.secretName", SECRET, "secretNamespace"),
+                ("managedKubeSecretReferences[].secretName", SECRET, "secretNamespace"),
+                (
+                    "managedKubeConfigMapReferences[].configMapName",
+                    CONFIG_MAP,
+                    "configMapNamespace",
+                ),
+            )
+        ),
+    ),
+    *_writer(
+        "secrets.infisical.com",
+        "InfisicalDynamicSecret",
+        "Infisical/infisical 4552f0e, v1alpha1",
+        writes(
+            "Infisical",
+            SECRET,
+            "spec.managedSecretReference.secretName",
+            namespace_key="secretNamespace",
+        ),
+    ),
+    *_writer(
+        "secrets.doppler.com",
+        "DopplerSecret",
+        "DopplerHQ/kubernetes-operator bdec485, v1alpha1",
+        writes("Doppler", SECRET, "spec.managedSecret.name", namespace_key="namespace"),
+    ),
+    *_writer(
+        "k8s.bitwarden.com",
+        "BitwardenSecret",
+        "bitwarden/sm-kubernetes 0ead171, v1",
+        writes("the operator of Bitwarden", SECRET, "spec.secretName"),
+        secret("spec.authToken.secretName"),
+    ),
+    *_writer(
+        "secrets-store.csi.x-k8s.io",
+        "SecretProviderClass",
+        "kubernetes-sigs/secrets-store-csi-driver 0aad886, v1",
+        writes("the Secrets Store CSI driver", SECRET, "spec.secretObjects[].secretName"),
+    ),
+    *_writer(
+        "spv.no",
+        "AzureKeyVaultSecret",
+        "SparebankenVest/azure-key-vault-to-kubernetes 4d59110, v2beta1",
+        writes("akv2k8s", SECRET, "spec.output.secret.name"),
+        writes("akv2k8s", CONFIG_MAP, "spec.output.configMap.name"),
+    ),
+    *_writer(
+        "azconfig.io",
+        "AzureAppConfigurationProvider",
+        "Azure/AppConfiguration-KubernetesProvider d597883, v1",
+        writes("Azure App Configuration", CONFIG_MAP, "spec.target.configMapName"),
+        writes("Azure App Configuration", SECRET, "spec.secret.target.secretName"),
+        secret("spec.connectionStringReference"),
+    ),
+    # Generated secrets, and certificates
+    *_writer(
+        "secretgen.k14s.io",
+        "Certificate Password RSAKey SSHKey",
+        f"{_SECRETGEN}, v1alpha1",
+        writes("secretgen-controller", SECRET),
+    ),
+    *_writer(
+        "secretgen.carvel.dev",
+        "SecretImport SecretTemplate",
+        f"{_SECRETGEN}, v1alpha1",
+        writes("secretgen-controller", SECRET),
+        everything("spec", _TEMPLATE),
+    ),
+    *_writer(
+        "secretgen.carvel.dev",
+        "SecretExport",
+        f"{_SECRETGEN}, v1alpha1",
+        secret("metadata.name", "a SecretExport offers the Secret with its own name"),
+    ),
+    *_writer(
+        "secretgenerator.mittwald.de",
+        "BasicAuth SSHKeyPair StringSecret",
+        "mittwald/kubernetes-secret-generator 36f74dd, v1alpha1",
+        writes("kubernetes-secret-generator", SECRET),
+    ),
+    *_writer(
+        "secrets.mz.com",
+        "ConfigMapSecret",
+        "machinezone/configmapsecrets 88df0b0, v1alpha1",
+        writes("configmapsecrets", SECRET, "spec.template.metadata.name", or_own_name=True),
+        everything("spec", _TEMPLATE),
+    ),
+    *_writer(
+        "clustersecret.io",
+        "ClusterSecret",
+        "zakkg3/ClusterSecret ff64c9e, v1",
+        writes("ClusterSecret", SECRET),
+        everything("data", _BOUND),
+    ),
+    *(
+        entry
+        for group, kind, version in (
+            ("trust.cert-manager.io", "Bundle", "v1alpha1"),
+            ("trust-manager.io", "ClusterBundle", "v1alpha2"),
+        )
+        for entry in _writer(
+            group,
+            kind,
+            f"cert-manager/trust-manager fc1b53d, {version}",
+            writes("trust-manager", CONFIG_MAP, only_if=has("spec.target.configMap")),
+            writes("trust-manager", SECRET, only_if=has("spec.target.secret")),
+            everything("spec", "trust-manager reads the object in the namespace of trust-manager"),
+        )
+    ),
+    # Credentials of databases, queues and storage
+    *_writer(
+        "kafka.strimzi.io",
+        "KafkaUser",
+        "strimzi/strimzi-kafka-operator 8541da1, v1 and v1beta2",
+        writes("Strimzi", SECRET),
+        key_selectors("spec"),
+    ),
+    *_writer(
+        "access.strimzi.io",
+        "KafkaAccess",
+        "strimzi/kafka-access-operator 8a05fab, v1alpha1",
+        writes("the operator of KafkaAccess", SECRET, "spec.secretName", or_own_name=True),
+    ),
+    *_writer(
+        "mongodbcommunity.mongodb.com",
+        "MongoDBCommunity",
+        "mongodb/mongodb-kubernetes-operator f6a53c9, v1",
+        writes("the operator of MongoDB", SECRET, "spec.users[].connectionStringSecretName"),
+        secret("spec.users[].passwordSecretRef.name"),
+    ),
+    *_writer(
+        "db.movetokube.com",
+        "PostgresUser",
+        "movetokube/postgres-operator d11ec07, v1alpha1",
+        writes("postgres-operator", SECRET, "spec.secretName"),
+    ),
+    *_writer(
+        "kinda.rocks",
+        "Database DbUser",
+        "db-operator/db-operator cd3ff8a, v1beta2",
+        *(writes("db-operator", target, "spec.secretName") for target in _BOTH),
+    ),
+    *_writer(
+        "aiven.io",
+        _AIVEN,
+        "aiven/aiven-operator f15ffef, v1alpha1",
+        writes("the operator of Aiven", SECRET, "spec.connInfoSecretTarget.name", or_own_name=True),
+        secret("spec.authSecretRef.name"),
+    ),
+    *_writer(
+        "objectbucket.io",
+        "ObjectBucketClaim",
+        "kube-object-storage/lib-bucket-provisioner 5164e37, v1alpha1, helpers.go",
+        *(writes("the bucket provisioner", target) for target in _BOTH),
+    ),
+    *_writer(
+        "objectstorage.k8s.io",
+        "BucketAccess",
+        "kubernetes-sigs/container-object-storage-interface ee00c26, v1alpha1 and v1alpha2",
+        writes("the bucket provisioner", SECRET, "spec.credentialsSecretName"),
+        writes("the bucket provisioner", SECRET, "spec.accessSecretName"),
+        writes("the bucket provisioner", SECRET, "spec.bucketClaims[].accessSecretName"),
+    ),
+    *_writer(
+        "grafana.integreatly.org",
+        "GrafanaServiceAccount",
+        "grafana/grafana-operator 60d3ebd, v1beta1",
+        writes("the operator of Grafana", SECRET, "spec.tokens[].secretName"),
+    ),
+    # Outputs of clouds, Terraform and service brokers
+    *_writer(
+        "infra.contrib.fluxcd.io",
+        "Terraform",
+        "flux-iac/tofu-controller 4cb9876, v1alpha2",
+        writes("tofu-controller", SECRET, "spec.writeOutputsToSecret.name"),
+        object_reference("spec.varsFrom[]"),
+        secret("spec.backendConfigsFrom[].name"),
+        secret("spec.cliConfigSecretRef.name"),
+    ),
+    *_writer(
+        "tf.galleybytes.com",
+        "Terraform",
+        "GalleyBytes/terraform-operator 8da1a61, v1beta1",
+        writes("terraform-operator", SECRET, "spec.outputsSecret"),
+    ),
+    *_writer(
+        "services.k8s.aws",
+        "FieldExport",
+        "aws-controllers-k8s/runtime 95428e7, v1alpha1",
+        written(object_reference("spec.to", keep="the controller of AWS writes to the object")),
+    ),
+    *_writer(
+        "iam.cnrm.cloud.google.com",
+        "IAMServiceAccountKey",
+        "GoogleCloudPlatform/k8s-config-connector 1fa54bf, v1beta1",
+        writes("Config Connector", SECRET),
+    ),
+    *_writer(
+        "cloudcredential.openshift.io",
+        "CredentialsRequest",
+        "openshift/cloud-credential-operator 2650c85, v1",
+        written(
+            object_reference(
+                "spec.secretRef", SECRET, "the operator for cloud credentials writes to the Secret"
+            )
+        ),
+    ),
+    *_writer(
+        "services.cloud.sap.com",
+        "ServiceBinding",
+        "SAP/sap-btp-service-operator 3af098f, v1",
+        writes("the operator of SAP BTP", SECRET, "spec.secretName", or_own_name=True),
+    ),
+    *_writer(
+        "servicecatalog.k8s.io",
+        "ServiceBinding",
+        "kubernetes-retired/service-catalog b37daf5, v1beta1",
+        writes("Service Catalog", SECRET, "spec.secretName", or_own_name=True),
+    ),
+    *_writer(
+        *EVERY_KIND,
+        "crossplane/crossplane-runtime 4e7ed23, v1 and v2",
+        written(
+            object_reference(
+                "spec.writeConnectionSecretToRef", SECRET, "Crossplane writes to the Secret"
+            )
+        ),
+        writes("Crossplane", SECRET, "spec.publishConnectionDetailsTo.name"),
+        *(
+            writes("Azure Service Operator", target, f"spec.operatorSpec.{path}.name")
+            for target, path in (
+                (SECRET, "secrets.*"),
+                (SECRET, "secretExpressions[]"),
+                (CONFIG_MAP, "configMaps.*"),
+                (CONFIG_MAP, "configMapExpressions[]"),
+            )
+        ),
+    ),
+)
