@@ -5,16 +5,19 @@ search skips CustomResourceDefinitions and the objects of attachers. The search 
 and these strings:
 
 - In a ConfigMap or Secret, the data.
-- In workloads and in built-in kinds of Kubernetes, free text and unresolved references. Free text
-  means commands, arguments, `env` values, and parameters of drivers. Reference rules cover the
-  other fields. References in Roles are not mentions.
-- In any other kind, every string outside of metadata, labels and selectors.
+- In a pod template, and in the kinds that `references.unrelated` calls covered, free text and
+  unresolved references. Free text means commands, arguments, `env` values, and parameters of
+  drivers. Reference rules cover the other fields. References in Roles are not mentions.
+- In any other object, every string outside of metadata, labels and selectors. In kinds of
+  Kubernetes and Argo Rollouts, except in fields that name something else.
+- In every object, a name next to `kind: ConfigMap` or `kind: Secret`.
 
 The rules of this package find signs in the mentions (see the records Evidence and Sign).
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -39,7 +42,9 @@ from postrender.kubernetes.kinds import (
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
+from postrender.references.built_in import find_built_in
 from postrender.references.rule import RBAC
+from postrender.references.unrelated import COVERED, names_something_else
 from postrender.text import WordSet, decoded, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, matches_start, value_at
@@ -57,6 +62,8 @@ _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
 # The keys of free text. "value" is the key in an entry of `env`.
 _TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
+# In a covered kind, a volume claim can have an object of any kind as its dataSource.
+_SEARCHED_KEYS = (*_TEXT_KEYS, "dataSource")
 _DATA = frozenset({"data", "stringData"})
 # The kinds by their name in a kubectl command, such as `[kubectl, get, cm, web]`.
 KUBECTL_KINDS = {
@@ -76,8 +83,9 @@ class Mention(NamedTuple):
     text: the string. For the `data` of a Secret, the decoded string, which messages must not show.
     fields: the names that describe the string. For an `env` value, the name of the variable. For an
         item of a list, the flag, else the kind in a kubectl command, else the key of the list. For
-        another string, the last two keys of the path. For the key `name`, also the kind one level
-        above, such as `kind: ConfigMap`.
+        another string, the last two keys of the path. For the key `value`, also the `name` beside
+        it. For the key `name`, also the kind beside it or one level above, such as
+        `kind: ConfigMap`.
     targets: the objects that the name can mean.
     is_program: whether the string is the program or the subcommand of a container.
     """
@@ -156,14 +164,16 @@ class _Search:
         self.by_name = by_name
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
-        return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
+        if all(map(self.has_only_links, items)):
+            return any(key in text for key in _SEARCHED_KEYS)
+        return True
 
     def has_only_links(self, item: Item) -> bool:
-        """Whether only the free text of an object can have mentions.
+        """Whether only free text or a dataSource of an object can have mentions.
 
         True if reference rules cover all other fields, and all references except in RBAC resolve.
         """
-        return _is_known(item) and all(
+        return item.identity.group_kind in COVERED and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
             for reference in item.references
         )
@@ -172,16 +182,19 @@ class _Search:
         if item.is_attacher or item.identity.kind == CRD:
             return
         length = len(item.path)
-        target_kinds = {
-            reference.path[length:]: reference.rule.target
-            for reference in item.references
-            if reference.rule.family != RBAC
-        }
         data = value_at(document.data, item.path)
+        target_kinds = {
+            **_secret_fields(item, data),
+            **{
+                reference.path[length:]: reference.rule.target
+                for reference in item.references
+                if reference.rule.family != RBAC
+            },
+        }
         for path, scalar in _strings(data, None if item.identity.kind == "Secret" else names):
             if (item.key, (*item.path, *path)) in self.linked:
                 continue
-            if not (path in target_kinds or _may_reference(item, path)):
+            if not (path in target_kinds or _may_reference(item, path, data)):
                 continue
             text = decoded(scalar) if _is_encoded(item, path) else scalar
             for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name):
@@ -211,32 +224,42 @@ class _Search:
         )
 
 
+def _secret_fields(item: Item, data: Json) -> dict[Path, GroupKind]:
+    """The fields that reference Secrets, also without the setting `secrets`.
+
+    The name there does not mean a ConfigMap.
+    """
+    if item.identity.group_kind in COVERED:
+        return {}
+    return {path: SECRET for path, _, _ in find_built_in(item.identity.group_kind, (SECRET,), data)}
+
+
 def _is_encoded(item: Item, path: Path) -> bool:
     return item.identity.group_kind == SECRET and path[0] == "data"
 
 
-def _may_reference(item: Item, path: Path) -> bool:
+def _may_reference(item: Item, path: Path, data: Json) -> bool:
+    """Whether the string at a path of an object can be the name of a ConfigMap or Secret."""
     if path[-2:-1] == ("annotations",):
         name = str(path[-1])
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
     if path[0] in ("metadata", "apiVersion", "kind"):
         return False
-    if _has_data(item):
+    if item.content is not None or item.identity.kind in CONTENT_KINDS:
         return path[0] in _DATA
-    if _is_known(item):
-        return _is_free_text(path)
-    return not (_LABELS & set(path))
-
-
-def _has_data(item: Item) -> bool:
-    return item.content is not None or item.identity.kind in CONTENT_KINDS
-
-
-def _is_known(item: Item) -> bool:
-    """Whether reference rules cover all fields of an object except for free text."""
-    identity = item.identity
-    has_rules = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
-    return has_rules and not _has_data(item)
+    group_kind = item.identity.group_kind
+    if not (is_built_in(group_kind[0]) or group_kind in WORKLOAD_KINDS):
+        return not (_LABELS & set(path))
+    if _is_free_text(path):
+        return True
+    kind = _kind_beside(data, path)
+    if kind:
+        return kind in CONTENT_KINDS
+    return not (
+        _LABELS & set(path)
+        or names_something_else(group_kind, path)
+        or matches_start(path, WORKLOAD_KINDS.get(group_kind, ("",)))
+    )
 
 
 def _is_free_text(path: Path) -> bool:
@@ -262,15 +285,25 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
             flag = before if before.startswith("-") and "=" not in before else ""
         flag = flag or _kind_before(data, path, text)
         return (flag,) if flag else tuple(keys[-1:])
-    return (*keys[-2:], *_kind_above(data, path))
+    if path[-1] == "value" and isinstance(name := value_at(data, (*path[:-1], "name")), str):
+        keys.insert(-2, name)
+        return tuple(keys[-3:])
+    kinds = dict.fromkeys((_kind_beside(data, path), _kind_above(data, path)))
+    return (*keys[-2:], *(f"kind: {kind}" for kind in kinds if kind in CONTENT_KINDS))
 
 
-def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
-    """The text `kind: ConfigMap` for a name in `{kind: ConfigMap, clone: {name: web}}`, else ()."""
+def _kind_beside(data: Json, path: Path) -> str:
+    """The kind for a name in `{kind: ConfigMap, name: web}`, "" if there is none."""
+    kind = value_at(data, (*path[:-1], "kind")) if path[-1] == "name" and path[:-1] else None
+    return kind if isinstance(kind, str) and re.fullmatch("[A-Z][A-Za-z]+", kind) else ""
+
+
+def _kind_above(data: Json, path: Path) -> str:
+    """The kind for a name in `{kind: ConfigMap, clone: {name: web}}`, "" if there is none."""
     if path[-1] != "name" or not path[:-2]:  # the kind of the object itself says nothing
-        return ()
+        return ""
     kind = value_at(data, (*path[:-2], "kind"))
-    return (f"kind: {kind}",) if kind in CONTENT_KINDS else ()
+    return kind if isinstance(kind, str) else ""
 
 
 def _is_program(data: Json, path: Path, text: str) -> bool:

@@ -1,0 +1,85 @@
+"""No field of a type of the API server, outside of pod templates, is blind (`plan.by_name`).
+
+Each field with a string gets the name of a ConfigMap, in an object of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.blind_fields import NAME, has_original, open_fields
+from tests.e2e.api import Api, Json
+
+GROUPS = "x-kubernetes-group-version-kind"
+# A definition of a kind references nothing, and in content only the data is searched.
+NOT_SEARCHED = {"CustomResourceDefinition", "ConfigMap", "Secret"}
+FIXED = {"apiVersion", "kind", "metadata", "status"}
+# The types of the CRDs contain the schema of a schema, which refers to itself.
+MOST_PARTS = 24
+Path = tuple[str | int, ...]
+
+
+def test_no_field_of_an_api_type_is_blind(api: Api) -> None:
+    seen: dict[str, int] = {}
+    blind = []
+    for group, item in objects(api):
+        fields = open_fields(item, NAME)
+        seen[item["kind"]] = seen.get(item["kind"], 0) + len(fields)
+        if fields and not has_original(item):
+            blind.append((group, item["kind"], *fields))
+    assert not blind
+    print(sum(seen.values()), "fields of", len(seen), "kinds")
+    # The fields that are searched, at least: so many are not on the list of other names.
+    assert seen["Rollout"] > 20
+    assert seen["AnalysisTemplate"] > 40
+    assert seen["PersistentVolumeClaim"] > 3
+
+
+def objects(api: Api) -> Iterator[tuple[str, Json]]:
+    """Yield the group and an object for each field of each type that charts contain."""
+    for group in api.request("GET", "/openapi/v3")["paths"]:
+        schemas = api.request("GET", f"/openapi/v3/{group}").get("components", {})
+        for schema in schemas.get("schemas", {}).values():
+            for kind in schema.get(GROUPS, ()):
+                is_object = "metadata" in schema.get("properties", ())
+                if not is_object or kind["kind"].endswith("List") or kind["kind"] in NOT_SEARCHED:
+                    continue
+                version = "/".join(filter(None, (kind["group"], kind["version"])))
+                for path in strings(schema, schemas["schemas"], ()):
+                    if path[0] not in FIXED:
+                        head = {"apiVersion": version, "kind": kind["kind"]}
+                        metadata = {"name": "reader"}
+                        yield kind["group"], {**head, "metadata": metadata, **nested(path)}
+
+
+def strings(schema: Json, schemas: Json, path: Path) -> Iterator[Path]:
+    """Yield the path of each string of a type. The first item of a list stands for all."""
+    if len(path) > MOST_PARTS:
+        return
+    for part in (schema, *schema.get("allOf", ())):
+        reference = part.get("$ref")
+        if reference:
+            name = reference.rpartition("/")[2]
+            if name.endswith("JSONSchemaProps"):
+                return
+            yield from strings(schemas[name], schemas, path)
+        is_open = part.get("type") == "object" and not part.get("properties")
+        if part.get("type") == "string" or part.get("x-kubernetes-int-or-string"):
+            yield path
+        elif is_open and not part.get("additionalProperties"):
+            yield (*path, "anything")
+        for key, inner in part.get("properties", {}).items():
+            yield from strings(inner, schemas, (*path, key))
+        for key, step in (("items", 0), ("additionalProperties", "any")):
+            inner = part.get(key)
+            if isinstance(inner, dict):
+                yield from strings(inner, schemas, (*path, step))
+
+
+def nested(path: Path) -> Any:
+    """Return the name, nested at a path."""
+    value: Any = NAME
+    for part in reversed(path):
+        value = [value] if isinstance(part, int) else {part: value}
+    return value
