@@ -169,6 +169,16 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
     return int(any(fails or failure.is_severe for failure in failures))
 
 
+def report_changes(client: Client, changes: Mapping[RevisionRef, UserError], uids: Uids) -> None:
+    """Warn about each changed ConfigMap (see observe.ContentCheck), also in Events."""
+    for ref, change in changes.items():
+        _log.warning(str(change))
+        for workload, uid in uids.items():
+            if ref in workload.references:
+                with contextlib.suppress(UserError):
+                    record_event(client, workload, uid, "Warning", "AttachChanged", str(change))
+
+
 def record_abort(client: Client, request: AttachRequest, error: UserError) -> None:
     """Try to create Events about an error that ended a run."""
     failure = Failure(

@@ -49,6 +49,7 @@ _OWNER_KINDS = frozenset(
 _LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
+_RENDER_ID_KEY = f"f:{RENDER_ID_ANNOTATION}"
 # The types of conditions that report a problem if their status is True.
 _PROBLEMS_WHEN_TRUE = frozenset({"InvalidSpec", "ReplicaFailure"})
 
@@ -78,6 +79,7 @@ class Consumer(NamedTuple):
     controller: the uid of the controller, "" for none.
     references: all ConfigMaps and Secrets that the object references.
     render_id: the annotation postrender/render-id of the object itself, "" if absent.
+    appliers: the field managers that set render_id, which name the tool of the release.
     template_from: the target of spec.workloadRef, if its kind is in CONSUMER_KINDS.
     is_paused: the field spec.paused.
     status_problems: what the status reports, as one text.
@@ -90,6 +92,7 @@ class Consumer(NamedTuple):
     is_deleting: bool
     references: frozenset[RevisionRef]
     render_id: str
+    appliers: frozenset[str] = frozenset()
     template_from: NamedObject | None = None
     is_paused: bool = False
     status_problems: str = ""
@@ -160,6 +163,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         references=frozenset(_references(group_kind, template_holder)),
         render_id=strings_at(data, "annotations").get(RENDER_ID_ANNOTATION, "")[:_LONGEST_TEXT],
+        appliers=frozenset(managers_of(data, "f:metadata", "f:annotations", _RENDER_ID_KEY)),
         template_from=_template_from(resource, data),
         is_paused=value_at(data, ("spec", "paused")) is True,
         status_problems="; ".join(_status_problems(data))[:_LONGEST_PROBLEMS],
@@ -191,6 +195,13 @@ def text_at(data: Json, *path: str) -> str:
     """The string at a path, "" for any other value."""
     value = value_at(data, path)
     return value if isinstance(value, str) else ""
+
+
+def managers_of(data: Object, *path: str) -> Iterator[str]:
+    """The field managers that have set a field, by a path in metadata.managedFields."""
+    for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):
+        if value_at(entry, ("fieldsV1", *path)) is not None:
+            yield text_at(entry, "manager")
 
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:

@@ -13,6 +13,7 @@ from postrender.attach.live import (
     Object,
     Owner,
     Revision,
+    managers_of,
     read_consumer,
     read_revision,
     text_at,
@@ -29,9 +30,10 @@ from postrender.attach.request import (
     RevisionRef,
 )
 from postrender.errors import UserError
-from postrender.kubernetes.annotations import GROUP_LABEL
+from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.records import NamedTuple
+from postrender.text import conjoined
 
 _log = logging.getLogger(__name__)
 
@@ -211,35 +213,57 @@ def find_release_owner(
 
 
 class ContentCheck:
-    """The search for foreign ConfigMaps among the given ConfigMaps of a run.
+    """The search for given ConfigMaps whose content does not match the hash in the name.
 
-    The name of a revision ends in a hash of its content. A foreign ConfigMap has the name of a
-    revision, but other content, because another program or a person created it. attach does not
-    add owners to a foreign ConfigMap.
+    Such a ConfigMap is
+
+    - changed, if the tool of this release wrote it, and an admission webhook or another program
+      then changed the content. attach adds owners to it. The sweep never deletes it.
+    - foreign, if another program or a person created it. attach does not add owners, because
+      Kubernetes would delete it with its owners.
+
+    The field managers in metadata.managedFields show who wrote an object. The tool of the release
+    is the manager that wrote the render ID on a workload of the request. Somebody who may create
+    ConfigMaps can choose the name of the manager, and so have their own ConfigMap count as changed.
+    A run reports every ConfigMap of both kinds.
 
     The check reads a ConfigMap once, and again if it changes during the run. It skips ConfigMaps
     that are being deleted, and those to which attach has already added owners. It skips Secrets,
     because attach never reads their content.
+
+    changes: a sentence for each changed ConfigMap that the run has accepted.
     """
 
-    __slots__ = ("_client", "_foreign", "_given", "_verdicts")
+    __slots__ = ("_client", "_foreign", "_given", "_has_workloads", "_writers", "changes")
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
         # Without an attach group, the names can have the hashes of another tool.
         self._given = frozenset(request.given if request.group_name else ())
-        self._verdicts: dict[tuple[str, str], bool] = {}
+        self._writers: dict[tuple[str, str], _Writers | None] = {}
         self._foreign: tuple[Revision, ...] = ()
+        self._has_workloads = False
+        self.changes: dict[RevisionRef, UserError] = {}
 
-    def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return all revisions except foreign ConfigMaps. Warn about edited revisions."""
+    def accepted(
+        self, revisions: Iterable[Revision], workloads: Iterable[Consumer]
+    ) -> tuple[Revision, ...]:
+        """All revisions except foreign ConfigMaps.
+
+        workloads: the live workloads of the request.
+        """
+        workloads = tuple(workloads)
+        self._has_workloads = bool(workloads)
+        appliers = frozenset(name for workload in workloads for name in workload.appliers)
         revisions = tuple(revisions)
-        self._foreign = tuple(item for item in revisions if self._is_excluded(item))
+        self._foreign = tuple(item for item in revisions if self._is_foreign(item, appliers))
         return tuple(item for item in revisions if item not in self._foreign)
 
     def problems(self) -> Iterator[UserError]:
-        """An error for each revision that the latest call of `accepted` left out."""
+        """An error for each foreign ConfigMap that the latest call of `accepted` left out."""
         for revision in self._foreign:
+            if not self._has_workloads and _has_our_marks(revision):
+                continue  # without a workload, the run cannot tell whether it is foreign
             yield UserError(
                 f"the content of {revision} does not match the hash in the name, so attach does "
                 "not add owners",
@@ -247,31 +271,62 @@ class ContentCheck:
                 f"{revision}, then apply the manifests again",
             )
 
-    def _is_excluded(self, revision: Revision) -> bool:
+    def _is_foreign(self, revision: Revision, appliers: frozenset[str]) -> bool:
         needs_no_check = bool(revision.our_owners) or revision.is_deleting
         if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
             return False
         key = revision.uid, revision.resource_version
-        if key not in self._verdicts:
+        if key not in self._writers:
             data = self._client.read(revision.resource, revision.name)
-            self._verdicts[key] = data is not None and _is_foreign(revision, data)
-        return self._verdicts[key]
-
-
-def _is_foreign(revision: Revision, data: Object) -> bool:
-    base_name = revision.base_name or without_hash(revision.name)
-    if not base_name or has_expected_content(revision, base_name, data):
+            is_expected = data is None or _has_expected_name(revision, data)
+            self._writers[key] = None if is_expected else _find_writers(data or {})
+        writers = self._writers[key]
+        if writers is None:
+            return False
+        creators = writers.creators & appliers
+        if not (creators and _has_our_marks(revision)):
+            return True
+        self.changes[revision.key] = _change(revision, min(creators), writers.others)
         return False
-    # If postrender created the object, somebody edited the content later. Nobody can edit the
-    # content of an immutable object, so an immutable object with other content is foreign.
-    is_ours = bool(revision.group_name and revision.base_name)
-    if not is_ours or data.get("immutable") is True:
-        return True
-    _log.warning(
-        f"somebody edited {revision}, so the content does not match the hash in the name. "
-        "Restore the content from the manifests."
+
+
+def _has_our_marks(revision: Revision) -> bool:
+    return bool(revision.group_name and revision.base_name)
+
+
+class _Writers(NamedTuple):
+    """The field managers of a ConfigMap.
+
+    creators: those that set both the content and the annotation postrender/base-name.
+    others: the other managers that set content.
+    """
+
+    creators: frozenset[str]
+    others: frozenset[str]
+
+
+def _find_writers(data: Object) -> _Writers:
+    base_name = f"f:{BASE_NAME_ANNOTATION}"
+    describers = frozenset(managers_of(data, "f:metadata", "f:annotations", base_name))
+    content = {*managers_of(data, "f:data"), *managers_of(data, "f:binaryData")}
+    return _Writers(creators=describers & content, others=frozenset(content) - describers)
+
+
+def _change(revision: Revision, applier: str, others: frozenset[str]) -> UserError:
+    who = conjoined(sorted(others)) or "an admission webhook"
+    return UserError(
+        f"{who} changed the content of {revision}, which {applier} applied, so the content does "
+        f"not match the hash in the name. attach adds owners, and keeps {revision} as long as an "
+        "owner exists",
+        f"If the content must not change, exclude {revision} from this program. If the program "
+        f'fills the content, set postrender/strategy to "ignore" on {revision.resource.kind}/'
+        f"{revision.base_name} in the chart",
     )
-    return False
+
+
+def _has_expected_name(revision: Revision, data: Object) -> bool:
+    base_name = revision.base_name or without_hash(revision.name)
+    return not base_name or has_expected_content(revision, base_name, data)
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:

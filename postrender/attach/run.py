@@ -20,6 +20,7 @@ from postrender.attach.failures import (
     permission_failures,
     record_event,
     replacement_failures,
+    report_changes,
     revision_failures,
 )
 from postrender.attach.live import Owner
@@ -57,7 +58,7 @@ def attach(
 
     def add_owners(arrival: Arrival) -> None:
         # _reconcile sends a refused patch again, and reports the refusal.
-        revisions = content.accepted(arrival.revisions)
+        revisions = content.accepted(arrival.revisions, arrival.consumers.values())
         _send(client, pin(revisions, arrival.consumers_of, release_owner))
 
     deleted_in_use: list[UserError] = []
@@ -82,6 +83,7 @@ def attach(
     if request.deletes_finished_jobs and arrival.is_complete:
         delete_superseded(client, scope.group_name, arguments)
     _report_paused(client, arrival)
+    report_changes(client, content.changes, uids)
     return [
         *_find_failures(client, request, arrival, state, uids),
         *revision_failures(content.problems(), uids, are_severe=True),
@@ -98,8 +100,9 @@ def _reconcile(
 ) -> tuple[Scope, ClusterState, list[UserError]]:
     """Send the patches of `reconcile`, and return what they were based on, and the refusals."""
     group = read_revisions(client, request)
-    group = group._replace(revisions=content.accepted(group.revisions))
-    workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
+    consumers = arrival.consumers.values()
+    group = group._replace(revisions=content.accepted(group.revisions, consumers))
+    workloads = frozenset(consumer.uid for consumer in consumers)
     scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be

@@ -996,13 +996,57 @@ def test_a_missing_release_owner_is_a_warning(status: int) -> None:
 
 # Foreign content
 
+RENDER_ID, BASE_NAME = "postrender/render-id", "postrender/base-name"
+
+
+def wrote(manager: str, *annotations: str, content: bool = True) -> Json:
+    """Return the entry of managedFields of a manager that wrote annotations, and the content."""
+    names: Json = {f"f:{name}": {} for name in annotations}
+    fields = {"f:metadata": {"f:annotations": names}} | ({"f:data": {"f:v": {}}} if content else {})
+    return {"manager": manager, "operation": "Update", "fieldsV1": fields}
+
+
+def written(data: Json, /, *entries: Json, **fields: Any) -> Json:
+    """Return an object with managedFields, and other top-level fields."""
+    return {**data, "metadata": {**data["metadata"], "managedFields": list(entries)}, **fields}
+
+
 OTHER = {"data": {"value": "other"}}
+FIXED = {**OTHER, "immutable": True}
 CONTENTS: dict[str, tuple[Json, str]] = {
     "the right content": ({**NEW, "immutable": True}, "accepted"),
     "the right content, without labels and annotations": (plain(NEW), "accepted"),
     "other content that nobody can have edited": ({**NEW, **OTHER, "immutable": True}, "refused"),
     "other content of an object that postrender did not make": ({**plain(NEW), **OTHER}, "refused"),
-    "edited content": ({**NEW, **OTHER}, "a warning"),
+    "other content, and nobody knows who wrote it": ({**NEW, **OTHER}, "refused"),
+    "edited content": (
+        written(NEW, wrote("helm", BASE_NAME), wrote("kubectl-edit"), **OTHER),
+        "changed by kubectl-edit",
+    ),
+    "keys that a program adds": (
+        written(NEW, wrote("helm", BASE_NAME), wrote("b"), wrote("a"), **OTHER),
+        "changed by a and b",
+    ),
+    "content that an admission webhook changes": (
+        written(NEW, wrote("helm", BASE_NAME), **FIXED),
+        "changed by an admission webhook",
+    ),
+    "written by another tool than the workload": (
+        written(NEW, wrote("kubectl-create", BASE_NAME), **FIXED),
+        "refused",
+    ),
+    "content by another tool, annotated by the tool of the workload": (
+        written(NEW, wrote("x"), wrote("helm", BASE_NAME, content=False), **FIXED),
+        "refused",
+    ),
+    "written by the tool of the workload, without the annotations of render": (
+        written(plain(NEW), wrote("helm"), **FIXED),
+        "refused",
+    ),
+    "of no attach group": (
+        written(revision("new", group=""), wrote("helm", BASE_NAME), **FIXED),
+        "refused",
+    ),
     "binary data, whose hash can differ": (
         {**NEW, **OTHER, "binaryData": {"icon": "AA=="}, "immutable": True},
         "accepted",
@@ -1010,17 +1054,31 @@ CONTENTS: dict[str, tuple[Json, str]] = {
 }
 
 
+WRITTEN_DEPLOYMENT = written(DEPLOYMENT, wrote("helm", RENDER_ID), wrote("kube", content=False))
+
+
 @pytest.mark.parametrize("case", CONTENTS)
 def test_the_content_of_a_new_config_map(case: str) -> None:
-    """An object with the name of the revision, but other content, is foreign."""
+    """An object with other content is foreign, unless this release wrote it."""
     new, verdict = CONTENTS[case]
-    cluster = Cluster(DEPLOYMENT, NEW_SET, new)
+    cluster = Cluster(WRITTEN_DEPLOYMENT, NEW_SET, new)
     run = Run(cluster, WANTED)
-    warning = (
-        f"warning: somebody edited {NEW_KEY}, so the content does not match the hash in the name. "
-        "Restore the content from the manifests."
-    )
-    assert (warning in run.log) == (verdict == "a warning")
+    changes = [line for line in run.log if line.startswith("warning: ")]
+    if verdict.startswith("changed by "):
+        who = verdict.removeprefix("changed by ")
+        message = (
+            f"{who} changed the content of {NEW_KEY}, which helm applied, so the content does not "
+            f"match the hash in the name. attach adds owners, and keeps {NEW_KEY} as long as an "
+            f"owner exists. If the content must not change, exclude {NEW_KEY} from this program. "
+            'If the program fills the content, set postrender/strategy to "ignore" on '
+            "ConfigMap/app in the chart."
+        )
+        assert changes == [f"warning: {message}"]
+        [event] = cluster.events
+        assert (event["reason"], event["message"]) == ("AttachChanged", message)
+    else:
+        assert not changes
+        assert not cluster.events
     if verdict == "refused":
         [failure] = run.failures
         assert str(failure) == (
@@ -1033,6 +1091,32 @@ def test_the_content_of_a_new_config_map(case: str) -> None:
     else:
         assert not run.problems
         assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+def test_a_changed_config_map_is_decided_when_the_workload_exists() -> None:
+    """The workload shows which tool applies the release. Helm creates a Rollout last."""
+    changed = written(NEW, wrote("helm", BASE_NAME), **FIXED)
+    cluster = Cluster(changed)
+    run = Run(cluster, WANTED, timeout="1s")
+    assert run.problems == [
+        "Deployment/app does not exist. Check that the manifests contain Deployment/app, then "
+        "apply the manifests again."
+    ]
+    assert not cluster.writes
+    late = Cluster(changed)
+    late.later(5, WRITTEN_DEPLOYMENT, NEW_SET)
+    assert not Run(late, WANTED).problems
+    assert late.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+    assert len(late.events) == 1
+
+
+def test_the_event_about_a_changed_config_map_is_not_necessary() -> None:
+    changed = written(NEW, wrote("helm", BASE_NAME), **FIXED)
+    cluster = Cluster(WRITTEN_DEPLOYMENT, NEW_SET, changed)
+    cluster.refused["create", "Event"] = 403
+    run = Run(cluster, WANTED)
+    assert not run.problems
+    assert any(line.startswith("warning: an admission webhook changed") for line in run.log)
 
 
 def test_without_a_group_the_content_is_not_checked() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.api import Api, Json
+from tests.e2e.api import KINDS, Api, Json, Resource
 from tests.e2e.attach_processes import Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.commands import LONG_AGO, attach_again, greetings, is_marked, mark_as_unused
@@ -22,6 +24,7 @@ from tests.e2e.queries import (
 from tests.e2e.releases import Release, Values
 
 WEB: Json = {"name": "web", "kind": "Deployment", "envFrom": ["web-config"]}
+LIST: Json = {"apiVersion": "v1", "kind": "List"}
 TEMPLATE: Json = {**WEB, "kind": "PodTemplate"}
 
 
@@ -53,6 +56,84 @@ def test_a_name_with_another_content_is_reported(
     assert any("does not match the hash in the name" in text for text in run.errors()), run.log
     assert events_on(api, "Deployment", "web") == run.errors()
     assert "ownerReferences" not in api.get("ConfigMap", name)["metadata"]
+
+
+def test_a_copy_with_another_content_is_reported(
+    manifests: Release, api: Api, runner: Runner
+) -> None:
+    """Labels and annotations are not enough: another program than the release wrote the copy."""
+    objects = render(manifests, chart("one"))
+    [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
+    rest = [obj for obj in objects if obj["kind"] not in ("ConfigMap", "Job")]
+    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": rest}))
+    api.create({**revision, "data": {"greeting": "mine"}})
+    run = runner.run(arguments_of(objects, timeout="3s"))
+    assert run.code == 1, run.log
+    assert any("does not match the hash in the name" in text for text in run.errors()), run.log
+    name = revision["metadata"]["name"]
+    assert "ownerReferences" not in api.get("ConfigMap", name)["metadata"]
+
+
+# An admission webhook changes the content. The API server does not record who did it.
+
+_ADMISSION = "admissionregistration.k8s.io/v1"
+MUTATION, BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
+KINDS[MUTATION] = Resource(_ADMISSION, "mutatingadmissionpolicies", namespaced=False)
+KINDS[BINDING] = Resource(_ADMISSION, "mutatingadmissionpolicybindings", namespaced=False)
+
+
+@pytest.fixture
+def mutation(api: Api) -> Iterator[None]:
+    """Fill in the content of each new ConfigMap of the namespace, as Vault's webhook does."""
+    name = f"fill-{api.namespace}"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["configmaps"],
+        "operations": ["CREATE"],
+    }
+    patch = 'Object{data: {"greeting": "from the vault", "added": "x"}}'
+    spec = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {
+            "resourceRules": [rule],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": api.namespace}},
+        },
+        "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": patch}}
+        ],
+    }
+    api.create({"kind": MUTATION, "metadata": {"name": name}, "spec": spec})
+    api.create({"kind": BINDING, "metadata": {"name": name}, "spec": {"policyName": name}})
+
+    def is_in_force() -> bool:
+        probe = {"kind": "ConfigMap", "metadata": {"generateName": "probe-"}}
+        created = api.create(probe)
+        api.delete("ConfigMap", created["metadata"]["name"])
+        return "added" in created.get("data", {})
+
+    api.wait_for(is_in_force, "the policy is in force")
+    yield
+    api.delete(BINDING, name)
+    api.delete(MUTATION, name)
+
+
+@pytest.mark.usefixtures("mutation")
+def test_content_that_admission_changes_does_not_fail_a_release(release: Release, api: Api) -> None:
+    release.config["attacher"]["group"] = "web"
+    for greeting in ("one", "two"):
+        apply_attached(api, partial(release.upgrade, chart(greeting)))
+    assert [revision["data"] for revision in revisions(api)] == 2 * [
+        {"greeting": "from the vault", "added": "x"}
+    ]
+    assert all("Deployment/web" in owners(revision) for revision in revisions(api))
+    assert not events_on(api, "Deployment", "web")
+    changes = events_on(api, "Deployment", "web", "AttachChanged")
+    assert len(changes) == 2
+    assert all(text.startswith("an admission webhook changed the content") for text in changes)
+    release.uninstall()
+    api.wait_for(lambda: not revisions(api), "the revisions are deleted with their owners")
 
 
 def test_a_missing_revision_that_no_object_references_is_not_a_loss(
