@@ -82,8 +82,8 @@ class Finding(NamedTuple):
         return f"{_message(self.location, self.problem, self.fix)} [{self.code}]"
 
 
-def sentences(problem: str, fix: str) -> str:
-    """A problem and its fix, which can be "", as sentences on one line."""
+def sentences(problem: str, fix: str = "") -> str:
+    """A problem and its fix, if there is one, as sentences on one line."""
     parts = (" ".join(part.split()) for part in (problem, fix) if part)
     return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
 

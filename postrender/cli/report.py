@@ -80,13 +80,13 @@ def report_warning(problem: str, fix: str) -> None:
 def report_detail(text: str) -> None:
     """Print a note if --verbose is set."""
     if _Presentation.is_verbose:
-        _print_message(NOTE, sentences(text, ""))
+        _print_message(NOTE, sentences(text))
 
 
 def report_unless_verbose(text: str) -> None:
     """Print a note that report_detail prints with --verbose, unless --quiet is set."""
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
-        _print_message(NOTE, sentences(text, ""))
+        _print_message(NOTE, sentences(text))
 
 
 def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
@@ -109,7 +109,7 @@ def report_error(error: UserError) -> None:
 
 def log_note(text: str) -> None:
     """Append a note to the log file."""
-    _log(NOTE, sentences(text, ""))
+    _log(NOTE, sentences(text))
 
 
 def set_log_file(name: str) -> None:
