@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from postrender.cli.report import workflow_command
+from postrender.errors import Location
 from tests.forked import run_fork
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -990,6 +992,21 @@ def test_github_does_not_get_files_outside_the_repository(folder: Path) -> None:
     variables = {**JOB, "GITHUB_WORKSPACE": str(folder / "repository")}
     [(_, properties, _)] = commands(run("", "render", "app.yaml", variables=variables).err)
     assert properties == {"title": "postrender: by-name"}
+
+
+def test_github_does_not_get_a_file_on_another_drive(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no relative path between two drives."""
+
+    def relpath(*_: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr(os.path, "relpath", relpath)
+    location = Location(str(folder / "app.yaml"), line=3)
+    (folder / "app.yaml").touch()
+    text = workflow_command("warning", "postrender", "a text", location)
+    assert text == "::warning title=postrender::a text"
 
 
 def test_github_shows_the_template_of_a_stream_if_the_template_is_a_file(folder: Path) -> None:

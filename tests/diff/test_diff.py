@@ -42,6 +42,14 @@ TEMPLATE = """\
 """
 
 
+ATTACHER = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: {}, labels: {{postrender/attach-group: web-attach}}}}
+spec: {{template: {{spec: {{containers: [{{name: attach, image: "attach:{}"}}]}}}}}}
+"""
+
+
 def diff(folder: Path, old: str, new: str, *options: str) -> Result:
     (folder / "old.yaml").write_bytes(old.encode())
     (folder / "new.yaml").write_bytes(new.encode())
@@ -115,19 +123,29 @@ def test_a_null_in_a_pod_template_does_not_roll_the_workload(tmp_path: Path) -> 
         assert preview_of(tmp_path, *sides)["workloads"] == []
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_a_rollout_without_its_template_is_undecided(tmp_path: Path, is_old: bool) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "is_undecided"),
+    [
+        ("shop-template", "other", True),
+        ("other", "shop-template", True),
+        ("other", "other, and the Rollout changes", True),
+        ("other", "other", False),
+    ],
+)
+def test_a_rollout_without_its_template_is_undecided(
+    tmp_path: Path, before: str, after: str, is_undecided: bool
+) -> None:
     reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
     rollout = ROLLOUT.partition("  template:\n")[0] + reference
     template = textwrap.dedent(TEMPLATE)
-    sides = [
-        f"{template}---\n{rollout}",
-        f"{template.replace('-template', '-other')}---\n{rollout}",
-    ]
-    old, new = reversed(sides) if is_old else sides
+    old, new = (
+        f"{template.replace('shop-template', side.partition(',')[0])}---\n{rollout}"
+        + ("  paused: true\n" if "changes" in side else "")
+        for side in (before, after)
+    )
     preview = preview_of(tmp_path, old, new, "--only", "workloads")
-    assert "shop" not in effects(preview)
-    assert [item["problem"] for item in preview["undecided"]] == [
+    assert effects(preview).get("shop", "stays") == "stays"
+    assert [item["problem"] for item in preview["undecided"]] == is_undecided * [
         "Rollout/shop uses the pod template of Deployment/shop-template, which is not in these "
         "manifests, so diff cannot predict whether the Rollout rolls"
     ]
@@ -209,6 +227,23 @@ def test_the_selected_sections_are_listed_if_nothing_in_the_sections_changes(
     options = ("--only", "objects", "--only", "revisions", "--format", name)
     assert "no changes" not in diff(tmp_path, *sides, *options).stdout
     assert "no changes in objects" in diff(tmp_path, *sides, *options[:2], *options[-2:]).stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("web-attach-0123456789", "web-attach-9876543210", {"web-attach"}),
+        ("web-attach-0123456789", "web-attach-by-hand", {"web-attach", "web-attach-by-hand"}),
+        ("web-attach-by-hand", "web-attach-by-hand", {"web-attach-by-hand"}),
+        ("migrate", "migrate", {"migrate"}),
+    ],
+)
+def test_the_job_of_an_attacher_is_compared_without_its_hash(
+    tmp_path: Path, old: str, new: str, names: set[str]
+) -> None:
+    """Only a name that ends in a hash is the name of the attach group in the preview."""
+    preview = preview_of(tmp_path, ATTACHER.format(old, 1), ATTACHER.format(new, 2))
+    assert {change["object"]["name"] for change in preview["objects"]} == names
 
 
 def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> None:

@@ -368,6 +368,7 @@ def test_an_empty_key_is_shown_as_empty() -> None:
         ("a b", "a\nb", r'spec.x: a b -> "a\nb"'),
         ("", " a", 'spec.x: "" -> " a"'),
         (None, {"a": [1]}, 'spec.x: null -> {"a": [1]}'),
+        (["Käse"], {"ключ": "é"}, 'spec.x: ["Käse"] -> {"ключ": "é"}'),
         ("\u202ea", "1.2.3", r'spec.x: "\u202ea" -> 1.2.3'),
     ],
 )
