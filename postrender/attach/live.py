@@ -117,6 +117,7 @@ class Revision(NamedTuple):
     base_name: "" on an original.
     is_sweepable: whether attach may delete the revision.
     our_owners: the uids of the owners that a run of attach added.
+    proven_owners: of these, the owners that metadata.managedFields attributes to attach.
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
     is_original_in_stream: whether the object is an original in the applied stream, which is the
         output of postrender for which attach runs.
@@ -132,6 +133,7 @@ class Revision(NamedTuple):
     is_deleting: bool
     owners: tuple[Owner, ...]
     our_owners: frozenset[str]
+    proven_owners: frozenset[str]
     unused_since: str | None
     is_original_in_stream: bool = False
     finalizers: tuple[str, ...] = ()
@@ -186,6 +188,9 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         owners=tuple(owner for owner, _ in _owners(data)),
         our_owners=frozenset(_uids_of_our_owners(data)),
+        proven_owners=frozenset(
+            uid for manager, uid in _managed_owners(data) if manager == FIELD_MANAGER
+        ),
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
         finalizers=tuple(map(str, finalizers)) if isinstance(finalizers, list) else (),
     )
@@ -257,19 +262,23 @@ def _uids_of_our_owners(data: Object) -> Iterator[str]:
     of the owner reference then decides.
     """
     foreign = set()
-    for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):
-        manager = entry.get("manager")
-        for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):
-            if key.startswith(_UID_KEY):
-                uid = key[len(_UID_KEY) : -2]
-                if manager == FIELD_MANAGER:
-                    yield uid
-                elif manager != _UNKNOWN_MANAGER:
-                    foreign.add(uid)
+    for manager, uid in _managed_owners(data):
+        if manager == FIELD_MANAGER:
+            yield uid
+        elif manager != _UNKNOWN_MANAGER:
+            foreign.add(uid)
     for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         uid = str(entry.get("uid", ""))
         if uid not in foreign and _has_our_form(entry):
             yield uid
+
+
+def _managed_owners(data: Object) -> Iterator[tuple[str, str]]:
+    """The field manager and the uid of each owner reference in metadata.managedFields."""
+    for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):
+        for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):
+            if key.startswith(_UID_KEY):
+                yield text_at(entry, "manager"), key[len(_UID_KEY) : -2]
 
 
 def _has_our_form(entry: Object) -> bool:

@@ -42,7 +42,8 @@ class GroupRevisions(NamedTuple):
     """The live revisions that a run reads.
 
     revisions: the given revisions (AttachRequest.given), and those of the run's attach group.
-    others: the revisions of other attach groups; () if the attach group of the run is unknown.
+    others: the revisions of other attach groups, if the attach group of the run is known. For a
+        request without a group, also the ConfigMaps without a label to which attach added owners.
     group_name: the attach group of the run, "" if unknown.
     base_names: of the live revisions in AttachRequest.in_stream, with the kinds.
     """
@@ -76,7 +77,9 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
         if revision.key in given or revision.group_name == group_name != "":
             is_only_emitted = revision.key in only_emitted
             revisions.append(_protected(revision) if is_only_emitted else revision)
-        elif group_name and revision.group_name:
+        elif (group_name and revision.group_name) or (
+            not (request.group_name or revision.group_name) and revision.proven_owners
+        ):
             others.append(revision)
     return GroupRevisions(
         revisions=tuple(revisions),

@@ -71,17 +71,23 @@ class Scope(NamedTuple):
     The name of an attach group can change between two applies. A run recognises the revisions of
     the group with the earlier name by their consumers, owners and base names.
 
-    group_name: "" if unknown; covers() is then always False.
+    group_name: "" if unknown.
     workloads: the uids of the run's workloads.
     base_names: of the revisions in the applied stream, with the kinds.
+    is_by_owner: whether the scope also covers ConfigMaps without the label of a group to which
+        attach has added a workload of the run as an owner. The command line of configmap-attacher
+        has no groups.
     """
 
     group_name: str
     workloads: frozenset[str] = frozenset()
     base_names: frozenset[RevisionRef] = frozenset()
+    is_by_owner: bool = False
 
     def covers(self, revision: Revision, state: ClusterState) -> bool:
         """Whether the run may mark and delete the revision if it is unused."""
+        if self.is_by_owner and not revision.group_name:
+            return bool(revision.proven_owners & self.workloads)
         if not self.group_name or not revision.group_name:
             return False
         if revision.group_name == self.group_name:
@@ -223,7 +229,7 @@ def find_unused(
 def find_related(
     state: ClusterState, scope: Scope, others: Iterable[Revision]
 ) -> tuple[Revision, ...]:
-    """The revisions of other attach groups that a run also looks after.
+    """The revisions of other attach groups, or of no group, that a run also looks after.
 
     These are the revisions
     - to which attach has added a workload of the run as an owner;

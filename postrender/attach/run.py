@@ -103,7 +103,7 @@ def _reconcile(
     consumers = arrival.consumers.values()
     group = group._replace(revisions=content.accepted(group.revisions, consumers))
     workloads = frozenset(consumer.uid for consumer in consumers)
-    scope = Scope(group.group_name, workloads, group.base_names)
+    scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
     state = read_state(client, group, scope, release_owner)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from operator import attrgetter
 
 from postrender.attach.client import ApiError, Client
@@ -64,7 +65,7 @@ def sweep(
     ]
     # A later apply may have created its ConfigMaps, but not yet the workloads that reference these
     # ConfigMaps.
-    conflict = _find_conflict(client, scope.group_name, arguments, request.timeout)
+    conflict = _find_conflict(client, request, scope.group_name, arguments)
     if conflict:
         _log.info(
             f"attach does not delete revisions, because a later apply may be under way: {conflict}"
@@ -198,7 +199,7 @@ def _other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> 
     own_job = _running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
         if job != own_job and not job.is_finished:
-            return f"Job/{job.name} of the same attach group is not finished"
+            return f"the attacher Job/{job.name} is not finished"
         if own_job and job.created > own_job.created:
             return f"Job/{job.name} is newer than the Job of this run"
     return ""
@@ -221,14 +222,25 @@ def _late_job_reason(
 
 
 def _find_conflict(
-    client: Client, group_name: str, arguments: Sequence[str], timeout: float
+    client: Client, request: AttachRequest, group_name: str, arguments: Sequence[str]
 ) -> str:
-    """Why a run must not delete revisions, "" if no Job of the group prevents it."""
-    jobs, _ = client.list_all(JOBS, _read_job, f"{GROUP_LABEL}={group_name}")
-    limit = timedelta(seconds=timeout) + START_LIMIT
+    """Why a run must not delete revisions, "" if no Job of the group or the Rollout prevents it."""
+    if group_name:
+        jobs, _ = client.list_all(JOBS, _read_job, f"{GROUP_LABEL}={group_name}")
+    else:
+        all_jobs, _ = client.list_all(JOBS, _read_job)
+        rollouts = {workload.name for workload in request.workloads}
+        jobs = [job for job in all_jobs if _rollouts_in(job.arguments) & rollouts]
+    limit = timedelta(seconds=request.timeout) + START_LIMIT
     return _other_job_reason(jobs, arguments) or _late_job_reason(
         jobs, arguments, client.now(), limit
     )
+
+
+def _rollouts_in(arguments: Sequence[str]) -> set[str]:
+    """The Rollout in the arguments of configmap-attacher, such as `-rollout web`."""
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    return {name for option, name in pairwise(words) if option in ("-rollout", "--rollout")}
 
 
 def delete_superseded(client: Client, group_name: str, arguments: Sequence[str]) -> None:

@@ -339,6 +339,13 @@ class Cluster:
         assert request.headers["Content-Type"] == "application/strategic-merge-patch+json"
         data = deepcopy(self.objects[key])
         metadata = data["metadata"]
+        references = json.loads(request.content)["metadata"].get("ownerReferences", [])
+        added = [owner["uid"] for owner in references if "$patch" not in owner]
+        if added:
+            uids: Json = {f'k:{{"uid":"{uid}"}}': {} for uid in added}
+            fields = {"f:metadata": {"f:ownerReferences": uids}}
+            entry = {"manager": request.url.params["fieldManager"], "fieldsV1": fields}
+            metadata["managedFields"] = [*metadata.get("managedFields", []), entry]
         for field, value in json.loads(request.content)["metadata"].items():
             if field == "ownerReferences":
                 merged = {owner["uid"]: owner for owner in metadata.get(field, [])}

@@ -21,6 +21,7 @@ from tests.attach.cluster import (
     NAMESPACE,
     Cluster,
     Json,
+    job,
     marked,
     name_of,
     obj,
@@ -343,6 +344,138 @@ def test_an_interrupted_run_says_so(
     assert log[-1] == (
         "error: SIGTERM or Ctrl-C ended this run early. The next run does only the remaining work."
     )
+
+
+# The command line of configmap-attacher
+
+
+class Configurations:
+    """Releases of a Rollout with revisionHistoryLimit 1, whose chart names each ConfigMap."""
+
+    def __init__(self, terminal: Terminal, cluster: Cluster) -> None:
+        self.terminal, self.cluster = terminal, cluster
+
+    def release(self, number: int, *options: str) -> list[str]:
+        """Apply a configuration, run attach eleven minutes later, and return the log."""
+        name = f"config-{number}"
+        self.cluster.add(
+            obj("ConfigMap", name),
+            workload("Rollout/app", "", name),
+            workload(f"ReplicaSet/app-{number}", "", name, owner="Rollout/app"),
+        )
+        if f"ReplicaSet/app-{number - 2}" in self.cluster.objects:
+            self.cluster.remove(f"ReplicaSet/app-{number - 2}")
+        self.cluster.sleep(660)
+        arguments = ("attach", "-rollout", "app", "-namespace", NAMESPACE, "-configmaps", name)
+        code, log, _ = self.terminal.run(*arguments, *options)
+        assert code == 0, log
+        return log
+
+
+@pytest.fixture
+def configurations(terminal: Terminal, cluster: Cluster) -> Configurations:
+    for key in list(cluster.objects):
+        cluster.remove(key)
+    return Configurations(terminal, cluster)
+
+
+def test_seven_configurations_leave_those_of_the_replica_sets(
+    configurations: Configurations, cluster: Cluster
+) -> None:
+    cluster.add(obj("ConfigMap", "other"))
+    for number in range(1, 8):
+        configurations.release(number)
+    # config-5 has its mark, and the next run deletes it.
+    assert cluster.names("ConfigMap") == ["config-5", "config-6", "config-7", "other"]
+    assert cluster.mark("ConfigMap/config-5")
+    configurations.release(7)
+    assert cluster.names("ConfigMap") == ["config-6", "config-7", "other"]
+    assert cluster.owners("ConfigMap/config-6") == ["ReplicaSet/app-6", "Rollout/app"]
+
+
+def test_a_config_map_that_attach_does_not_own_stays(
+    configurations: Configurations, cluster: Cluster
+) -> None:
+    """Another program owns or made it, or another Rollout does."""
+    configurations.release(1)
+    owned = {"kind": "Rollout", "name": "app", "uid": "Rollout/app", "controller": False}
+    foreign = {"apiVersion": "v1", "kind": "Service", "name": "app", "uid": "Service/app"}
+    key: Json = {'k:{"uid":"Rollout/app"}': {}}
+    for name, manager, extra in (
+        ("by-kubectl", "kubectl", []),
+        ("also-owned", "postrender-attach", [foreign]),
+    ):
+        fields = {"f:metadata": {"f:ownerReferences": key}}
+        metadata = {
+            "ownerReferences": [
+                {**owned, "apiVersion": "argoproj.io/v1alpha1", "blockOwnerDeletion": False},
+                *extra,
+            ],
+            "managedFields": [{"manager": manager, "fieldsV1": fields}],
+        }
+        cluster.add(obj("ConfigMap", name, metadata=metadata))
+    cluster.add(workload("Rollout/web", "", "web-config"), obj("ConfigMap", "web-config"))
+    web = workload("ReplicaSet/web-1", "", "web-config", owner="Rollout/web")
+    cluster.add(web)
+    code, *_ = configurations.terminal.run(
+        "attach", "-rollout", "web", "-namespace", NAMESPACE, "-configmaps", "web-config"
+    )
+    assert code == 0
+    cluster.add(workload("Rollout/web", "", "none"))
+    cluster.remove("ReplicaSet/web-1")
+    for number in (2, 3, 4):
+        configurations.release(number)
+    expected = ["also-owned", "by-kubectl", "config-2", "config-3", "config-4", "web-config"]
+    assert cluster.names("ConfigMap") == expected
+    assert cluster.mark("ConfigMap/web-config") is None
+
+
+def test_a_config_map_that_a_pod_uses_again_stays(
+    configurations: Configurations, cluster: Cluster
+) -> None:
+    for number in (1, 2, 3):
+        configurations.release(number)
+    assert cluster.mark("ConfigMap/config-1")
+    cluster.add(obj("Pod", "debug", **template("config-1")))
+    configurations.release(4)
+    assert cluster.mark("ConfigMap/config-1") is None
+    assert "config-1" in cluster.names("ConfigMap")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "log_line"),
+    [
+        ((), "info: attach does not delete revisions, because a later apply may be under way: "),
+        (("list", "Pod"), "warning: postrender cannot list pods"),
+    ],
+    ids=["another Job of the Rollout", "a missing permission"],
+)
+def test_a_run_with_the_flags_deletes_nothing_in_doubt(
+    configurations: Configurations,
+    cluster: Cluster,
+    refusal: tuple[str, str] | tuple[()],
+    log_line: str,
+) -> None:
+    for number in (1, 2, 3):
+        configurations.release(number)
+    if refusal:
+        cluster.refused[refusal] = 403
+    else:
+        arguments = ("attach", "--rollout=app", "--configmaps=config-5")
+        cluster.add(job("later", 0, *arguments, finished=False))
+    log = configurations.release(4)
+    assert any(line.startswith(log_line) for line in log)
+    assert "config-1" in cluster.names("ConfigMap")
+
+
+def test_without_pruning_the_flags_only_report(
+    configurations: Configurations, cluster: Cluster
+) -> None:
+    for number in (1, 2, 3):
+        log = configurations.release(number, "--no-prune")
+    expected = "ConfigMap/config-1 is unused, and a run without --no-prune would mark"
+    assert any(expected in line for line in log)
+    assert len(cluster.names("ConfigMap")) == 3
 
 
 # The connection

@@ -72,6 +72,7 @@ def revision(
         is_deleting=False,
         owners=entries,
         our_owners=frozenset(uids),
+        proven_owners=frozenset(uids),
         unused_since=unused_since,
     )
 

@@ -502,7 +502,7 @@ OWN_JOB = job("own", 0.5, "attach", "own", finished=False)
 CONFLICTS: dict[str, tuple[tuple[Json, ...], str]] = {
     "another unfinished Job": (
         (OWN_JOB, job("other", 5, "attach", "other", finished=False)),
-        "Job/other of the same attach group is not finished",
+        "the attacher Job/other is not finished",
     ),
     "a newer Job": (
         (OWN_JOB, job("other", 0.2, "attach", "other")),

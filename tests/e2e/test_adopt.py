@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from postrender.plan.attacher_job import JOB, role_rules
 from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
-from tests.e2e.commands import adopt, end_canary, greetings, restart_pods
+from tests.e2e.commands import LONG_AGO, adopt, attach_as, end_canary, greetings, restart_pods
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.queries import (
     GROUP_LABEL,
+    UNUSED,
     apply_attached,
     contents,
     owners,
@@ -24,6 +27,7 @@ from tests.e2e.queries import (
     wait_for_phase,
 )
 from tests.e2e.releases import Release, Values
+from tests.e2e.rollouts import promote
 
 OLD: Values = {}
 NEW: Values = {"configMaps": {"app-config": {"greeting": "bye"}}, "revisionHistoryLimit": 0}
@@ -257,6 +261,43 @@ def test_the_original_job_attaches_its_arguments(lenient: ControlPlane, tmp_path
     assert '"level": "warning"' in log
     assert "deployments" in log
     assert "(HTTP status 403), so this run does not delete revisions" in log
+
+
+def test_the_originals_flags_leave_the_config_maps_of_the_replica_sets(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    """The account has the Role that `postrender config rbac` prints, which permits deletions."""
+    create_account(api, "attacher", [cast("Json", rule) for rule in role_rules(JOB, False)])
+    manifests.postrender = False
+    arguments = ["attach", "-rollout", "app", "-namespace", api.namespace, "-configmaps"]
+
+    def attach(number: int) -> None:
+        run = attach_as(plane, api, "attacher", [*arguments, f"config-{number}"])
+        assert run.code == 0, run.text
+        for name in config_maps():
+            if UNUSED in api.get("ConfigMap", name)["metadata"].get("annotations", {}):
+                mark = {"metadata": {"annotations": {UNUSED: LONG_AGO}}}
+                api.patch("ConfigMap", name, mark)
+
+    def config_maps() -> list[str]:
+        return [name for name in api.names("ConfigMap") if name.startswith("config-")]
+
+    def is_pruned() -> bool:
+        return len(api.list("ReplicaSet")) <= 2
+
+    for number in range(1, 8):
+        manifests.apply({**numbered(number), "revisionHistoryLimit": 1})
+        attach(number)
+        if number > 1:
+            wait_for_phase(api, "Paused")
+            promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(is_pruned, "history is pruned")
+    for _ in range(2):  # the first run marks, and the second one deletes
+        attach(7)
+    used = [name for name in config_maps() if f"'{name}'" in str(api.list("ReplicaSet"))]
+    assert config_maps() == used == ["config-6", "config-7"]
+    assert "Rollout/app" in owners(api.get("ConfigMap", "config-6"))
 
 
 def replica_set_referencing(api: Api, name: str) -> str:

@@ -179,7 +179,7 @@ def test_a_job_that_is_not_finished_stops_the_sweep(
     api.create({"kind": "Job", "metadata": metadata, "spec": spec})
     run = attach_again(plane, pod)
     assert "attach does not delete revisions, because a later apply may be under way" in run.text
-    assert "Job/later of the same attach group is not finished" in run.text
+    assert "the attacher Job/later is not finished" in run.text
     assert greetings(api) == ["one", "two"]
     api.delete("Job", "later")
     attach_again(plane, pod)
