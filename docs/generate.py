@@ -159,6 +159,8 @@ FIXES = {
     '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
     "ignore`. If the program should read the revision, add the field with the name under "
     "`references`",
+    "selector": "Select the ConfigMap or Secret by a label. Otherwise set `postrender/strategy: "
+    "ignore`, or pass `--previous`",
     "namespace": "Pass `--namespace`",
     "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "
     "sets the strategy",
@@ -308,7 +310,8 @@ def kinds() -> str:
     rows = (
         (
             f"`{entry.kind}`<br>{entry.group or 'core'}",
-            _uses(use for use in entry.uses if not use.keep or use.keep_if),
+            _uses(use for use in entry.uses if not (use.keep or use.selects) or use.keep_if),
+            _uses(use for use in entry.uses if use.selects and not use.keep),
             "; ".join(
                 f"{reason} ({_uses(use for use in entry.uses if use.keep == reason)})"
                 for reason in dict.fromkeys(use.keep for use in entry.uses if use.keep)
@@ -317,7 +320,7 @@ def kinds() -> str:
         )
         for entry in sorted(ENTRIES, key=lambda entry: (entry.group, entry.kind))
     )
-    return table(("kind", "rewritten", "not rewritten, because", "source"), rows)
+    return table(("kind", "rewritten", "added", "not rewritten, because", "source"), rows)
 
 
 def _uses(uses: Iterable[Use]) -> str:

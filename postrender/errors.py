@@ -98,6 +98,8 @@ CODES = {
     "leftover": "a string still contains the base name of a renamed object",
     "by-name": "a program may read or change an object by name, so postrender keeps the original "
     "or the name",
+    "selector": "an object selects a ConfigMap or Secret by name, but does not select each "
+    "revision",
     "namespace": "postrender leaves a reference unchanged, because only one of the two objects has "
     "a namespace",
     "unreferenced": "the strategy of an object is rename, but workloads do not reference "

@@ -32,7 +32,7 @@ from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import Rule
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument
-from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
+from postrender.yaml.paths import EVERY_KEY, Json, Path, item_path, mapping_at, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,6 +247,9 @@ class _Examiner:
                 namespace = mapping_at(data, path[:-1]).get(rule.namespace_key)
                 if isinstance(namespace, str):
                     reference = reference._replace(namespace=namespace)
+            if reference and rule.adds_names:
+                items = value_at(data, item_path(path)[:-1])
+                reference = reference._replace(items=items if isinstance(items, list) else ())
             if reference:
                 references.setdefault((reference.path, rule.target), reference)
         return tuple(references.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import (
@@ -33,6 +34,8 @@ class Reference(NamedTuple):
         name.
     namespace: in the reference; None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
+    items: the list with the item that contains the field, if Rule.adds_names is True. An item is a
+        name, or a mapping with a name.
     """
 
     path: Path
@@ -40,6 +43,7 @@ class Reference(NamedTuple):
     namespace: str | None
     rule: Rule
     template: int | None
+    items: Sequence[Json] = ()
 
 
 class PodTemplate(NamedTuple):

@@ -30,6 +30,7 @@ from postrender.plan.findings import (
     find_last_owners,
     find_leftovers,
     find_overwritten,
+    find_selectors,
     find_unprotected,
 )
 from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
@@ -108,6 +109,7 @@ def _result_findings(
         yield from group_name_findings(attach_groups.derived_names, location)
     yield from find_unprotected(context)
     yield from find_overwritten(context)
+    yield from find_selectors(context, is_history_known=history.is_known)
     yield from find_leftovers(context)
     yield from find_last_owners(context, groups, history.owners)
 

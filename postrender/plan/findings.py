@@ -14,13 +14,15 @@ from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
-from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION
+from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention, Sign
 from postrender.plan.groups import SUFFIX
 from postrender.plan.history import PreviousOwners
+from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision, is_helm_hook
+from postrender.references.rule import SELECTOR
 from postrender.text import HOST, PATH, conjoined, forms_of, shown, words_of
 
 # The most names that a finding lists.
@@ -221,6 +223,48 @@ def _listed(items: list[Item]) -> str:
     if len(names) > _MAX_LISTED:
         names[_MAX_LISTED:] = [f"{len(names) - _MAX_LISTED} more"]
     return conjoined(names)
+
+
+def find_selectors(context: PlanContext, *, is_history_known: bool) -> Iterator[Finding]:
+    """A finding for each selector that does not select all revisions that pods use.
+
+    postrender adds the new revision, and with --previous the retained ones, unless the field can
+    contain only one name, the object has opted out, or postrender does not know the kind.
+    """
+    for links in context.links.values():
+        for link in links:
+            if link.reference.rule.family == SELECTOR and link.target.key in context.names:
+                if not link.is_rewritten:
+                    yield _unselected(context, link)
+                elif link.reference.rule.deletes_unselected and not is_history_known:
+                    yield _dropped(context, link)
+
+
+def _unselected(context: PlanContext, link: Link) -> Finding:
+    source, target = link.source.identity, link.target.identity
+    return Finding(
+        code="selector",
+        problem=f"{source} selects {target} by name, but does not select the revision "
+        f"{context.names[link.target.key]}, which pods use",
+        fix=f"Select {target} by a label, or add the annotation {STRATEGY_ANNOTATION}: ignore to "
+        f"{target}",
+        strict=True,
+        location=context.inventory.location_of_reference(link.source, link.reference),
+    )
+
+
+def _dropped(context: PlanContext, link: Link) -> Finding:
+    source, target = link.source.identity, link.target.identity
+    return Finding(
+        code="selector",
+        problem=f"{source} selects {target} by name, so the next output does not select the "
+        f"revision {context.names[link.target.key]}. The controller of {source.kind} then deletes "
+        "the copies of this revision, although old pods use the copies",
+        fix=f"Select {target} by a label. Otherwise, pass the previous output with --previous, or "
+        f"add the annotation {STRATEGY_ANNOTATION}: ignore to {target}",
+        strict=True,
+        location=context.inventory.location_of_reference(link.source, link.reference),
+    )
 
 
 def find_leftovers(context: PlanContext) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.text import replace_words, words_of
-from postrender.yaml.edits import AddAfter, Edit, SetScalar
-from postrender.yaml.paths import Path
+from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits, copied
+from postrender.yaml.paths import Json, Path, item_path
 
 
 class Link(NamedTuple):
@@ -39,13 +39,13 @@ class Link(NamedTuple):
     @property
     def triggers_rename(self) -> bool:
         rule = self.reference.rule
-        return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
+        return self.is_rewritten and not rule.adds_names and rule.triggers_rename
 
     @property
     def permits_rename(self) -> bool:
         """Whether the reference is enough for a rename that the user requests."""
         rule = self.reference.rule
-        return self.is_rewritten and rule.family != RBAC and not rule.is_written
+        return self.is_rewritten and not rule.adds_names and not rule.is_written
 
     @property
     def is_rewritten(self) -> bool:
@@ -74,12 +74,12 @@ class Link(NamedTuple):
     def is_proof(self) -> bool:
         """Whether an absent namespace certainly means the only explicit namespace.
 
-        An RBAC reference is not proof, because postrender keeps the base name in the Role. After
-        the rename, the base name can mean an object in another namespace. A reference with a
+        A name in a Role or selector is not proof, because postrender keeps the base name there.
+        After the rename, the base name can mean an object in another namespace. A reference with a
         keep_reason is not proof, because the referencing object can be cluster-scoped.
         """
         rule, source = self.reference.rule, self.source.identity
-        if rule.family == RBAC or rule.keep_reason or source.kind in CLUSTER_SCOPED:
+        if rule.adds_names or rule.keep_reason or source.kind in CLUSTER_SCOPED:
             return False
         written = self.reference.namespace or source.namespace
         return (written is None) != (self.target.identity.namespace is None)
@@ -88,8 +88,8 @@ class Link(NamedTuple):
     def is_outside_attach(self) -> bool:
         """Whether postrender rewrites the reference, but the attacher does not read it."""
         is_seen = is_namespaced_workload(self.source.identity.group_kind)
-        family = self.reference.rule.family
-        return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
+        rule = self.reference.rule
+        return self.is_rewritten and not rule.adds_names and (rule.family == OUTSIDE or not is_seen)
 
 
 def find_links(
@@ -157,28 +157,31 @@ def reference_edits(
     """The edits that rewrite the references of one object.
 
     names: by target, the new revision name.
-    retained_names: by target, the names of retained revisions. Roles also get these names.
+    retained_names: by target, the names of retained revisions. Roles and selectors also get these
+        names.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
-    references: dict[Path, tuple[Item, Reference]] = {}
+    references: dict[Path, Reference] = {}
     for link in links:
         if link.is_rewritten and link.target.key in names:
             path = link.reference.path
-            references[path] = link.source, link.reference
+            references[path] = link.reference
             new_names = renames[path].setdefault(link.name, [])
             new_names.append(names[link.target.key])
-            if link.reference.rule.family == RBAC:
+            if link.reference.rule.adds_names:
                 new_names += retained_names.get(link.target.key, ())
-    return [edit for path in references for edit in _edits(*references[path], renames[path])]
+    return [edit for path in references for edit in _edits(references[path], renames[path])]
 
 
-def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
-    if reference.rule.family == RBAC:
-        # Do not add a name twice. The names in `source.references` include names without a link.
-        written = source.references
-        existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
-        added = [name for names in renames.values() for name in names if name not in existing]
-        return [AddAfter(reference.path, tuple(dict.fromkeys(added)))] if added else []
+def _edits(reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
+    if reference.rule.adds_names:
+        path = item_path(reference.path)
+        added: list[Json] = []
+        for name in (name for names in renames.values() for name in names):
+            item = _renamed(reference.items[int(path[-1])], reference.path[len(path) :], name)
+            if item not in reference.items and item not in added:
+                added.append(item)
+        return [AddAfter(path, tuple(added))] if added else []
     if reference.rule.is_word:
         first = {old: new[0] for old, new in renames.items()}
         return [SetScalar(reference.path, replace_words(reference.name, first))]
@@ -186,6 +189,11 @@ def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]])
     is_prefixed = reference.rule.is_qualified and reference.namespace
     prefix = f"{reference.namespace}/" if is_prefixed else ""
     return [SetScalar(reference.path, prefix + name)]
+
+
+def _renamed(item: Json, path: Path, name: str) -> Json:
+    """A copy of a list item, with another name at a path."""
+    return apply_edits(copied(item), [SetScalar(path, name)]) if path else name
 
 
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:

@@ -17,8 +17,9 @@ reference has a namespace, which a finding reports.
 Two kinds of references can resolve to several objects:
 
 - A reference in a ClusterRole resolves to the objects with the referenced name in all namespaces.
-- postrender never rewrites a reference with a `keep_reason` (references/rule.py). It resolves to
-  each object with the referenced name that is possibly in the same namespace.
+- postrender never rewrites a reference with a `keep_reason` (references/rule.py), and adds names to
+  a selector. These references resolve to each object with the referenced name that is possibly in
+  the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `PlanContext.certain_key_of` where postrender must not guess.
@@ -44,6 +45,7 @@ from postrender.kubernetes.kinds import (
     ObjectKey,
     is_namespaced_workload,
 )
+from postrender.references.rule import SELECTOR
 from postrender.yaml.paths import Json, mapping_at
 
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
@@ -79,7 +81,7 @@ class Resolver:
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
             return candidates
-        if reference.rule.keep_reason:
+        if reference.rule.keep_reason or reference.rule.family == SELECTOR:
             # postrender keeps the original of each result. An original that programs do not need
             # is harmless, but a program fails without an original that the program needs.
             return [
@@ -110,7 +112,8 @@ class Resolver:
     def is_ambiguous(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> bool:
         """Whether an unresolved reference possibly means one of the candidates."""
         rule = reference.rule
-        if self.release_namespace or rule.keep_reason or item.identity.kind in CLUSTER_SCOPED:
+        is_lenient = rule.keep_reason or rule.family == SELECTOR
+        if self.release_namespace or is_lenient or item.identity.kind in CLUSTER_SCOPED:
             return False
         namespace = reference.namespace or item.identity.namespace
         return any(

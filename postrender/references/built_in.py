@@ -17,7 +17,7 @@ from postrender.kubernetes.kinds import (
     GroupKind,
     is_built_in,
 )
-from postrender.references.rule import POD_TEMPLATE, RBAC, Rule
+from postrender.references.rule import POD_TEMPLATE, RBAC, SELECTOR, Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, parse_pattern
 
 # Pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates (kinds.WORKLOAD_KINDS):
@@ -170,6 +170,28 @@ RBAC_RULES = tuple(
     for target, resource in ((CONFIG_MAP, "configmaps"), (SECRET, "secrets"))
 )
 
+# The policies of admissionregistration.k8s.io/v1 (NamedRuleWithOperations) select objects by name.
+# postrender adds names, as in a Role.
+_POLICIES = {
+    "ValidatingAdmissionPolicy": "spec.matchConstraints",
+    "MutatingAdmissionPolicy": "spec.matchConstraints",
+    "ValidatingAdmissionPolicyBinding": "spec.matchResources",
+    "MutatingAdmissionPolicyBinding": "spec.matchResources",
+}
+POLICY_RULES = tuple(
+    Rule(
+        group="admissionregistration.k8s.io",
+        kind=kind,
+        pattern=parse_pattern(f"{path}.{rules}[].resourceNames[]"),
+        target=target,
+        family=SELECTOR,
+        only_if=_has_resource(resource),
+    )
+    for kind, path in _POLICIES.items()
+    for rules in ("resourceRules", "excludeResourceRules")
+    for target, resource in ((CONFIG_MAP, "configmaps"), (SECRET, "secrets"))
+)
+
 # Kubernetes API v1 ServiceAccount: `secrets: [{name: web-token}]`, `imagePullSecrets` alike.
 SERVICE_ACCOUNT_RULES = tuple(
     Rule(group="", kind="ServiceAccount", pattern=parse_pattern(pattern), target=SECRET)
@@ -207,6 +229,7 @@ WRITER_RULES = tuple(
 _OTHER_RULES = (
     *ANALYSIS_RULES,
     *INGRESS_RULES,
+    *POLICY_RULES,
     *RBAC_RULES,
     *SERVICE_ACCOUNT_RULES,
     *WRITER_RULES,

@@ -21,6 +21,7 @@ from postrender.yaml.paths import Json, Path, mapping_at
 
 POD_TEMPLATE = "pod template"
 RBAC = "rbac"
+SELECTOR = "selector"
 OUTSIDE = "outside"
 
 
@@ -29,7 +30,8 @@ class Rule(NamedTuple):
 
     group: the API group of the object with the field, None for any group.
     kind, name: of the object with the field, as globs.
-    family: POD_TEMPLATE, RBAC, or OUTSIDE for all other fields.
+    family: POD_TEMPLATE, RBAC, SELECTOR for a field that selects objects by name, or OUTSIDE for
+        all other fields.
     is_word: whether the field is text that contains the referenced name as a whole word.
     only_if: the condition on the object and the path of the string.
     is_qualified: whether the string can have the form `namespace/name`.
@@ -37,10 +39,12 @@ class Rule(NamedTuple):
     kind_key: the key with the referenced object's kind, in the mapping with the string. The string
         is not a reference if the kind there is not that of `target`. "" for no such key.
     triggers_rename: whether the reference is a reason to rename the referenced object; ignored for
-        the family RBAC. A request of the user needs no reason.
+        the families RBAC and SELECTOR. A request of the user needs no reason.
     keep_reason: a clause with the reason why postrender never rewrites the reference, "" if it can.
     is_written: whether the object with the field makes a program write to the referenced object.
     is_guess: whether only the shape of the field, or its name, suggests the reference.
+    deletes_unselected: whether a program can delete copies of the objects that a selector no longer
+        selects, such as copies in other clusters.
     origin: the name of the user's rule in messages, "" for a built-in rule.
     """
 
@@ -59,7 +63,13 @@ class Rule(NamedTuple):
     keep_reason: str = ""
     is_written: bool = False
     is_guess: bool = False
+    deletes_unselected: bool = False
     origin: str = ""
+
+    @property
+    def adds_names(self) -> bool:
+        """Whether postrender adds the new name next to the old name, which stays."""
+        return self.family in (RBAC, SELECTOR)
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         group, kind = group_kind

@@ -48,6 +48,12 @@ def format_path(path: Path) -> str:
     return text
 
 
+def item_path(path: Path) -> Path:
+    """The path of the innermost list item with the value at a path, () if there is none."""
+    numbers = [depth for depth, part in enumerate(path, 1) if isinstance(part, int)]
+    return path[: numbers[-1]] if numbers else ()
+
+
 def object_path(path: Path) -> Path:
     """The path of the object that contains the value at a path: () outside a List.
 

@@ -22,7 +22,7 @@ from postrender.plan.build import Plan, make_plan
 from postrender.references.built_in import is_custom
 from postrender.references.catalogue import ENTRIES, find_catalogued
 from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Entry
-from postrender.references.rule import OUTSIDE
+from postrender.references.rule import OUTSIDE, SELECTOR
 from postrender.yaml.paths import Path as ObjectPath
 from postrender.yaml.stream import read_stream
 from tests.manifests import Obj, normalise
@@ -30,7 +30,7 @@ from tests.manifests import Obj, normalise
 SAMPLES: list[Obj] = list(
     YAML(typ="safe").load_all((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))
 )
-RESULTS = ("rewritten", "kept", "written", "unknown")
+RESULTS = ("rewritten", "kept", "written", "selected", "unknown")
 TARGETS = (CONFIG_MAP, SECRET)
 
 
@@ -56,6 +56,8 @@ def results(sample: Obj) -> dict[ObjectPath, str]:
         result = "rewritten"
         if rule.is_written:
             result = "written"
+        elif rule.family == SELECTOR and not rule.keep_reason:
+            result = "selected"
         elif rule.keep_reason:
             result = "unknown" if "does not know" in rule.keep_reason else "kept"
         found.setdefault(path, result)
@@ -100,7 +102,8 @@ def test_an_entry_has_a_source_and_clauses_as_reasons(entry: Entry) -> None:
 def test_a_reference_is_outside_attach_and_does_not_cause_a_rename(sample: Obj) -> None:
     kept, others = find_catalogued(group_kind_of(sample) or ("", ""), TARGETS, sample)
     for _, _, rule in (*kept, *others):
-        assert (rule.family, rule.triggers_rename) == (OUTSIDE, False)
+        assert rule.family in (OUTSIDE, SELECTOR)
+        assert not rule.triggers_rename
 
 
 def clone_set(name: str = "web-config") -> str:
@@ -249,6 +252,42 @@ def test_only_these_kinds_of_kubernetes_are_in_the_catalogue() -> None:
     assert not is_custom(("", "Service"))
     assert not is_custom(("argoproj.io", "Rollout"))
     assert is_custom(("argoproj.io", "Workflow"))
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [sample for sample in SAMPLES if "selected" in results(sample).values()],
+    ids=lambda sample: str(sample["kind"]),
+)
+def test_a_selector_gets_each_revision_in_addition(sample: Obj) -> None:
+    objects = [
+        json.dumps({"apiVersion": "v1", "kind": kind, "metadata": {"name": "selected"}, **data})
+        for kind, data in (("ConfigMap", {"data": {"a": "b"}}), ("Secret", {"data": {"a": "Yg=="}}))
+    ]
+    text = "\n---\n".join([*objects, workload("selected"), json.dumps(sample)])
+    options: dict[str, Any] = {"with_secrets": True, "keep_original": False}
+    output = "".join(render(plan_of(text, **options)))
+    [new] = [data for data in normalise(output) if data["kind"] == sample["kind"]]
+    revisions = {
+        data["metadata"]["name"]
+        for data in normalise(output)
+        if data["kind"] in ("ConfigMap", "Secret") and "labels" in data["metadata"]
+    }
+    assert len(revisions) == 2
+    added = {text for _, text in strings(new)} - {text for _, text in strings(sample)}
+    assert added
+    assert added <= revisions
+    # Without the added items, the selector is unchanged.
+    for path, name in reversed(list(strings(new))):
+        if name in added:
+            parent: Any = new
+            item = max(depth for depth, part in enumerate(path) if isinstance(part, int))
+            for part in path[:item]:
+                parent = parent[part]
+            del parent[path[item]]
+    assert new == sample
+    # A second pass does not add the revisions again.
+    assert "".join(render(plan_of(output, **options))) == output
 
 
 def workload(name: str) -> str:

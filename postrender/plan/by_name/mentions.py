@@ -42,8 +42,9 @@ from postrender.kubernetes.kinds import (
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.references.built_in import find_built_in
-from postrender.references.rule import RBAC
+from postrender.references.built_in import find_built_in, is_custom
+from postrender.references.custom import embedded_references
+from postrender.references.rule import RBAC, SELECTOR
 from postrender.references.unrelated import COVERED, names_something_else
 from postrender.text import WordSet, decoded, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
@@ -191,8 +192,14 @@ class _Search:
                 if reference.rule.family != RBAC
             },
         }
+        # postrender adds names to a selector, and leaves the base name there.
+        selected = {
+            reference.path[length:]
+            for reference in item.references
+            if reference.rule.family == SELECTOR
+        }
         for path, scalar in _strings(data, None if item.identity.kind == "Secret" else names):
-            if (item.key, (*item.path, *path)) in self.linked:
+            if (item.key, (*item.path, *path)) in self.linked or path in selected:
                 continue
             if not (path in target_kinds or _may_reference(item, path, data)):
                 continue
@@ -231,7 +238,12 @@ def _secret_fields(item: Item, data: Json) -> dict[Path, GroupKind]:
     """
     if item.identity.group_kind in COVERED:
         return {}
-    return {path: SECRET for path, _, _ in find_built_in(item.identity.group_kind, (SECRET,), data)}
+    group_kind = item.identity.group_kind
+    fields = {path: SECRET for path, _, _ in find_built_in(group_kind, (SECRET,), data)}
+    if is_custom(group_kind) and isinstance(data, dict):
+        shaped = embedded_references(data, (SECRET,))
+        fields |= {reference.path: SECRET for reference in shaped if not reference.is_guess}
+    return fields
 
 
 def _is_encoded(item: Item, path: Path) -> bool:

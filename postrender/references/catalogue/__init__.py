@@ -30,6 +30,7 @@ from postrender.references.catalogue import (
     delivery,
     infrastructure,
     monitoring,
+    selectors,
     workloads,
     writers,
 )
@@ -41,7 +42,7 @@ from postrender.references.catalogue.model import (
     Use,
 )
 from postrender.references.custom import EmbeddedReference, embedded_references
-from postrender.references.rule import Rule
+from postrender.references.rule import OUTSIDE, SELECTOR, Rule
 from postrender.text import letters_of
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
@@ -50,10 +51,13 @@ ENTRIES: tuple[Entry, ...] = (
     *delivery.ENTRIES,
     *infrastructure.ENTRIES,
     *monitoring.ENTRIES,
+    *selectors.ENTRIES,
     *workloads.ENTRIES,
     *writers.ENTRIES,
 )
 _BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}
+# In the names of kinds and of fields that are not in the catalogue.
+_SELECTOR_WORDS = ("selector", "propagation", "placement", "override", "distribut", "subscription")
 # The beginnings of keys such as `outputSecretName`, in fields that are not in the catalogue.
 _RESULT_WORDS = ("write", "output", "destination", "generate")
 
@@ -82,12 +86,25 @@ def find_catalogued(
     reason = f"postrender does not know {'this field of ' if is_known else ''}the kind "
     reason += group_kind[1]
     others = [
-        _embedded_match(match, reason, is_written=_names_a_result(match.path), is_guess=True)
+        _unknown_match(group_kind, match, reason, data)
         for match in embedded_references(data, targets)
     ]
     if not is_known:
         others += _own_name(group_kind, targets, data, reason)
     return kept, [*rewritten, *others]
+
+
+def _unknown_match(
+    group_kind: GroupKind, match: EmbeddedReference, reason: str, data: Mapping[str, Json]
+) -> Match:
+    """A string that looks like a reference, in a field that is not in the catalogue."""
+    is_written = _names_a_result(match.path)
+    path, name, rule = _embedded_match(match, reason, is_written=is_written, is_guess=True)
+    words = letters_of(f"{group_kind[1]} {' '.join(map(str, path[:-1]))}")
+    is_item = isinstance(path[-2], int) and "kind" in mapping_at(data, path[:-1])
+    if is_item and any(word in words for word in _SELECTOR_WORDS):
+        rule = rule._replace(family=SELECTOR)
+    return path, name, rule
 
 
 def _names_a_result(path: Path) -> bool:
@@ -123,13 +140,7 @@ def _matches(
     for path, value, (use, target) in _found(group_kind, targets, data):
         reason = use.keep_reason(data)
         if target is not None:
-            rule = _rule(
-                target,
-                keep=reason,
-                namespace_key=use.namespace_key,
-                is_written=use.is_written,
-            )
-            matches = [(path, value, rule)]
+            matches = [(path, value, _rule_of(use, target, reason, use.namespace_key))]
         elif use.shape == OBJECT_REFERENCE:
             matches = _object_reference(path, value, use, targets, reason)
         else:
@@ -176,20 +187,17 @@ def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
 def _object_reference(
     path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
 ) -> list[Match]:
-    kind = value_at(value, ("kind",))
+    kind = value_at(value, ("kind",)) or value_at(value, ("resource",))
     default = use.default_target
+    word = str(kind).lower().removesuffix("s")  # or the resource, such as `configmaps`
     matching_targets = [
         target
         for target in targets
-        if str(kind).lower() == target[1].lower() or (kind is None and default in (None, target))
+        if word == target[1].lower() or (kind is None and default in (None, target))
     ]
     name = value_at(value, ("name",))
     return [
-        (
-            (*path, "name"),
-            name,
-            _rule(target, keep=reason, namespace_key="namespace", is_written=use.is_written),
-        )
+        ((*path, "name"), name, _rule_of(use, target, reason, "namespace"))
         for target in matching_targets
     ]
 
@@ -234,6 +242,17 @@ def _embedded_match(
         is_guess=is_guess,
     )
     return match.path, match.name, rule
+
+
+@cache
+def _rule_of(use: Use, target: GroupKind, keep: str, namespace_key: str) -> Rule:
+    """The rule for a name that is at the path of a use."""
+    rule = _rule(target, keep=keep, namespace_key=namespace_key, is_written=use.is_written)
+    return rule._replace(
+        family=SELECTOR if use.selects else OUTSIDE,
+        only_if=use.name_if,
+        deletes_unselected=use.deletes_unselected,
+    )
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
 from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
-from postrender.yaml.paths import Json, parse_pattern, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, Path, parse_pattern, value_at
 
 # The shapes of the value at the path of a Use. For KEY_SELECTORS and EVERYTHING, the catalogue
 # searches the value for references.
@@ -30,6 +30,8 @@ EVERY_KIND = ("*", "*")
 
 Pattern = tuple[str, ...]
 Condition = Callable[[Mapping[str, Json]], bool]
+# The same for one name: the object, and the path of the name.
+NameCondition = Callable[[Json, Path], bool]
 
 
 class Use(NamedTuple):
@@ -45,6 +47,10 @@ class Use(NamedTuple):
     default_target: the target of an object reference without a kind, None for every target.
     namespace_key: the key next to a name that contains the namespace, "" if there is none.
     is_written: whether a program writes to the referenced objects.
+    selects: whether the object selects other objects by name, and does not read them. postrender
+        adds the new names, unless `keep` is set.
+    name_if: the condition under which a name can be that of a ConfigMap or Secret.
+    deletes_unselected: as in Rule.
     or_own_name: whether the object's own name is the reference if the path is missing.
     """
 
@@ -57,6 +63,9 @@ class Use(NamedTuple):
     default_target: GroupKind | None = None
     namespace_key: str = ""
     is_written: bool = False
+    selects: bool = False
+    name_if: NameCondition | None = None
+    deletes_unselected: bool = False
     or_own_name: bool = False
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
@@ -198,6 +207,54 @@ def writes(
         is_written=True,
         or_own_name=or_own_name,
     )
+
+
+def selector(path: str, *, deletes_unselected: bool = False) -> Use:
+    """A list that selects objects by `kind` and `name`, and perhaps `namespace`.
+
+    postrender adds an item for each revision, and leaves the item with the base name.
+    """
+    return Use(
+        OBJECT_REFERENCE,
+        parse_pattern(path),
+        selects=True,
+        deletes_unselected=deletes_unselected,
+    )
+
+
+def selected_names(path: str, kinds: str, keep: str = "") -> tuple[Use, ...]:
+    """The names in a selector that lists kinds and names in different fields.
+
+    kinds: the key with the kinds, in the mapping with the names. Without it, all kinds are meant.
+    keep: the reason for a field with a single name, to which postrender cannot add a name.
+    """
+    pattern = parse_pattern(path)
+    depth = -2 if pattern[-1] == EVERY_ITEM else -1
+
+    def condition(kind: str) -> NameCondition:
+        return lambda data, name: _names_kind(value_at(data, (*name[:depth], kinds)), kind)
+
+    return tuple(
+        Use(
+            NAME,
+            pattern,
+            patterns=(((), target),),
+            keep=keep,
+            selects=True,
+            name_if=condition(target[1].lower()),
+        )
+        for target in (CONFIG_MAP, SECRET)
+    )
+
+
+def _names_kind(kinds: Json, kind: str) -> bool:
+    """Whether a value lists a kind, as `ConfigMap`, `v1/ConfigMap`, `configmaps` or `*`."""
+    if isinstance(kinds, dict):
+        return _names_kind(kinds.get("kinds"), kind)
+    if isinstance(kinds, list):
+        return any(_names_kind(item, kind) for item in kinds)
+    word = str(kinds).rpartition("/")[2].lower()
+    return kinds is None or word in (kind, f"{kind}s", "*")
 
 
 def has(path: str) -> Condition:

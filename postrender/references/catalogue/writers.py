@@ -23,6 +23,8 @@ entry EVERY_KIND is for fields that many kinds share:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.catalogue.model import (
     EVERY_KIND,
@@ -33,17 +35,24 @@ from postrender.references.catalogue.model import (
     key_selectors,
     object_reference,
     secret,
+    selected_names,
     writes,
     written,
 )
+from postrender.yaml.paths import Json
 
 _BOTH = (CONFIG_MAP, SECRET)
 _TEMPLATE = "the program reads the object only to fill a template"
+_ONE_NAME = "the field can select only one object"
 _BOUND = "the program reads the object in its own namespace"
 
 
 def _writer(group: str, kinds: str, source: str, *uses: Use) -> tuple[Entry, ...]:
     return tuple(Entry(group=group, kind=kind, source=source, uses=uses) for kind in kinds.split())
+
+
+def _is_constraint(data: Mapping[str, Json]) -> bool:
+    return str(data.get("apiVersion")).startswith("constraints.gatekeeper.sh/")
 
 
 _VAULT = "Vault Secrets Operator"
@@ -347,6 +356,11 @@ ENTRIES = (
             )
         ),
         writes("Crossplane", SECRET, "spec.publishConnectionDetailsTo.name"),
+        # The constraints of Gatekeeper have a kind for each template.
+        *(
+            use._replace(only_if=_is_constraint)
+            for use in selected_names("spec.match.name", "kinds", _ONE_NAME)
+        ),
         *(
             writes("Azure Service Operator", target, f"spec.operatorSpec.{path}.name")
             for target, path in (

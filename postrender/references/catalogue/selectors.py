@@ -1,0 +1,182 @@
+"""Kinds that select objects by name, such as the policies of Karmada, KubeFleet and Kyverno.
+
+The object does not read what it selects, so postrender adds the name of the revision, as in a Role:
+
+    kind: PropagationPolicy
+    spec:
+      resourceSelectors:
+        - {apiVersion: v1, kind: ConfigMap, name: web-config}
+        - {apiVersion: v1, kind: ConfigMap, name: web-config-4h2mbtbbt6}    # added
+
+A field with one name cannot select a revision too, so postrender keeps the original and reports a
+finding:
+
+    kind: Localization
+    spec:
+      feed: {apiVersion: v1, kind: ConfigMap, name: web-config}
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import (
+    Entry,
+    Use,
+    object_reference,
+    selected_names,
+    selector,
+    written,
+)
+
+_KARMADA = "karmada-io/karmada f8fdd02, v1alpha1"
+_FLEET = "kubefleet-dev/kubefleet e160c1c, v1 and v1beta1"
+_CLUSTERNET = "clusternet/clusternet 19245ba, v1alpha1"
+_KYVERNO = "kyverno/kyverno 111e07b"
+_GATEKEEPER = "open-policy-agent/gatekeeper dd8507e"
+
+_ONE_NAME = "the field can select only one object"
+_GENERATED = "Kyverno writes to the object"
+_APPLIED_AGAIN = "a ClusterResourceSet can apply the content under a new name again"
+
+
+def _single(path: str) -> Use:
+    return object_reference(path, keep=_ONE_NAME)._replace(selects=True)
+
+
+def _matches(*paths: str) -> tuple[Use, ...]:
+    """The names in `match` and `exclude` of Kyverno at these paths."""
+    return tuple(
+        use
+        for path in paths
+        for part in ("any[].resources", "all[].resources", "resources")
+        for use in (
+            *selected_names(f"{path}.{part}.names[]", "kinds"),
+            *selected_names(f"{path}.{part}.name", "kinds", _ONE_NAME),
+        )
+    )
+
+
+def _kyverno_policy() -> tuple[Use, ...]:
+    return (
+        written(object_reference("spec.rules[].generate", keep=_GENERATED)),
+        written(object_reference("spec.rules[].mutate.targets[]", keep=_GENERATED)),
+        *_matches("spec.rules[].match", "spec.rules[].exclude"),
+    )
+
+
+ENTRIES = (
+    # Policies that distribute objects to clusters
+    *(
+        Entry(
+            group="policy.karmada.io",
+            kind=kind,
+            source=_KARMADA,
+            # Karmada keeps the copies of objects that a policy no longer selects
+            # (pkg/detector/policy.go, removeRBsClaimMetadata).
+            uses=(selector("spec.resourceSelectors[]"),),
+        )
+        for kind in (
+            "PropagationPolicy",
+            "ClusterPropagationPolicy",
+            "OverridePolicy",
+            "ClusterOverridePolicy",
+        )
+    ),
+    *(
+        Entry(
+            group="placement.kubernetes-fleet.io",
+            kind=kind,
+            source=_FLEET,
+            uses=(selector("spec.resourceSelectors[]", deletes_unselected=True),),
+        )
+        for kind in ("ClusterResourcePlacement", "ResourcePlacement")
+    ),
+    Entry(
+        group="placement.kubernetes-fleet.io",
+        kind="ResourceOverride",
+        source=_FLEET,
+        uses=(selector("spec.resourceSelectors[]"),),
+    ),
+    *(
+        Entry(
+            group="apps.clusternet.io",
+            kind=kind,
+            source=_CLUSTERNET,
+            uses=(selector("spec.feeds[]", deletes_unselected=True),),
+        )
+        for kind in ("Subscription", "Base")
+    ),
+    *(
+        Entry(
+            group="apps.clusternet.io",
+            kind=kind,
+            source=_CLUSTERNET,
+            uses=(_single("spec.feed"),),
+        )
+        for kind in ("Localization", "Globalization")
+    ),
+    Entry(
+        group="addons.cluster.x-k8s.io",
+        kind="ClusterResourceSet",
+        source="kubernetes-sigs/cluster-api ae7ff04, v1beta1 and v1beta2",
+        uses=(object_reference("spec.resources[]", keep=_APPLIED_AGAIN),),
+    ),
+    Entry(
+        group="core.oam.dev",
+        kind="Application",
+        source="kubevela/kubevela 5a44b5f, v1beta1",
+        uses=(
+            selector("spec.components[].properties.objects[]", deletes_unselected=True),
+            *selected_names(
+                "spec.policies[].properties.rules[].selector.resourceNames[]", "resourceTypes"
+            ),
+        ),
+    ),
+    # Policies that check or change objects
+    *(
+        Entry(group="kyverno.io", kind=kind, source=f"{_KYVERNO}, v1", uses=_kyverno_policy())
+        for kind in ("Policy", "ClusterPolicy")
+    ),
+    *(
+        Entry(
+            group="kyverno.io",
+            kind=kind,
+            source=f"{_KYVERNO}, v2",
+            uses=_matches("spec.match", "spec.exclude"),
+        )
+        for kind in ("PolicyException", "CleanupPolicy", "ClusterCleanupPolicy")
+    ),
+    *(
+        Entry(
+            group="policies.kyverno.io",
+            kind=kind,
+            source=f"{_KYVERNO}, v1",
+            uses=selected_names(
+                "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
+            ),
+        )
+        for kind in ("ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy")
+    ),
+    *(
+        Entry(
+            group="mutations.gatekeeper.sh",
+            kind=kind,
+            source=f"{_GATEKEEPER}, v1",
+            uses=selected_names("spec.match.name", "kinds", _ONE_NAME),
+        )
+        for kind in ("Assign", "AssignMetadata", "ModifySet")
+    ),
+    # Argo CD
+    *(
+        Entry(
+            group="argoproj.io",
+            kind=kind,
+            source="argoproj/argo-cd 37ee009, v1alpha1",
+            uses=(selector(path),),
+        )
+        for kind, path in (
+            ("Application", "spec.ignoreDifferences[]"),
+            ("ApplicationSet", "spec.template.spec.ignoreDifferences[]"),
+            ("AppProject", "spec.orphanedResources.ignore[]"),
+        )
+    ),
+)
