@@ -232,7 +232,7 @@ def _history(values: Values) -> HistorySettings:
 def _strategy_rule(values: Values) -> StrategyRule:
     match = values.get("match", {})
     return StrategyRule(
-        strategy=values["strategy"],
+        strategy=values.get("strategy", ""),
         kind=match.get("kind", "*"),
         name=match.get("name", "*"),
         namespace=match.get("namespace", "*"),
@@ -241,6 +241,7 @@ def _strategy_rule(values: Values) -> StrategyRule:
         is_referenced=match.get("referenced"),
         is_immutable=values.get("immutable"),
         keep_original=values.get("keepOriginal"),
+        rewrites_references=values.get("rewriteReferences"),
     )
 
 

@@ -29,9 +29,11 @@ _SPECIAL = frozenset("*?[")
 
 
 class StrategyRule(NamedTuple):
-    """An item of `rules`: conditions on an object, and the strategy of a matching object.
+    """An item of `rules`: conditions on an object, and the settings of a matching object.
 
-    strategy: one of STRATEGIES.
+    strategy: one of STRATEGIES, "" in a rule about references.
+    rewrites_references: whether postrender rewrites the references of a matching object, None in a
+        rule about ConfigMaps and Secrets.
     kind, name, namespace: globs. The namespace of an object without a namespace is "".
     labels, annotations: those that the object must have.
     is_referenced: whether the object must be referenced, None if it does not matter.
@@ -47,13 +49,14 @@ class StrategyRule(NamedTuple):
     is_referenced: bool | None = None
     is_immutable: bool | None = None
     keep_original: bool | None = None
+    rewrites_references: bool | None = None
 
     def matches(
         self,
         identity: Identity,
         labels: Mapping[str, str],
         annotations: Mapping[str, str],
-        is_referenced: bool,
+        is_referenced: bool = False,
     ) -> bool:
         """Whether an object meets all conditions of the rule.
 

@@ -108,7 +108,7 @@ class _Examiner:
             problem = f'the annotation is {shown(value)}{quotes}, expected "true" or "false"'
             self.refuse(path, problem, 'Write "true" or "false", with the quotes')
         source = workload_ref(item.identity.group_kind, data)
-        if source and item.has_opted_out:
+        if source and value == "false":
             (_, kind), name = source
             problem = (
                 "the annotation has no effect, because the pod template of "
@@ -124,22 +124,37 @@ class _Examiner:
         group, kind = group_kind
         is_mutable = group_kind not in IMMUTABLE_WORKLOADS
         is_hook = not annotations.keys().isdisjoint(HOOK_ANNOTATIONS)
-        has_opted_out = annotations.get(REWRITE_ANNOTATION) == "false"
+        identity = Identity(
+            group=group,
+            kind=kind,
+            namespace=namespace if isinstance(namespace, str) and namespace else None,
+            name=name,
+        )
+        opt_out = self.opt_out(identity, labels, annotations)
         return Item(
             key=(self.index, path),
             line=self.document.line_of(path),
-            identity=Identity(
-                group=group,
-                kind=kind,
-                namespace=namespace if isinstance(namespace, str) and namespace else None,
-                name=name,
-            ),
+            identity=identity,
             labels=labels,
             annotations=annotations,
             is_hook=is_hook,
             is_attacher=kind in _ATTACHER_KINDS and GROUP_LABEL in labels,
-            is_rewritable=is_mutable and bool(name) and not (is_hook or has_opted_out),
+            opt_out=opt_out,
+            is_rewritable=is_mutable and bool(name) and not (is_hook or opt_out),
         )
+
+    def opt_out(
+        self, identity: Identity, labels: dict[str, str], annotations: dict[str, str]
+    ) -> str:
+        """The value of Item.opt_out. The annotation has priority over rules."""
+        annotation = annotations.get(REWRITE_ANNOTATION)
+        if annotation is not None:
+            return REWRITE_ANNOTATION if annotation == "false" else ""
+        for rule in self.settings.rules:
+            rewrites = rule.rewrites_references
+            if rewrites is not None and rule.matches(identity, labels, annotations):
+                return "" if rewrites else "the key rewriteReferences of a rule"
+        return ""
 
     def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
         """Refuse a name, namespace, label or annotation that is neither string nor null."""

@@ -13,7 +13,6 @@ from postrender.kubernetes.annotations import (
     MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
     RENDER_ID_ANNOTATION,
-    REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
@@ -61,6 +60,8 @@ class Item(NamedTuple):
     labels, annotations: the entries of metadata with a string as value.
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
+    opt_out: the annotation or the key of the rule that turns off the rewriting of the object's
+        references, "" if none does.
     is_rewritable: whether postrender rewrites the references of the object. False if the object is
         a hook, has a generated name, has opted out, or has an immutable kind such as Job.
     templates: () if `is_rewritable` is False.
@@ -79,6 +80,7 @@ class Item(NamedTuple):
     annotations: dict[str, str]
     is_hook: bool
     is_attacher: bool
+    opt_out: str
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
     templates: tuple[PodTemplate, ...] = ()
@@ -92,11 +94,6 @@ class Item(NamedTuple):
     def requests_auto_mount(self) -> bool:
         """Whether the object has an annotation that can request an auto-mount."""
         return not self.annotations.keys().isdisjoint(_MOUNTS)
-
-    @property
-    def has_opted_out(self) -> bool:
-        """Whether an annotation turns off the rewriting of the object's references."""
-        return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
     def has_render_id(self) -> bool:

@@ -26,7 +26,6 @@ from postrender.kubernetes.annotations import (
     ENV_FROM_ANNOTATION,
     MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
-    REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, is_namespaced_workload
 from postrender.plan.links import item_order
@@ -179,10 +178,10 @@ def _check_rewritable(
     selected: the rewritable workloads that `mount-in` selects, by default all rewritable workloads.
     """
     refused = _refused(item, in_namespace, selected)
-    opted_out = next((workload for workload in refused if workload.has_opted_out), None)
+    opted_out = next((workload for workload in refused if workload.opt_out), None)
     if opted_out:
-        problem = f'{opted_out.identity} has the annotation {REWRITE_ANNOTATION}: "false"'
-        fix = f"Remove {REWRITE_ANNOTATION} from {opted_out.identity}"
+        problem = f"{opted_out.identity} opts out with {opted_out.opt_out}"
+        fix = f"Remove the opt-out of {opted_out.identity}"
     elif refused and not (selected or MOUNT_IN_ANNOTATION in item.annotations):
         listed = ", ".join(str(workload.identity) for workload in refused)
         problem = f"postrender does not rewrite {listed}"

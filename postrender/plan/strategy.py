@@ -22,7 +22,6 @@ from postrender.kubernetes.annotations import (
     HELM_HOOK_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
     KEYED_HASH,
-    REWRITE_ANNOTATION,
     STRATEGY_ANNOTATION,
     filler_of,
 )
@@ -312,8 +311,8 @@ def _used_by(items: Sequence[Item]) -> str:
 
 def _kept_reference(link: Link) -> str:
     source, kind = link.source, link.target.identity.kind
-    if source.has_opted_out:
-        return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"
+    if source.opt_out:
+        return f"{source.identity}, which opts out with {source.opt_out}, references the {kind}"
     if source.is_rewritable:
         return f"{source.identity} references the {kind}, and {link.reference.rule.keep_reason}"
     hook = "the hook " if source.is_hook else ""
@@ -334,7 +333,9 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
 
 def _rule_for(item: Item, is_referenced: bool, settings: Settings) -> StrategyRule | None:
     for rule in settings.rules:
-        if rule.matches(item.identity, item.labels, item.annotations, is_referenced):
+        if rule.strategy and rule.matches(
+            item.identity, item.labels, item.annotations, is_referenced
+        ):
             return rule
     return None
 

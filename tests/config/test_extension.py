@@ -194,7 +194,7 @@ def test_an_absolute_path_in_the_repository_may_be_extended(chart: Path) -> None
 def test_the_documented_files_are_valid(tmp_path: Path) -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "company.md"
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
-    chart, defaults, *recipes, _workload = blocks
+    chart, defaults, *recipes, _workload, opt_out = blocks
     (tmp_path / "charts" / "shop").mkdir(parents=True)
     (tmp_path / "postrender-defaults.yaml").write_text(defaults)
     file = tmp_path / "charts" / "shop" / "postrender.yaml"
@@ -204,6 +204,8 @@ def test_the_documented_files_are_valid(tmp_path: Path) -> None:
     for recipe in recipes:
         file.write_text(recipe)
         assert load_config(explicit_file(str(file)))["rules"][-1]["strategy"] == "ignore"
+    file.write_text(opt_out)
+    assert load_config(explicit_file(str(file)))["rules"][0]["rewriteReferences"] is False
 
 
 def test_an_extended_file_that_cannot_be_read_is_corrected_in_extends(chart: Path) -> None:

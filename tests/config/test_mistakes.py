@@ -21,7 +21,21 @@ MISTAKES = {
     "rules: [{strategy: skip}]": (
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
     ),
-    "rules: [{match: {}}]": 'the required key "strategy" is missing. Add the key "strategy", w',
+    "rules: [{match: {}}]": (
+        ":1 rules[0]: the rule has neither of the keys strategy and rewriteReferences. Add strategy"
+    ),
+    "rules: [{match: {kind: Configmap}, strategy: ignore}]": (
+        'rules[0]: a strategy is for ConfigMaps and Secrets, and match.kind is "Configmap". '
+        "Write ConfigMap."
+    ),
+    "rules: [{match: {kind: Deployment}, strategy: ignore}]": "or use the key rewriteReferences.",
+    "rules: [{rewriteReferences: false, strategy: ignore}]": (
+        "rewriteReferences and strategy are for different kinds of objects. Write two rules."
+    ),
+    "rules: [{match: {kind: Secret}, rewriteReferences: false}]": (
+        "rewriteReferences is for the objects that contain references"
+    ),
+    "rules: [{match: {referenced: true}, rewriteReferences: false}]": "no key referenced.",
     'attacher: {group: "a b"}': (
         'attacher.group: the value is "a b", expected letters, digits, "-", "_" and ".", with a '
         "letter or digit at both ends. Change the value."
@@ -33,7 +47,8 @@ MISTAKES = {
     "strict: true\nstrict: false": ':2: the key "strict" is also on line 1. Remove one of',
     "rules: rename": (
         'rules: the value is "rename", expected a list. '
-        "Write a list. The possible keys of each item are match, strategy, immutable, keepOriginal."
+        "Write a list. The possible keys of each item are match, strategy, rewriteReferences, "
+        "immutable, keepOriginal."
     ),
     "references: {kind: A, path: a}": (
         "references: the value is a mapping, expected a list. "

@@ -47,7 +47,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
                 **{key: parts[key] for key in parts if key not in required},
                 "unknown": ANYTHING,
             },
-        ).map(lambda value: {key: value[key] for key in list(value)[:5]})
+        ).map(lambda value: {key: value[key] for key in list(value)[:3]})
     if kind == "array":
         return st.lists(values_of(schema.get("items", {})), max_size=3)
     return {
