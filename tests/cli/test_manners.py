@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from postrender.cli import main
+from postrender.cli import report as reporting
 from postrender.cli.click_app import COMMANDS, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,16 @@ def test_each_command_has_help_with_an_example(name: str, option: str, run: Run)
 
 def test_the_name_of_a_command_in_a_group_is_two_words(run: Run) -> None:
     assert "No such command 'config show'" in run("config show")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_path"), [("app.yaml", True), ("apps/web", True), ("web", False)]
+)
+def test_an_unknown_command_that_looks_like_a_path(name: str, is_path: bool, run: Run) -> None:
+    code, _, err = run(name)
+    assert code == reporting.USAGE
+    assert f"No such command '{name}'" in err
+    assert (f"To render a file, run: postrender render {name}" in err) == is_path
 
 
 def test_the_list_of_commands_does_not_cut_summaries(run: Run) -> None:

@@ -39,10 +39,10 @@ def patched(old: str, hunks: tuple[Hunk, ...]) -> str:
             if line.sign != "+":
                 assert rest[position] == text
                 position += 1
-                assert line.old == position
             if line.sign != "-":
                 result.append(text)
-                assert line.new == len(result)
+            assert line.old == (0 if line.sign == "+" else position)
+            assert line.new == (0 if line.sign == "-" else len(result))
     return "".join(result + rest[position:])
 
 

@@ -240,6 +240,27 @@ def test_a_long_list_of_objects_is_folded() -> None:
     assert re.findall(lists, page_of(labelled(40))) == [""] * 5
 
 
+@pytest.mark.parametrize(
+    ("number", "lines", "is_open"),
+    [(40, 10, [True, True]), (40, 11, [True, False]), (41, 5, [False, True])],
+)
+def test_a_page_of_many_changes_is_folded(number: int, lines: int, is_open: list[bool]) -> None:
+    """Contents by the number of their diff lines, and everything else by the groups of workloads.
+
+    The page shows the workloads first, then the contents.
+    """
+    entries = re.findall(r'<details class="entry"([^>]*)>', page_of(large(number, lines)))
+    assert len(entries) == 2 * number
+    for half, expected in zip((entries[:number], entries[number:]), is_open, strict=True):
+        assert {" open" in entry for entry in half} == {expected}
+
+
+def test_the_filters_are_open_and_cannot_be_cleared_yet() -> None:
+    page = page_of(sample())
+    assert '<details id="filters" open>' in page
+    assert '<button type="button" id="clear" hidden>' in page
+
+
 def test_a_secret_has_only_its_base_name() -> None:
     text = Structure(page_of(sample())).text
     assert "a revision of Secret/web-database" in text
