@@ -161,6 +161,8 @@ FIXES = {
     "`references`",
     "selector": "Select the ConfigMap or Secret by a label. Otherwise set `postrender/strategy: "
     "ignore`, or pass `--previous`",
+    "placeholder": "Run the other program before postrender. If pods read the placeholder itself, "
+    "set `postrender/strategy: rename`",
     "namespace": "Pass `--namespace`",
     "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "
     "sets the strategy",

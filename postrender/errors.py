@@ -100,6 +100,8 @@ CODES = {
     "or the name",
     "selector": "an object selects a ConfigMap or Secret by name, but does not select each "
     "revision",
+    "placeholder": "a value is a placeholder that a program may replace after postrender, so "
+    "postrender leaves the object unchanged",
     "namespace": "postrender leaves a reference unchanged, because only one of the two objects has "
     "a namespace",
     "unreferenced": "the strategy of an object is rename, but workloads do not reference "

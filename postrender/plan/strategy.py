@@ -27,6 +27,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
+from postrender.kubernetes.placeholders import find_placeholder
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
@@ -49,6 +50,7 @@ _ALLOWED_VALUES = {
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
+_MAY_REPLACE = "a program may replace the placeholder"
 _BY_RULE = "a rule of the configuration sets"
 
 
@@ -116,6 +118,8 @@ def decide_strategies(
         decisions.append(decision)
         if decision.is_revision:
             findings += _stale_revision_findings(inventory, decision, item_links, settings.hash_key)
+        elif decision.reason.startswith(_MAY_REPLACE):
+            findings.append(_placeholder_finding(inventory, decision))
         elif decision.reason == _NOT_REFERENCED:
             findings.append(_unreferenced_finding(inventory, item))
         elif decision.strategy == RENAME and not _has_data(item):
@@ -298,6 +302,9 @@ def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
         return (
             f"{reader} reads the {item.identity.kind} by the well-known name {item.identity.name}"
         )
+    path, program = find_placeholder(item.identity.group_kind, item.content or {}, item.annotations)
+    if program:
+        return f"{_MAY_REPLACE} in {path}, as {program} does"
     # The hash of an object without data never changes, and often a program adds the data later.
     kind = item.identity.kind
     return "" if _has_data(item) else f"the {kind} is empty, and a program may add data later"
@@ -400,6 +407,24 @@ def _empty_finding(inventory: Inventory, item: Item) -> Finding:
         fix=f"If a program writes to {item.identity} at run time, add the annotation "
         f"{STRATEGY_ANNOTATION}: ignore. Otherwise, add the data",
         location=inventory.location_of(item),
+    )
+
+
+def _placeholder_finding(inventory: Inventory, decision: StrategyDecision) -> Finding:
+    """A note that an object with a placeholder stays as it is.
+
+    The hash would cover the placeholder: a changed value would not change the name of the revision,
+    and the API server would refuse the value, because a revision is immutable.
+    """
+    identity = decision.item.identity
+    return Finding(
+        code="placeholder",
+        problem=f"postrender does not rename {identity}, because {decision.reason}, and the hash "
+        "would cover the placeholder instead of the value",
+        fix="If such a program changes the manifests, run the program before postrender. If pods "
+        f"read the placeholder itself, add the annotation {STRATEGY_ANNOTATION}: rename to "
+        f"{identity}",
+        location=inventory.location_of(decision.item),
     )
 
 

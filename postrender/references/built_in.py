@@ -17,7 +17,7 @@ from postrender.kubernetes.kinds import (
     GroupKind,
     is_built_in,
 )
-from postrender.references.rule import POD_TEMPLATE, RBAC, SELECTOR, Rule
+from postrender.references.rule import OUTSIDE, POD_TEMPLATE, RBAC, SELECTOR, Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, parse_pattern
 
 # Pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates (kinds.WORKLOAD_KINDS):
@@ -178,14 +178,17 @@ _POLICIES = {
     "ValidatingAdmissionPolicyBinding": "spec.matchResources",
     "MutatingAdmissionPolicyBinding": "spec.matchResources",
 }
+_MUTATING = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 POLICY_RULES = tuple(
     Rule(
         group="admissionregistration.k8s.io",
         kind=kind,
         pattern=parse_pattern(f"{path}.{rules}[].resourceNames[]"),
         target=target,
-        family=SELECTOR,
+        family=OUTSIDE if kind in _MUTATING else SELECTOR,
         only_if=_has_resource(resource),
+        keep_reason="a policy changes the object" if kind in _MUTATING else "",
+        is_written=kind in _MUTATING,
     )
     for kind, path in _POLICIES.items()
     for rules in ("resourceRules", "excludeResourceRules")

@@ -53,6 +53,8 @@ def results(sample: Obj) -> dict[ObjectPath, str]:
     kept, others = find_catalogued(group_kind, TARGETS, sample)
     found: dict[ObjectPath, str] = {}
     for path, _, rule in (*kept, *others):
+        if not rule.fits(path, sample):
+            continue
         result = "rewritten"
         if rule.is_written:
             result = "written"
@@ -311,8 +313,10 @@ def workload(name: str) -> str:
 def test_what_a_program_writes_stays_as_it_is(sample: Obj) -> None:
     written = {
         rule.target
-        for _, value, rule in find_catalogued(group_kind_of(sample) or ("", ""), TARGETS, sample)[0]
-        if rule.is_written and value == "written"
+        for path, value, rule in find_catalogued(
+            group_kind_of(sample) or ("", ""), TARGETS, sample
+        )[0]
+        if rule.is_written and value == "written" and rule.fits(path, sample)
     }
     objects = [
         json.dumps({"apiVersion": "v1", "kind": kind, "metadata": {"name": "written"}, **data})

@@ -20,12 +20,14 @@ from __future__ import annotations
 
 from postrender.references.catalogue.model import (
     Entry,
+    NameCondition,
     Use,
     object_reference,
     selected_names,
     selector,
     written,
 )
+from postrender.yaml.paths import Json, Path, mapping_at
 
 _KARMADA = "karmada-io/karmada f8fdd02, v1alpha1"
 _FLEET = "kubefleet-dev/kubefleet e160c1c, v1 and v1beta1"
@@ -34,6 +36,7 @@ _KYVERNO = "kyverno/kyverno 111e07b"
 _GATEKEEPER = "open-policy-agent/gatekeeper dd8507e"
 
 _ONE_NAME = "the field can select only one object"
+_CHANGED = "a policy changes the object"
 _GENERATED = "Kyverno writes to the object"
 _APPLIED_AGAIN = "a ClusterResourceSet can apply the content under a new name again"
 
@@ -55,8 +58,26 @@ def _matches(*paths: str) -> tuple[Use, ...]:
     )
 
 
+def _mutating(use: Use, name_if: NameCondition | None = None) -> Use:
+    """A selector of objects that a program changes in requests to the API server."""
+    return written(use)._replace(
+        keep=_CHANGED,
+        selects=False,
+        name_if=lambda data, path: (
+            (use.name_if is None or use.name_if(data, path))
+            and (name_if is None or name_if(data, path))
+        ),
+    )
+
+
+def _is_of_mutation(data: Json, path: Path) -> bool:
+    """Whether a name is in a rule of Kyverno that changes objects."""
+    return "mutate" in mapping_at(data, path[:3])
+
+
 def _kyverno_policy() -> tuple[Use, ...]:
     return (
+        *(_mutating(use, _is_of_mutation) for use in _matches("spec.rules[].match")),
         written(object_reference("spec.rules[].generate", keep=_GENERATED)),
         written(object_reference("spec.rules[].mutate.targets[]", keep=_GENERATED)),
         *_matches("spec.rules[].match", "spec.rules[].exclude"),
@@ -154,16 +175,35 @@ ENTRIES = (
                 "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
             ),
         )
-        for kind in ("ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy")
+        for kind in ("ValidatingPolicy", "GeneratingPolicy", "DeletingPolicy")
+    ),
+    Entry(
+        group="policies.kyverno.io",
+        kind="MutatingPolicy",
+        source=f"{_KYVERNO}, v1",
+        uses=tuple(
+            map(
+                _mutating,
+                selected_names(
+                    "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
+                ),
+            )
+        ),
     ),
     *(
         Entry(
             group="mutations.gatekeeper.sh",
             kind=kind,
             source=f"{_GATEKEEPER}, v1",
-            uses=selected_names("spec.match.name", "kinds", _ONE_NAME),
+            uses=tuple(map(_mutating, selected_names("spec.match.name", "kinds", _ONE_NAME))),
         )
-        for kind in ("Assign", "AssignMetadata", "ModifySet")
+        for kind in ("Assign", "ModifySet")
+    ),
+    Entry(
+        group="mutations.gatekeeper.sh",
+        kind="AssignMetadata",
+        source=f"{_GATEKEEPER}, v1",
+        uses=selected_names("spec.match.name", "kinds", _ONE_NAME),
     ),
     # Argo CD
     *(
