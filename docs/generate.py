@@ -174,6 +174,7 @@ FIXES = {
     "checksum": "If old pods need the old content, use the strategy `rename`",
     HOOK_ON_HELM_3: "Pass `--keep-original` on Helm 3, or annotate the ConfigMap with "
     '`postrender/keep-original: "true"`',
+    "config-unused": "Pass the file that the release uses with `--config`",
     "duplicate-key": "Remove one of the two keys",
     "invalid-object": "Fix the field that the message shows",
     "attacher-image": "Build and push the [image](attach.md#the-image), and set `attacher.image`",

@@ -129,6 +129,8 @@ CODES = {
     "release may delete",
     "copied-owners": "an object has owner references, so Kubernetes may delete the object at once",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
+    "config-unused": "a chart and the working directory, or two charts, have different "
+    "configuration files, and the command uses only one of the two",
     "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
     "no-objects": "the input does not contain Kubernetes objects, usually because the input is "
     "a values file",

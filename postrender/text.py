@@ -223,6 +223,11 @@ def shown(value: object) -> str:
     return _encode(value)
 
 
+def printable(path: str) -> str:
+    """A path with `�` in place of each byte that is not UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def conjoined(parts: Sequence[str]) -> str:
     """A list in words, such as `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)

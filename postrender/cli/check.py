@@ -8,6 +8,7 @@ from postrender.cli.report import DONE, FAULT, report_error
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
 from postrender.errors import UserError
+from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 
 
@@ -44,15 +45,18 @@ def check(files: tuple[str, ...], config: str | None, **given: object) -> int:
     # Findings about the attacher would be wrong, because check does not append the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, attacher=attacher)
-    return max([_check(name, settings) for name in files or ("-",)])
+    return max([_check(name, settings, config) for name in files or ("-",)])
 
 
-def _check(name: str, settings: Settings) -> int:
+def _check(name: str, settings: Settings, config: str | None) -> int:
     """FAULT for an error or a strict finding, otherwise DONE."""
     # Empty stdin usually means that a command has failed. An empty file is not an error.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:
-        plan = plan_before_delivery(read_input(name, "check"), settings)
+        stream = read_input(name, "check")
+        plan = plan_before_delivery(stream, settings)
+        unused = find_unused_configuration(stream, settings, config)
+        plan = plan._replace(findings=(*plan.findings, *unused))
         if plan.findings:
             report_configuration(settings)  # the configuration can cause findings
         report_findings(plan, settings, cause="", fix="Apply the fix of each error above")

@@ -31,7 +31,7 @@ from postrender.config.load import (
 from postrender.config.validate import schema_text
 from postrender.errors import Location, UserError
 from postrender.plan.admission import policy_objects, rbac_objects
-from postrender.sources.paths import printable
+from postrender.text import printable
 from postrender.yaml.emit import block_text
 from postrender.yaml.paths import Json, Path, value_at
 

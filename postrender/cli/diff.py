@@ -21,8 +21,9 @@ from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
 from postrender.diff.model import only_sections
 from postrender.errors import UsageError, UserError
+from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
-from postrender.sources.paths import printable
+from postrender.text import printable
 from postrender.yaml.stream import Stream, read_streams
 
 
@@ -107,6 +108,8 @@ def diff(
             f"{old} and {new} do not contain manifests",
             "Pass manifests as OLD or NEW",
         )
+    unused = [find_unused_configuration(side, settings, config) for side in sides]
+    report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
     preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
     preview = only_sections(preview, only)
     reporter = REPORTERS[form]

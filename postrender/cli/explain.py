@@ -8,6 +8,7 @@ from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import REPORTERS, build
 from postrender.inventory.notes import find_other_owners
+from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 
 
@@ -25,9 +26,12 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     check_not_a_function(stream)
     plan = plan_of(stream, settings)
     notes = find_other_owners(plan.inventory, settings)
-    plan = plan._replace(findings=(*plan.findings, *notes))
+    unused = find_unused_configuration(stream, settings, config)
+    plan = plan._replace(findings=(*plan.findings, *notes, *unused))
     reporter = REPORTERS[form]
-    write_for_reader(reporter.render(build.explain(plan), stdout_terminal()), reporter.escapes)
-    report_configuration(settings)
+    explanation = build.explain(plan)._replace(configuration=settings.configuration)
+    write_for_reader(reporter.render(explanation, stdout_terminal()), reporter.escapes)
+    if form == "mermaid":  # a graph does not show the file
+        report_configuration(settings)
     report_findings(plan, settings)
     return DONE

@@ -161,8 +161,8 @@ def _with_variables(*options: Option) -> tuple[Option, ...]:
 SETTINGS = _with_variables(
     Option(
         "config",
-        "Read this configuration file.",
-        metavar="FILE",
+        "Read this configuration file. With a folder, the search begins in the folder.",
+        metavar="FILE|FOLDER",
         default_text="the nearest postrender.yaml in this folder or a folder above, up to the root "
         "of the git repository",
     ),

@@ -19,12 +19,13 @@ from postrender.cli.report import (
     report_warning,
     set_log_file,
 )
-from postrender.config.find import Source, explicit_file, find_config
+from postrender.config.find import Source, explicit_file, find_config, shown_path
 from postrender.config.load import load_config, merge_values, read_hash_key, settings_from
 from postrender.config.settings import SEQUENCE, Settings
-from postrender.errors import Finding, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list
-from postrender.text import similar_words
+from postrender.sources.paths import CHART_FILE
+from postrender.text import printable, similar_words
 from postrender.yaml.stream import Stream
 
 TYPE_CHECKING = False
@@ -41,16 +42,20 @@ _CUTOFF = 0.85
 
 
 def effective_values(
-    config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
+    config: str | None,
+    given: Mapping[str, object],
+    function: Mapping[str, Any] | None = None,
+    chart: str = "",
 ) -> tuple[dict[str, Any], Source | None, tuple[Finding, ...]]:
     """The values that are set, the configuration file, and findings about it.
 
     The values are nested mappings with the keys of postrender.yaml, without defaults.
-    config: the file in --config, None for the nearest postrender.yaml.
+    config, chart: as in config_source.
     given: the values of the options, by parameter. The value is None if the option is not set.
     function: the values of the functionConfig, None if the input has not been read yet.
     """
-    source, findings = config_source(config, is_untrusted=bool(given.get("untrusted")))
+    is_untrusted = bool(given.get("untrusted"))
+    source, findings = config_source(config, is_untrusted=is_untrusted, chart=chart)
     values = merge_values(load_config(source) if source else {}, dict(function or {}))
     for option in SETTINGS:
         value: Any = given.get(option.parameter)
@@ -62,23 +67,48 @@ def effective_values(
 
 
 def config_source(
-    config: str | None, *, is_untrusted: bool = False
+    config: str | None, *, is_untrusted: bool = False, chart: str = ""
 ) -> tuple[Source | None, tuple[Finding, ...]]:
     """The configuration file, None if there is none, and the findings of the search.
 
-    config: the file in --config, None or "" for the nearest postrender.yaml.
+    config: the file in --config, or the folder in which the search begins. None or "" for the
+        folder of the chart, or else the working directory.
+    chart: the chart that the command renders, "" for none. The Argo CD plugin runs in its folder.
     """
-    if config:
+    if config and not os.path.isdir(config):
         return explicit_file(config), ()
+    if config:
+        return find_config(os.path.realpath(config), is_untrusted=is_untrusted)
     try:
         folder = os.getcwd()
     except OSError:  # the working directory was deleted
-        return None, ()
-    return find_config(folder, is_untrusted=is_untrusted)
+        folder = ""
+    nearest, nearest_findings = find_config(folder, is_untrusted=is_untrusted)
+    if os.path.isdir(chart):
+        own, findings = find_config(os.path.realpath(chart), is_untrusted=is_untrusted)
+        if own and nearest and own.file != nearest.file:
+            findings = (*findings, _unused(nearest, own))
+        if own:
+            return own, findings
+    return nearest, nearest_findings
+
+
+def _unused(nearest: Source, own: Source) -> Finding:
+    """The finding that a chart has its own file; nearest: the file of the working directory."""
+    problem = (
+        f"try uses {printable(shown_path(own))}, which is nearer to {CHART_FILE}. Without "
+        "--config, helm in the working directory would use this file"
+    )
+    fix = "Release with the printed command, or pass --config to try and to the release"
+    location = Location(printable(shown_path(nearest)))
+    return Finding("config-unused", problem, fix, location)
 
 
 def settings_of(
-    config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
+    config: str | None,
+    given: Mapping[str, object],
+    function: Mapping[str, Any] | None = None,
+    chart: str = "",
 ) -> Settings:
     """Return the settings in effect, and start to write the log file.
 
@@ -86,7 +116,7 @@ def settings_of(
     this function again with the values of the functionConfig, which must not repeat the reports.
     The parameters are those of effective_values.
     """
-    values, source, findings = effective_values(config, given, function)
+    values, source, findings = effective_values(config, given, function, chart)
     path = source.file if source else ""
     if function is None:
         _check_variables()
@@ -101,7 +131,8 @@ def settings_of(
     set_log_file(settings.log_file)
     if function is None:
         log_note(_configuration_note(path))
-    return settings._replace(file=path, findings=findings)
+    configuration = printable(shown_path(source)) if source else ""
+    return settings._replace(file=path, configuration=configuration, findings=findings)
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:

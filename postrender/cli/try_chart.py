@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -31,13 +31,16 @@ from postrender.cli.report import (
     stdout_terminal,
     write_for_reader,
 )
-from postrender.cli.settings import report_configuration, settings_of, with_hash_key
+from postrender.cli.settings import config_source, settings_of, with_hash_key
+from postrender.config.find import FILE_NAME, shown_path
+from postrender.config.load import load_config
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
 from postrender.diff.model import Preview, Undecided, only_sections
 from postrender.diff.undecided import as_undecided
 from postrender.diff.values import Terminal
+from postrender.diff.words import describe_configuration
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
@@ -47,10 +50,12 @@ from postrender.sources.charts import (
     ChartOptions,
     check_chart,
     check_values,
+    has_archived_configuration,
     passes_hooks,
     release_name,
     render_chart,
 )
+from postrender.text import printable, visible
 from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 # try prints at most this many findings. If there are more findings, a last line shows the total.
@@ -167,11 +172,13 @@ def try_chart(
     config: str | None,
     **given: object,
 ) -> int:
-    settings = with_hash_key(settings_of(config, given), given)
     for path in filter(None, (chart, new_chart)):
         check_chart(path)
     check_values((*values, *new_values))
     current = new_chart or chart
+    settings = with_hash_key(settings_of(config, given, chart=current), given)
+    own_findings = () if config else _configuration_findings(chart, new_chart, given)
+    settings = settings._replace(findings=(*settings.findings, *own_findings))
     options = ChartOptions(
         release=release or release_name(current),
         namespace=settings.namespace,
@@ -194,18 +201,52 @@ def try_chart(
         ),
         *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
     ]
-    arguments = _render_arguments(config, given, settings, options.release)
+    arguments = _render_arguments(current, config, given, settings, options)
     if trial.undecided and settings.keep_original is None:
         arguments.append("--keep-original")
-    end = [*_next_steps(chart, new_chart, options, trial, arguments), "", f"Page: {file}", ""]
+    end = [
+        *_next_steps(chart, new_chart, options, trial, arguments),
+        "",
+        describe_configuration(settings.configuration, visible),
+        f"Page: {file}",
+        "",
+    ]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), REPORTERS["text"].escapes)
-    if settings.file:
-        report_configuration(settings)
     _report_findings(trial.findings)
     if opens_page:
         _open_page(file)
     return DONE
+
+
+def _configuration_findings(
+    chart: str, new_chart: str, given: Mapping[str, object]
+) -> Iterator[Finding]:
+    """The findings about configuration files that try does not use, although a chart has them."""
+    current = new_chart or chart
+    for path in filter(has_archived_configuration, (chart, new_chart)):
+        yield Finding(
+            "config-unused",
+            f"the archive contains {FILE_NAME}, but postrender does not read archives",
+            "Extract the archive, and pass the folder of the chart",
+            Location(path),
+        )
+    if not (new_chart and os.path.isdir(chart)):
+        return
+    is_untrusted = bool(given.get("untrusted"))
+    old, new = (
+        config_source(None, is_untrusted=is_untrusted, chart=path)[0] for path in (chart, current)
+    )
+    values = [load_config(source) if source else {} for source in (old, new)]
+    if {**values[0], "extends": ""} != {**values[1], "extends": ""}:
+        yield Finding(
+            "config-unused",
+            f"{chart} has another configuration than {current}, and try uses the configuration of "
+            f"{current} for both. The preview therefore does not show the effects of the changed "
+            "configuration",
+            "Compare the two configuration files",
+            Location(printable(shown_path(old) if old else chart)),
+        )
 
 
 def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> _Trial:
@@ -284,7 +325,9 @@ def _preview_change(trial: _Trial, context: int = 3) -> Preview | None:
     """context: the number of unchanged lines around each changed line of a text."""
     if trial.new is None:
         return None
-    return _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
+    preview = _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
+    unused = (item for item in trial.settings.findings if item.code == "config-unused")
+    return preview._replace(undecided=(*map(as_undecided, unused), *preview.undecided))
 
 
 def _preview_first_release(trial: _Trial) -> Preview:
@@ -311,16 +354,26 @@ def _change_report(trial: _Trial, other_lines: int) -> list[str]:
         return [trial.remark, ""] if trial.remark else []
     # The lines about the first release already contain `trial.undecided`.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
-    shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
+    # The report already has the configuration and its findings.
+    preview = preview._replace(undecided=parts, configuration=None)
+    shown = only_sections(preview, ("workloads", "configmaps"))
     text = REPORTERS["text"].render(shown, stdout_terminal())
     return ["The change", *first_look.preview_lines(text, other_lines + 3), ""]
 
 
 def _render_arguments(
-    config: str | None, given: Mapping[str, object], settings: Settings, release: str
+    chart: str,
+    config: str | None,
+    given: Mapping[str, object],
+    settings: Settings,
+    options: ChartOptions,
 ) -> list[str]:
-    """The arguments with which render does what the previews show."""
-    arguments = [] if settings.attacher.group else [f"--group={release}"]
+    """The arguments with which render, in the working directory, does what the previews show."""
+    arguments = [] if settings.attacher.group else [f"--group={options.release}"]
+    if not config and settings.file:
+        nearest, _ = config_source(None, is_untrusted=bool(given.get("untrusted")))
+        if nearest is None or nearest.file != settings.file:
+            config = settings.file if os.path.isabs(chart) else os.path.relpath(settings.file)
     if config:
         arguments.append(f"--config={config}")
     for option in SETTINGS:

@@ -88,6 +88,23 @@ def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source
     )
 
 
+def shown_path(source: Source) -> str:
+    """The path of a configuration file in reports, which people also read on other machines.
+
+    The path of a discovered file is relative to the working directory or, if the file is in another
+    git repository, to the root of the repository.
+    """
+    root = source.repository
+    try:
+        path = os.path.relpath(source.file)
+        is_elsewhere = path.startswith(os.pardir) and not is_inside(os.getcwd(), root)
+    except (OSError, ValueError):  # no working directory, or another drive of Windows
+        return source.file
+    if not root or (is_elsewhere and not has_git(root)):
+        return source.file
+    return (os.path.relpath(source.file, root) if is_elsewhere else path).replace(os.sep, "/")
+
+
 def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple[Finding, ...]]:
     """The nearest postrender.yaml in a folder or above, and a finding about an ignored file.
 
@@ -103,7 +120,7 @@ def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple
     for folder in inside:
         path = os.path.join(folder, FILE_NAME)
         if not os.path.isfile(path):
-            _check_link(path)
+            _check_is_absent(path)
             continue
         repository = folder if number is None else inside[-1]
         _check_source(path, repository)
@@ -126,11 +143,14 @@ def has_git(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, ".git"))
 
 
-def _check_link(path: str) -> None:
-    if os.path.islink(path):
+def _check_is_absent(path: str) -> None:
+    """Refuse a path that is not a file. Docker creates a folder for a volume without a file."""
+    if os.path.lexists(path):
         raise UserError(
-            "the path is a link that does not lead to a file",
-            f"Fix or remove the link, or pass --config {os.devnull} to ignore the link",
+            "the path is a link that does not lead to a file"
+            if os.path.islink(path)
+            else "the path is a folder or a pipe, expected a file",
+            f"Fix or remove the path, or pass --config {os.devnull} to ignore the path",
             Location(path),
         )
 

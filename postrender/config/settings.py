@@ -162,6 +162,7 @@ class Settings(NamedTuple):
         program needs. None means True for Secrets, and False for ConfigMaps.
     naming: HASH or SEQUENCE.
     file: the configuration file, "" if postrender does not use a file.
+    configuration: the configuration file as reports show it, "" for none; None in no report.
     findings: the findings of the search for the configuration file.
     hash_key: the hash key for Secrets, None for hashes without a key.
     """
@@ -181,6 +182,7 @@ class Settings(NamedTuple):
     history: HistorySettings = HistorySettings()
     naming: str = HASH
     file: str = ""
+    configuration: str | None = None
     findings: tuple[Finding, ...] = ()
     hash_key_file: str = ""
     hash_key: HashKey | None = None

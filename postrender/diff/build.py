@@ -69,7 +69,9 @@ def compare(
     _check_objects(new_side, new_indexes)
 
     find_lost_owners = partial(lost_owners, old, new, settings, history)
-    return _compare(old_side, new_side, Resolver(settings.namespace), context, find_lost_owners)
+    resolver = Resolver(settings.namespace)
+    preview = _compare(old_side, new_side, resolver, context, find_lost_owners)
+    return preview._replace(configuration=settings.configuration)
 
 
 def _check_plain(stream: Stream) -> None:

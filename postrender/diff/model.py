@@ -283,6 +283,7 @@ class Preview(NamedTuple):
 
     old and new: the names of the two sources.
     only: the sections that the user selected, () for all.
+    configuration: the configuration file, "" for none; None does not appear in the formats.
     """
 
     old: str
@@ -294,6 +295,7 @@ class Preview(NamedTuple):
     undecided: tuple[Undecided, ...] = ()
     graph: Graph = Graph()
     only: tuple[str, ...] = ()
+    configuration: str | None = None
 
     @property
     def has_certain_changes(self) -> bool:

@@ -5,7 +5,7 @@ A phrase does not contain markup; a Style formats the names and values in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from postrender.diff.model import (
     ADDED,
@@ -181,6 +181,13 @@ def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
         return MARKS[CHANGED]
     return MARKS[change.change]
+
+
+def describe_configuration(file: str | None, code: Callable[[str], str]) -> str:
+    """The configuration file that a report used; "" for None. code: the form of the path."""
+    if file is None:
+        return ""
+    return f"Configuration: {code(file)}" if file else "No configuration file"
 
 
 def describe_change(change: str) -> str:

@@ -88,6 +88,7 @@ class Explanation(NamedTuple):
     mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
     mode_reason: the reason for the mode, "" if attach_groups is empty.
     graph: the reference graph, for the format mermaid.
+    configuration: the configuration file, "" for none; None does not appear in the text.
     """
 
     objects: tuple[ObjectEntry, ...] = ()
@@ -97,6 +98,7 @@ class Explanation(NamedTuple):
     mode_reason: str = ""
     findings: tuple[Finding, ...] = ()
     graph: Graph = Graph()
+    configuration: str | None = None
 
 
 def explain(plan: Plan) -> Explanation:

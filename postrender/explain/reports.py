@@ -9,6 +9,7 @@ from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.json import object_json
 from postrender.diff.values import capitalised, counted, name_of
+from postrender.diff.words import describe_configuration
 from postrender.errors import Finding
 from postrender.explain.build import (
     FROM_AUTO_MOUNT,
@@ -18,7 +19,7 @@ from postrender.explain.build import (
     ObjectReference,
 )
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
-from postrender.text import conjoined
+from postrender.text import conjoined, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class TextReporter(Reporter):
             for name in explanation.attach_groups
         ]
         lines.append(f"postrender would {_renames(explanation)}")
+        lines += filter(None, [describe_configuration(explanation.configuration, visible)])
         return "\n".join(lines) + "\n"
 
 
@@ -102,6 +104,7 @@ class JsonReporter(Reporter):
         """A report as JSON that conforms to explain.schema.json."""
         document = {
             "version": 1,
+            "configuration": explanation.configuration or "",
             "objects": [_object(entry) for entry in explanation.objects],
             "earlier": [
                 {

@@ -1,15 +1,21 @@
-"""The charts of `postrender try`: check their paths, and render them with helm."""
+"""Charts on disk: check their paths, render them with helm, and find their configuration."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from postrender.errors import Location, UserError
+from postrender.config.find import FILE_NAME, find_config, shown_path
+from postrender.config.settings import Settings
+from postrender.errors import Finding, Location, UserError
 from postrender.records import NamedTuple
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
+from postrender.text import printable
+from postrender.yaml.stream import Stream
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.
@@ -20,6 +26,8 @@ _NAME_LINE = re.compile(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?
 _MAJOR_VERSION = re.compile(rb"v?([0-9]{1,9})\.")
 # The first major version of Helm that passes hooks to a post-renderer.
 _FIRST_WITH_HOOKS = 4
+# The search for the chart of a template reads at most this many folders.
+_MOST_FOLDERS = 1_000
 # Every URL contains this text. helm downloads charts and values files from URLs.
 _URL = "://"
 
@@ -77,12 +85,77 @@ def _redact(assignment: str) -> str:
 
 def release_name(chart: str) -> str:
     """The name in Chart.yaml, or `release` without a valid name in a readable Chart.yaml."""
+    name = chart_name(chart)
+    return name if _VALID_RELEASE.match(name) else _RELEASE
+
+
+def chart_name(chart: str) -> str:
+    """The name in Chart.yaml, "" without a name in a readable Chart.yaml."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
     except (OSError, ValueError):
         match = None
-    return match[1] if match and _VALID_RELEASE.match(match[1]) else _RELEASE
+    return match[1] if match else ""
+
+
+def find_unused_configuration(
+    stream: Stream, settings: Settings, config: str | None
+) -> tuple[Finding, ...]:
+    """The findings about charts that helm has rendered, and that have another configuration file.
+
+    The output of helm does not contain the folder of a chart, so render cannot use the file.
+    config: the file in --config, which is the decision of the user.
+    """
+    if config:
+        return ()
+    locations = (stream.location_of(document) for document in stream.documents)
+    # One template of each chart, by the name of the chart.
+    templates = {where.template.partition("/")[0]: where.template for where in locations}
+    charts = _charts_of(template for template in templates.values() if template)
+    findings = []
+    for chart in charts:
+        try:
+            source, _ = find_config(os.path.realpath(chart), is_untrusted=True)
+        except UserError as error:
+            location = error.location or Location(chart)
+            findings.append(Finding("config-unused", error.problem, error.fix, location))
+            continue
+        if source and source.file != settings.file:
+            used = settings.configuration or "no file"
+            file, folder = printable(shown_path(source)), printable(chart)
+            problem = f"Argo CD uses the file for the chart {folder}, but this command uses {used}"
+            fix = f"If the release uses the file, pass --config={file}"
+            findings.append(Finding("config-unused", problem, fix, Location(file)))
+    return tuple(findings)
+
+
+def _charts_of(templates: Iterable[str]) -> Iterator[str]:
+    """The folders of the charts, in the working directory or below, of these templates.
+
+    templates: the paths in the comments of helm, such as `shop/templates/web.yaml`.
+    """
+    names = dict(template.split("/", 1) for template in templates if "/" in template)
+    if not names:
+        return
+    waiting = deque(["."])
+    for _ in range(_MOST_FOLDERS):
+        folder = waiting.popleft() if waiting else None
+        if folder is None:
+            return
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        if any(entry.name == CHART_FILE for entry in entries):
+            template = names.get(chart_name(folder))
+            if template and os.path.isfile(os.path.join(folder, template)):
+                yield os.path.normpath(folder)
+        waiting += [
+            entry.path
+            for entry in entries
+            if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+        ]
 
 
 def check_chart(chart: str) -> None:
@@ -122,6 +195,20 @@ def check_chart(chart: str) -> None:
             "Pass the folder that contains Chart.yaml, or REPOSITORY/CHART",
             location,
         )
+
+
+def has_archived_configuration(chart: str) -> bool:
+    """Whether a chart is an archive with a postrender.yaml next to Chart.yaml."""
+    if not os.path.isfile(chart):
+        return False
+    import tarfile
+    import zlib
+
+    try:
+        with tarfile.open(chart) as archive:
+            return any(member.name.split("/")[1:] == [FILE_NAME] for member in archive)
+    except (tarfile.TarError, zlib.error, OSError, EOFError):
+        return False  # helm reports the problem
 
 
 def check_values(files: tuple[str, ...]) -> None:

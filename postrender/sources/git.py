@@ -25,9 +25,9 @@ from postrender.sources.paths import (
     is_dotfile,
     manifests_of,
     path_below,
-    printable,
 )
 from postrender.sources.programs import find_program
+from postrender.text import printable
 from postrender.yaml.stream import Source
 
 _OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")

@@ -17,8 +17,8 @@ from postrender.sources.paths import (
     checked_source,
     folder_error,
     manifests_of,
-    printable,
 )
+from postrender.text import printable
 from postrender.yaml.stream import Source, Stream, read_streams
 
 STDIN = "<stdin>"

@@ -71,11 +71,6 @@ def path_below(folder: str, path: str) -> str:
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
-def printable(path: str) -> str:
-    """A path with `�` in place of each byte that is not UTF-8."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def checked_source(name: str, data: bytes) -> Source:
     """A file as a Source. A Git LFS pointer is an error."""
     if data.startswith(_LFS_POINTER):

@@ -336,8 +336,11 @@ def test_an_error_in_a_file_has_the_name_of_the_file(folder: Path) -> None:
 )
 def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     done = run(GOOD, "explain", "--format", name)
-    assert (done.code, done.err) == (0, "note: postrender does not use a configuration file.\n")
+    assert done.code == 0
     assert done.out.startswith(start)
+    # A graph has no room for the configuration.
+    note = "note: postrender does not use a configuration file.\n"
+    assert done.err == (note if name == "mermaid" else "")
 
 
 @pytest.mark.parametrize(
@@ -1066,11 +1069,97 @@ def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:
     (folder / "postrender.yaml").write_text("logFile: log.txt\n")
     note = "note: postrender uses the configuration postrender.yaml.\n"
     config = "--config=postrender.yaml"
-    assert run(GOOD, "explain", config).err == note
-    assert run(GOOD, "explain", config, "--quiet").err == ""
-    assert run(GOOD, "explain", config, "--verbose").err.count(note) == 1
+    assert run(GOOD, "explain", config).out.endswith(b"\nConfiguration: postrender.yaml\n")
+    assert run(GOOD, "explain", "-omermaid", config).err == note
+    assert run(GOOD, "explain", "-omermaid", config, "--quiet").err == ""
+    assert run(GOOD, "explain", "-omermaid", config, "--verbose").err.count(note) == 1
     assert run(GOOD, config).err == ""
-    assert (folder / "log.txt").read_text() == 4 * note
+    assert (folder / "log.txt").read_text() == 5 * note
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "unused"),
+    [
+        ("text", "\nConfiguration: {}\n", "\nNo configuration file\n"),
+        ("json", '"configuration": "{}"', '"configuration": ""'),
+    ],
+)
+def test_explain_and_diff_show_the_configuration(
+    folder: Path, name: str, used: str, unused: str
+) -> None:
+    (folder / "app.yaml").write_text(GOOD)
+    (folder / "below").mkdir()
+    for command in (["explain", "app.yaml"], ["diff", "app.yaml", "app.yaml"]):
+        assert unused in run("", *command, f"--format={name}").out.decode()
+        (folder / "below" / "postrender.yaml").touch()
+        done = run("", *command, f"--format={name}", "--config=below")
+        assert used.format("below/postrender.yaml") in done.out.decode()
+        (folder / "below" / "postrender.yaml").unlink()
+
+
+def test_the_path_of_the_configuration_is_harmless(folder: Path) -> None:
+    for name in ("a\x1b[31m", "b\udcff"):
+        (folder / name).mkdir()
+        (folder / name / "postrender.yaml").touch()
+        for form in ("text", "json"):
+            done = run(GOOD, "explain", f"--format={form}", f"--config={name}")
+            assert (done.code, done.err) == (0, "")
+            assert b"postrender.yaml" in done.out
+            assert b"\x1b" not in done.out
+
+
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_a_shared_preview_shows_the_configuration(folder: Path, name: str) -> None:
+    (folder / "app.yaml").write_text(GOOD)
+    preview = ["diff", "app.yaml", "app.yaml", f"--format={name}"]
+    assert "No configuration file" in run("", *preview).out.decode()
+    (folder / "postrender.yaml").touch()
+    text = run("", *preview).out.decode()
+    assert "Configuration: " in text
+    assert str(folder) not in text
+
+
+def test_a_folder_in_config_has_the_rights_of_a_search(folder: Path) -> None:
+    """Unlike with --config=FILE, the author of the folder can be a stranger."""
+    (folder / "chart").mkdir()
+    file = folder / "chart" / "postrender.yaml"
+    assert run(GOOD, "--config=chart").code == 0
+    file.write_text("logFile: log.txt\n")
+    assert_refused(run(GOOD, "--config=chart"), f"{file}:1 ", "must not write files")
+    file.write_text("strict: true\n")
+    show = run("", "config", "show", "--config=chart", "--untrusted").out.decode()
+    assert f"# {file} (the file can change only the output)" in show
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_a_configuration_that_is_not_a_file_is_an_error(folder: Path, kind: str) -> None:
+    """Docker creates a folder for a volume whose file does not exist."""
+    path = folder / "postrender.yaml"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    assert_refused(run(GOOD), f"{path}: the path is a folder or a pipe, expected a file")
+    assert run(GOOD, f"--config={os.devnull}").code == 0
+
+
+@pytest.mark.parametrize("where", ["shop", "chart", "services/web/chart"])
+@pytest.mark.parametrize("command", ["explain", "check", "diff - app.yaml"])
+def test_the_configuration_of_a_rendered_chart_is_a_finding(
+    folder: Path, command: str, where: str
+) -> None:
+    chart = folder / where
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("name: shop\n")
+    (chart / "templates" / "a.yaml").touch()
+    (chart / "postrender.yaml").write_text("strict: true\n")
+    text = f"---\n# Source: shop/templates/a.yaml\n{GOOD}"
+    arguments = command.split()
+    (folder / "app.yaml").write_text(GOOD)
+    err = run(text, *arguments).err
+    assert err.count("[config-unused]") == 1, err
+    assert f"pass --config={where}/postrender.yaml. [config-unused]" in err
+    for config in (f"--config={where}/postrender.yaml", f"--config={where}", "--config=/dev/null"):
+        assert "[config-unused]" not in run(text, *arguments, config).err
+    (chart / "Chart.yaml").write_text("name: another\n")
+    assert "[config-unused]" not in run(text, *arguments).err
 
 
 def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:

@@ -202,11 +202,7 @@ def test_the_printed_command_passes_the_options_to_postrender(helm: Helm, chart:
     Path("company file.yaml").write_text("strict: true\n")
     options = ("--secrets", "--no-keep-original", "--config=company file.yaml", "-n", "prod")
     text = attempt(helm, chart, *options).out.decode()
-    [line] = [line for line in text.splitlines() if line.startswith("  release  ")]
-    words = shlex.split(line.removeprefix("  release  "))
-    prefix = "--post-renderer-args="
-    arguments = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
-    assert arguments == [
+    assert arguments_of(text) == [
         "--group=web-shop",
         "--config=company file.yaml",
         "--namespace=prod",
@@ -319,7 +315,108 @@ def test_earlier_manifests_and_the_attacher_are_not_used(helm: Helm, chart: str)
     helm.print("template", GOOD)
     done = attempt(helm, chart)
     assert done.code == 0, done.err
-    assert "postrender.yaml" in done.err
+    assert "\nConfiguration: postrender.yaml\n" in done.out.decode()
+
+
+IGNORE = "rules: [{match: {name: app}, strategy: ignore}]\n"
+
+
+def arguments_of(text: str) -> list[str]:
+    """The arguments of postrender in the command that try prints."""
+    [line] = [line for line in text.splitlines() if line.startswith("  release  ")]
+    words = shlex.split(line.removeprefix("  release  "))
+    prefix = "--post-renderer-args="
+    return [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
+
+
+def test_the_configuration_next_to_the_chart_is_used(helm: Helm, folder: Path) -> None:
+    """The Argo CD plugin uses this file. helm, which starts in another folder, must be told."""
+    make_chart(folder / "my shop", "web-shop")
+    Path("my shop/postrender.yaml").write_text(IGNORE)
+    helm.print("template", GOOD)
+    done = attempt(helm, "my shop")
+    assert (done.code, done.err) == (0, "")
+    text = done.out.decode()
+    assert "  app  keeps its name" in text
+    assert "\nConfiguration: my shop/postrender.yaml\nPage: " in text
+    assert "Configuration: my shop/postrender.yaml" in Path("page.html").read_text("utf-8")
+    assert arguments_of(text) == ["--group=web-shop", "--config=my shop/postrender.yaml"]
+
+
+def test_without_a_configuration_file_try_says_so(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    assert "\nNo configuration file\nPage: " in attempt(helm, chart).out.decode()
+
+
+@pytest.mark.parametrize("where", ["charts/shop", "charts", "."])
+def test_the_search_begins_in_the_folder_of_the_chart(helm: Helm, folder: Path, where: str) -> None:
+    Path("charts").mkdir()
+    make_chart(folder / "charts" / "shop", "web-shop")
+    file = os.path.normpath(f"{where}/postrender.yaml")
+    Path(file).write_text(IGNORE)
+    helm.print("template", GOOD)
+    text = attempt(helm, "charts/shop").out.decode()
+    assert f"\nConfiguration: {file}\n" in text
+    # helm in the working directory finds only the last of the three files.
+    is_printed = f"--config={file}" in arguments_of(text)
+    assert is_printed == (where != ".")
+
+
+def test_a_chart_behind_a_link_has_the_configuration_of_its_folder(
+    helm: Helm, folder: Path
+) -> None:
+    make_chart(folder / "real", "web-shop")
+    Path("shop").symlink_to("real")
+    Path("real/postrender.yaml").write_text(IGNORE)
+    helm.print("template", GOOD)
+    assert "\nConfiguration: real/postrender.yaml\n" in attempt(helm, "shop").out.decode()
+
+
+def test_two_configurations_are_a_finding(helm: Helm, chart: str) -> None:
+    Path("shop/postrender.yaml").write_text(IGNORE)
+    Path("postrender.yaml").write_text("strict: true\n")
+    helm.print("template", GOOD)
+    done = attempt(helm, chart)
+    text = done.out.decode()
+    assert "  app  keeps its name" in text
+    assert "--config=shop/postrender.yaml" in arguments_of(text)
+    assert done.err.count("[config-unused]") == 1
+    assert "postrender.yaml: try uses shop/postrender.yaml, which is nearer to Chart.yaml" in (
+        done.err
+    )
+    explicit = attempt(helm, chart, "--config=postrender.yaml")
+    assert explicit.err == ""
+    assert "\nConfiguration: postrender.yaml\n" in explicit.out.decode()
+    assert "--config=postrender.yaml" in arguments_of(explicit.out.decode())
+
+
+def test_two_charts_with_two_configurations_are_a_finding(helm: Helm, chart: str) -> None:
+    make_chart(Path("next"), "next-shop")
+    Path("shop/postrender.yaml").write_text("strict: false\n")
+    helm.print("template -- next-shop shop", GOOD)
+    helm.print("template -- next-shop next", CHANGED)
+    assert "[config-unused]" in attempt(helm, chart, "next").err
+    Path("next/postrender.yaml").write_text("# the same\nstrict: false\n")
+    assert attempt(helm, chart, "next").err == ""
+    Path("next/postrender.yaml").write_text(IGNORE)
+    done = attempt(helm, chart, "next")
+    assert "shop has another configuration than next, and try uses" in done.err
+    text = done.out.decode()
+    assert "  app  keeps its name" in text
+    assert "\nConfiguration: next/postrender.yaml\n" in text
+    assert "shop has another configuration than next" in Path("page.html").read_text("utf-8")
+
+
+def test_the_configuration_in_an_archive_is_a_finding(helm: Helm, chart: str) -> None:
+    Path(chart, "postrender.yaml").write_text(IGNORE)
+    subprocess.run(["tar", "czf", "shop.tgz", chart], check=True, timeout=TIMEOUT)
+    helm.print("template", GOOD)
+    done = attempt(helm, "shop.tgz")
+    assert done.code == 0, done.err
+    assert "shop.tgz: the archive contains postrender.yaml, but" in done.err
+    assert "No configuration file" in done.out.decode()
+    make_chart(Path("next"), "next-shop")
+    assert "[config-unused]" in attempt(helm, "shop.tgz", "next").err
 
 
 def test_the_first_findings_are_printed(helm: Helm, chart: str) -> None:

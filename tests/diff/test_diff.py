@@ -205,7 +205,7 @@ def test_an_empty_folder_on_both_sides_is_an_error(tmp_path: Path) -> None:
 
 def test_two_empty_files_do_not_differ(tmp_path: Path) -> None:
     done = diff(tmp_path, "# nothing\n", "", "--allow-empty")
-    assert (done.code, done.stdout) == (0, "no changes\n")
+    assert (done.code, done.stdout) == (0, "no changes\nNo configuration file\n")
 
 
 def test_an_error_escapes_control_characters(tmp_path: Path) -> None:

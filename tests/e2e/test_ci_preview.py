@@ -210,6 +210,50 @@ def test_a_dependency_in_a_chart_repository(checkout: Checkout, tmp_path: Path) 
     assert checkout.is_tidy()
 
 
+IGNORE = "rules: [{match: {}, strategy: ignore}]\n"
+CHANGES_CONFIGURATION = "This branch changes the configuration of postrender"
+
+
+@pytest.mark.parametrize("folder", ["chart/", ""])
+def test_the_preview_uses_the_configuration_of_argo_cd(checkout: Checkout, folder: str) -> None:
+    git(checkout.folder, "switch", "--quiet", "main")
+    commit(checkout.folder, {f"{folder}postrender.yaml": IGNORE})
+    git(checkout.folder, "switch", "--quiet", "change")
+    git(checkout.folder, "merge", "--quiet", "main")
+    commit(checkout.folder, {"chart/values.yaml": "greeting: good day\n"})
+    text = checkout.preview()
+    assert f"\nConfiguration: `{folder}postrender.yaml`\n" in text
+    assert "shop-config-" not in text
+    assert CHANGES_CONFIGURATION not in text
+    assert f"{folder}postrender.yaml" in (checkout.folder / "preview/preview.html").read_text()
+    explicit = checkout.run(
+        *(".ci/preview", "main", "change", "shop", "chart"), POSTRENDER_CONFIG=os.devnull
+    )
+    assert explicit.returncode == 0, explicit.stderr
+    assert "shop-config-" in checkout.markdown()
+    assert f"\nConfiguration: `{os.devnull}`\n" in checkout.markdown()
+    assert checkout.is_tidy()
+
+
+def test_a_branch_that_changes_the_configuration(checkout: Checkout) -> None:
+    assert "\nNo configuration file\n" in checkout.preview()
+    commit(checkout.folder, {"chart/postrender.yaml": "# only a comment\n"})
+    assert CHANGES_CONFIGURATION not in checkout.preview()
+    commit(checkout.folder, {"chart/postrender.yaml": IGNORE})
+    text = checkout.preview()
+    assert text.startswith(f"{MARKER}\n")
+    assert CHANGES_CONFIGURATION in text.split("\n\n")[3]
+    assert checkout.is_tidy()
+
+
+def test_the_configuration_of_a_branch_cannot_write_files(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/postrender.yaml": "logFile: log.txt\n"})
+    done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
+    assert done.returncode == 1
+    assert "must not write files" in done.stderr
+    assert checkout.is_tidy()
+
+
 def test_the_title_shows_the_two_commits(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/values.yaml": "greeting: good day\n"})
     branches = ("main", "change")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.plugins import link_plugin, write_postrender
 from tests.e2e.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +63,43 @@ def test_two_charts_are_compared(helm: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "to next" in done.stdout
     assert "ConfigMap/shop-web-env: content changes (LOG_LEVEL)" in done.stdout
+
+
+def test_the_printed_release_does_what_try_shows(helm: str, tmp_path: Path) -> None:
+    """The configuration is next to the chart, and helm runs in another folder."""
+    chart = tmp_path / "my charts" / "shop"
+    shutil.copytree(CHART, chart)
+    rule = "{match: {name: '*-config'}, strategy: ignore}"
+    (chart / "postrender.yaml").write_text(f"rules: [{rule}]\n")
+    done = attempt(helm, tmp_path, "my charts/shop", "--secrets", "-n", "prod")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nConfiguration: my charts/shop/postrender.yaml\n" in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("  release  ")]
+    words = shlex.split(line.removeprefix("  release  "))
+    assert words[:3] == ["helm", "upgrade", "--install"]
+    write_postrender(tmp_path / "bin" / "postrender")
+    link_plugin(tmp_path)
+    rendered = subprocess.run(
+        [helm, "template", *words[3:]],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "HELM_DATA_HOME": str(tmp_path),
+        },
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert rendered.returncode == 0, rendered.stderr
+    revisions = re.findall(r"^  \S+ +-> (\S+?),?(?: |$)", done.stdout, re.M)
+    assert len(revisions) == 5
+    for revision in revisions:
+        if revision != "a":  # "a revision": the name of a Secret's revision is hidden
+            assert f"name: {revision}\n" in rendered.stdout
+    assert "name: shop-web-config\n" in rendered.stdout
+    assert "postrender/attach-group: shop-attach\n" in rendered.stdout
 
 
 def test_a_broken_chart_shows_the_message_of_helm(helm: str, tmp_path: Path) -> None:

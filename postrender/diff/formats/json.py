@@ -61,6 +61,7 @@ class JsonReporter(Reporter):
             "version": VERSION,
             "old": preview.old,
             "new": preview.new,
+            "configuration": preview.configuration or "",
             "hasChanges": preview.has_changes,
             "summary": _summary(preview),
             "contents": [_content(content) for content in preview.contents],

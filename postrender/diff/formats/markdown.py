@@ -49,6 +49,7 @@ from postrender.diff.words import (
     TITLES,
     describe_cause,
     describe_change,
+    describe_configuration,
     describe_content,
     describe_effect,
     describe_other_revisions,
@@ -152,6 +153,8 @@ class MarkdownReporter(Reporter):
         table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
         sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
         title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
+        used = describe_configuration(preview.configuration, code)
+        title += f"\n{used}\n" if used else ""
         contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
         sections = [
             _workloads(preview.workloads, table_style),

@@ -43,6 +43,7 @@ from postrender.diff.words import (
     TITLES,
     describe_cause,
     describe_change,
+    describe_configuration,
     describe_content,
     describe_effect,
     describe_other_revisions,
@@ -109,10 +110,12 @@ class TextReporter(Reporter):
         page = _Page(width, style, terminal.is_coloured)
         summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
         body = [line for section in _sections(preview, page) for line in section]
+        used = describe_configuration(preview.configuration, visible)
+        configuration = list(page.lines(used, "", _DIM)) if used else []
         if not body:
-            return "\n".join(summary) + "\n"
+            return "\n".join([*summary, *configuration]) + "\n"
         sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", _DIM)
-        return "\n".join([*summary, *sides, *body, "", *summary]) + "\n"
+        return "\n".join([*summary, *sides, *configuration, *body, "", *summary]) + "\n"
 
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:

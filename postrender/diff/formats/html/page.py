@@ -36,7 +36,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.summary import group_by_effect, group_equal, shown_revisions, summary_line
 from postrender.diff.values import Forms
-from postrender.diff.words import EFFECTS, NOUNS, TITLES
+from postrender.diff.words import EFFECTS, NOUNS, TITLES, describe_configuration
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -113,10 +113,12 @@ def _hash(text: str) -> str:
 
 def _header(preview: Preview) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
+    used = describe_configuration(preview.configuration, str)
     parts = [
         tag("p", "postrender diff", class_="brand"),
         tag("h1", "Changes ", tag("span", *sides, class_="sides")),
         tag("p", summary_line(preview), class_="summary"),
+        *([tag("p", used, class_="summary")] if used else []),
         _tiles(preview),
     ]
     return tag("header", *parts)
