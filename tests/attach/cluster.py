@@ -154,6 +154,7 @@ class Cluster:
     absent: the kinds that the cluster does not have.
     refused: the HTTP status for a verb and a kind, such as ("list", "Job").
     latency: the seconds that each request takes.
+    has_endless_watches: whether a watch goes on after the time that the client requested.
     """
 
     def __init__(self, *objects: Json) -> None:
@@ -167,6 +168,7 @@ class Cluster:
         self.absent: set[str] = set()
         self.refused: dict[tuple[str, str], int] = {}
         self.latency = 0.0
+        self.has_endless_watches = False
         self._later: list[tuple[float, Callable[[], None]]] = []
         self._changes: list[tuple[int, str, Json]] = []
         self._before: dict[str, Callable[[], None]] = {}
@@ -313,7 +315,8 @@ class Cluster:
 
     def _watch(self, resource: Resource, _name: str, request: Any) -> Any:
         version = int(request.url.params["resourceVersion"])
-        ends = self.seconds + int(request.url.params["timeoutSeconds"])
+        seconds = float(request.url.params["timeoutSeconds"])
+        ends = self.seconds + (float("inf") if self.has_endless_watches else seconds)
         return self._respond(200, self._stream(resource, version, ends))
 
     def _stream(self, resource: Resource, version: int, ends: float) -> Iterator[bytes]:

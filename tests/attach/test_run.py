@@ -303,6 +303,18 @@ def test_other_changes_do_not_end_a_watch() -> None:
     assert cluster.requests.count("watch ReplicaSet") <= 7
 
 
+def test_a_watch_that_the_server_does_not_end() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.has_endless_watches = True
+    for second in range(1, 200):
+        cluster.later(
+            second, workload(f"ReplicaSet/other-{second}", "cc", owner="Deployment/other")
+        )
+    run = Run(cluster, WANTED)
+    assert run.problems == [f"{NO_REPLICA_SET}. {FIX_STATUS}"]
+    assert cluster.seconds <= 95
+
+
 def test_a_run_lists_objects_if_it_cannot_watch_them() -> None:
     cluster = Cluster(DEPLOYMENT, NEW)
     cluster.refused["watch", "ReplicaSet"] = 500

@@ -191,6 +191,15 @@ def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
         in run("config", "init", "absent/postrender.yaml")[2]
     )
     assert "the path is a folder, expected a new file" in run("config", "init", ".")[2]
+    assert (
+        "cannot write the file (Not a directory)" in run("config", "init", "postrender.yaml/x")[2]
+    )
+
+
+def test_diff_reads_stdin_at_most_once(run: Run) -> None:
+    code, _, err = run("diff", "-", "-")
+    assert code == reporting.USAGE
+    assert "OLD and NEW are both -, expected at most one -" in err
 
 
 def test_validate_needs_a_file(run: Run) -> None:

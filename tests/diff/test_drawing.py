@@ -164,6 +164,14 @@ def test_a_larger_graph_is_truncated_with_a_notice(arrows: int, size: int) -> No
     assert "n_ConfigMap_last(" in text
 
 
+def test_a_truncated_graph_keeps_both_ends_of_a_changed_arrow() -> None:
+    others = [config(str(number)) for number in range(3_000)]
+    graph = Graph((*others, workload("web"), config("last")), (Edge(3_000, 3_001, "env", ADDED),))
+    text = mermaid(graph)
+    assert "not drawn" in text
+    assert "env (added)" in text
+
+
 def test_a_graph_with_one_very_long_name_is_truncated() -> None:
     assert len(mermaid(Graph((config("\u2192" * MAX_CHARACTERS),)))) <= MAX_CHARACTERS
 

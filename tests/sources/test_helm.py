@@ -183,6 +183,14 @@ def test_a_context_with_a_null_byte_is_an_error(helm: Helm, folder: Path) -> Non
     assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot start", "null byte")
 
 
+@pytest.mark.parametrize("release", ["", "app", "/app", "prod/", "prod/a b", "prod/app/1"])
+def test_a_release_needs_a_namespace_and_a_name(release: str, helm: Helm) -> None:
+    assert_refused(
+        helm.render(GOOD, f"--previous=helm:{release}"),
+        f"--previous=helm:{release} is not a Helm release, expected helm:NAMESPACE/RELEASE",
+    )
+
+
 def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm: Helm) -> None:
     elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
     helm.answer("history", NOT_FOUND)

@@ -532,6 +532,9 @@ def test_the_repository_of_another_user_is_an_error(
 def test_a_missing_git_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert refusal("git:main:rendered").endswith("git is not on PATH. Install git, or pass a file.")
+    (tmp_path / "git").write_text("not a program")
+    (tmp_path / "git").chmod(0o755)
+    assert "postrender cannot start git (Exec format error)" in refusal("git:main:rendered")
 
 
 def test_git_does_not_run_programs_on_the_files(repository: Path) -> None:
