@@ -21,13 +21,6 @@ from tests.manifests import Obj, dump, normalise
 NAME = "web"
 # Kubernetes uses these for labels only. postrender reads `selector` in any object as labels.
 LABELS = {"labels", "matchLabels", "matchExpressions", "selector"}
-# The fields with the name of a Secret, outside of pod templates.
-SECRETS = {
-    ("secrets", "name"),
-    ("imagePullSecrets", "name"),
-    ("spec", "tls", "secretName"),
-    ("spec", "args", "valueFrom", "secretKeyRef", "name"),
-}
 # Where the pod templates are. tests/references proves the rules for their fields.
 TEMPLATES = {
     "Rollout": r"spec\.template\.",
@@ -54,6 +47,7 @@ def open_fields(item: Obj, name: str) -> list[str]:
         if value == name
         and keys[0] not in ("apiVersion", "kind", "metadata")
         and not LABELS & set(keys)
+        and "resourceNames" not in keys  # of the `resources` beside it, with rules of their own
         and not is_of_another_kind(keys, parent)
         and (not is_covered or is_of_the_kind(keys, parent))
         and (is_of_the_kind(keys, parent) or not re.match(template, path))
@@ -66,12 +60,16 @@ def is_of_the_kind(keys: tuple[str, ...], parent: Any) -> bool:
 
 
 def is_of_another_kind(keys: tuple[str, ...], parent: Any) -> bool:
-    """Whether the string is the name next to `kind: Service`, or the field of a Secret."""
+    """Whether the string is the name next to `kind: Service`, or names a Secret."""
     if keys[-1] == "name" and len(keys) > 1 and isinstance(parent, dict):
         kind = str(parent.get("kind"))
         if kind != "ConfigMap" and re.fullmatch("[A-Z][A-Za-z]+", kind) and "kind" in parent:
             return True
-    return keys in SECRETS
+    # A key such as `secretName` or `secretRef` means a Secret.
+    letters = [key.replace("-", "").replace("_", "").lower() for key in keys[-2:]]
+    return any("secret" in key for key in letters) and not any(
+        "configmap" in key for key in letters
+    )
 
 
 def leaves(
@@ -112,11 +110,13 @@ READER = {
 }
 
 
-def has_original(item: Obj) -> bool:
-    """Return whether the original of a ConfigMap stays next to an object, although pods use it."""
+def is_safe(item: Obj) -> bool:
+    """Return whether an object still finds a ConfigMap by its name, although pods use a revision.
+
+    The original stays in the output, or the object selects the revision in addition.
+    """
     run = Settings(attacher=AttacherSettings(is_enabled=False))
     stream = read_stream(dump([CONFIG_MAP, READER, item]).encode(), "stream")
-    output = "".join(render(make_plan(take_inventory(stream, run), run)))
-    return any(
-        obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == NAME for obj in normalise(output)
-    )
+    output = normalise("".join(render(make_plan(take_inventory(stream, run), run))))
+    names = [obj["metadata"]["name"] for obj in output if obj["kind"] == "ConfigMap"]
+    return NAME in names or names[0] in str(output[-1])
