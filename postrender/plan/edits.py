@@ -16,6 +16,7 @@ from hashlib import sha256
 
 from postrender.config.settings import CHECKSUM
 from postrender.errors import UserError
+from postrender.inventory.build import read_items
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import outdated_annotations, own_annotations
 from postrender.kubernetes.annotations import (
@@ -63,6 +64,10 @@ from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
 _ANNOTATIONS = ("metadata", "annotations")
 
 
+# With these fields of an exported object, the API server does not create an object of another name.
+_OF_THE_LIVE_OBJECT = ("resourceVersion", "uid", "managedFields")
+
+
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
 ) -> None:
@@ -95,6 +100,7 @@ def _revision_edits(
     """
     item = decision.item
     metadata = (*item.path, "metadata")
+    written = mapping_at(item.content, ("metadata",))
     outdated = outdated_annotations(item, is_copy=bool(decision.keep_reason))
     annotations = {
         BASE_NAME_ANNOTATION: item.identity.name,
@@ -118,6 +124,7 @@ def _revision_edits(
         *_merge_edits(item, "labels", item.labels, {GROUP_LABEL: group_name}),
         *_merge_edits(item, "annotations", item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
+        *(Remove((*metadata, key)) for key in _OF_THE_LIVE_OBJECT if key in written),
         *_immutable_edits(item, decision.is_immutable),
     ]
 
@@ -311,7 +318,8 @@ def new_attachers(
     """The attachers' objects to append, and the keys of outdated objects of the stream.
 
     An attacher's object in the stream is outdated if it differs from each new object of the group,
-    or repeats another object. Both results are empty if the attacher is off.
+    or repeats another object. Both results are empty if the attacher is off. UserError if the chart
+    has an object of its own with the name of one of the appended objects.
     """
     settings = context.settings
     if not settings.attacher.is_enabled:
@@ -323,7 +331,9 @@ def new_attachers(
     is_from_helm_4 = context.inventory.is_from_helm_4
     appended, current = [], set()
     for group in groups:
-        for data in attacher_objects(group, mode, settings.attacher):
+        objects = attacher_objects(group, mode, settings.attacher)
+        _check_names(context, group, objects)
+        for data in objects:
             same_key = by_key.get(attacher_key(data, group), ())
             same = (item.key for item in same_key if without_tool_annotations(item) == data)
             unchanged = next(same, None)
@@ -332,6 +342,32 @@ def new_attachers(
             else:
                 appended.append(_with_template_name(data, _ATTACHER) if is_from_helm_4 else data)
     return tuple(appended), frozenset(item.key for item in existing if item.key not in current)
+
+
+def _check_names(
+    context: PlanContext, group: AttachGroup, objects: Sequence[Mapping[str, Json]]
+) -> None:
+    """Raise UserError if an object of the chart has the name of an attacher's object."""
+    resolver, stream = context.resolver, context.inventory.stream
+    namespace = resolver.effective_namespace(group.namespace)
+    new_keys = {attacher_key(data, group)._replace(namespace=namespace) for data in objects}
+    names = {key.name for key in new_keys}
+    for index, document in enumerate(stream.documents):
+        if not any(name in document.text for name in names):
+            continue
+        try:
+            items = read_items(stream, index, context.settings, set())
+        except UserError:
+            continue  # the document does not concern postrender, and Helm reports the error
+        for item in items:
+            if not item.is_attacher and resolver.key_of(item.identity) in new_keys:
+                raise UserError(
+                    f"the attacher needs {item.identity}, and the chart has an object of this name",
+                    "Pass another name with --group, or rename the object in the chart. If the "
+                    "ServiceAccount of the chart is for the attacher, set "
+                    "attacher.serviceAccount.create to false",
+                    context.inventory.location_of(item),
+                )
 
 
 def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> list[Item]:
