@@ -169,6 +169,7 @@ FIXES = {
     "empty": "If a program fills the object, add the annotation `postrender/strategy: ignore`",
     "stale-revision": "Do not edit a revision. Change the chart, and render again",
     "unknown-annotation": "Use one of the [annotations](annotations.md)",
+    "rejected": "Fix the field that the message shows",
     "misplaced-annotation": "Move the [annotation](annotations.md) to the object that it describes",
     UNPROTECTED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
     "checksum": "If old pods need the old content, use the strategy `rename`",

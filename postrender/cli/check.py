@@ -8,6 +8,7 @@ from postrender.cli.report import DONE, FAULT, report_error
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
 from postrender.errors import UserError
+from postrender.inventory.notes import find_rejected
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 
@@ -55,8 +56,9 @@ def _check(name: str, settings: Settings, config: str | None) -> int:
     try:
         stream = read_input(name, "check")
         plan = plan_before_delivery(stream, settings)
+        rejected = find_rejected(plan.inventory)
         unused = find_unused_configuration(stream, settings, config)
-        plan = plan._replace(findings=(*plan.findings, *unused))
+        plan = plan._replace(findings=(*plan.findings, *rejected, *unused))
         if plan.findings:
             report_configuration(settings)  # the configuration can cause findings
         report_findings(plan, settings, cause="", fix="Apply the fix of each error above")

@@ -1,4 +1,4 @@
-"""Notes about the input: other releases, ownerReferences, idle annotations, no objects."""
+"""Notes about the input: other releases, idle annotations, objects that the API server rejects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,21 @@ from postrender.kubernetes.annotations import (
     is_unknown,
 )
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
-from postrender.kubernetes.kinds import CONFIG_MAP, CONTENT_KINDS, CRD, group_kind_of, roots_of
-from postrender.text import similar_words
+from postrender.kubernetes.kinds import (
+    CONFIG_MAP,
+    CONTENT_KINDS,
+    CRD,
+    MAX_CONTENT_SIZE,
+    POD,
+    SECRET,
+    content_size,
+    group_kind_of,
+    pod_templates,
+    roots_of,
+)
+from postrender.text import shown, similar_words
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json, Path, format_path, mapping_at, value_at
+from postrender.yaml.paths import Json, Path, format_path, mapping_at, mappings_in, value_at
 from postrender.yaml.stream import Document, Stream, has_content
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -162,6 +173,63 @@ def _misplaced(inventory: Inventory, item: Item, key: str, path: Path, place: st
         location=inventory.location_of(item, path),
         strict=True,
     )
+
+
+def find_rejected(inventory: Inventory) -> Iterator[Finding]:
+    """A finding for each value that makes the API server reject an object.
+
+    Unlike the rest of postrender, this reads every document of the input.
+    """
+    for index in range(len(inventory.stream.documents)):
+        try:
+            document = inventory.document(index)
+            roots = [*roots_of(document.data)]
+        except UserError:
+            continue  # the program that applies the manifests reports this error
+        for root_path, root in roots:
+            for path, problem, fix in _rejected_values(root):
+                location = document.location_of((*root_path, *path))
+                yield Finding(
+                    code="rejected", problem=problem, fix=fix, location=location, strict=True
+                )
+
+
+def _rejected_values(root: Json) -> Iterator[tuple[Path, str, str]]:
+    """The path of each rejected value of an object, with the problem and the fix."""
+    group_kind = group_kind_of(root)
+    if group_kind is None:
+        return
+    size = content_size(root) if group_kind in (CONFIG_MAP, SECRET) else 0
+    if size > MAX_CONTENT_SIZE:
+        yield (
+            (),
+            f"the {group_kind[1]} has {size:,} bytes of data, and the API server accepts at most "
+            f"{MAX_CONTENT_SIZE:,}",
+            "Split the data into several objects",
+        )
+    templates = [template for template in pod_templates(group_kind, root) if template[0]]
+    for path, part in (((), root), *templates):
+        for key in ("labels", "annotations"):
+            for name, value in mapping_at(part, ("metadata", key)).items():
+                if not isinstance(value, (str, type(None))):
+                    yield _not_a_string((*path, "metadata", key, name), value)
+    specs = [((*path, "spec"), mapping_at(part, ("spec",))) for path, part in templates]
+    if group_kind == POD:
+        specs = [(("spec",), mapping_at(root, ("spec",)))]
+    for path, spec in specs:
+        for key in ("initContainers", "containers"):
+            for number, container in enumerate(mappings_in(spec.get(key))):
+                for index, variable in enumerate(mappings_in(container.get("env"))):
+                    value = variable.get("value")
+                    if not isinstance(value, (str, type(None))):
+                        yield _not_a_string((*path, key, number, "env", index, "value"), value)
+
+
+def _not_a_string(path: Path, value: Json) -> tuple[Path, str, str]:
+    if isinstance(value, (dict, list)):
+        return path, "the value is not a string, so the API server rejects it", "Write a string"
+    problem = f"the value {shown(value)} is a number or a boolean, and the API server accepts only"
+    return path, f"{problem} strings", "Put the value in quotes"
 
 
 def find_no_objects(stream: Stream) -> Finding | None:

@@ -18,6 +18,8 @@ POD: GroupKind = ("", "Pod")
 RBAC_GROUP = "rbac.authorization.k8s.io"
 # Of a DNS label, such as the name of a volume, and of the value of a Kubernetes label.
 MAX_LABEL_LENGTH = 63
+# Of the values in a ConfigMap or Secret, in bytes (MaxSecretSize in the Kubernetes API v1).
+MAX_CONTENT_SIZE = 1024 * 1024
 # A definition does not reference other objects.
 CRD = "CustomResourceDefinition"
 _ROLLOUT: GroupKind = ("argoproj.io", "Rollout")
@@ -177,6 +179,18 @@ def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
     if not values:
         return _NO_STRINGS
     return {name: value for name, value in values.items() if isinstance(value, str)}
+
+
+def content_size(data: Json) -> int:
+    """The bytes of the values in a ConfigMap or Secret, as the API server counts them."""
+    size, is_secret = 0, group_kind_of(data) == SECRET
+    for key in ("data", "binaryData", "stringData"):
+        for value in mapping_at(data, (key,)).values():
+            if isinstance(value, str):
+                is_encoded = key == "binaryData" or (key == "data" and is_secret)
+                base64 = "".join(value.split()).rstrip("=")
+                size += len(base64) * 3 // 4 if is_encoded else len(value.encode())
+    return size
 
 
 @cache

@@ -1,6 +1,7 @@
-"""No field of a type of the API server, outside of pod templates, is blind (`plan.by_name`).
+"""What postrender knows about the types of the API server.
 
-Each field with a string gets the name of a ConfigMap, in an object of its own.
+No field outside of pod templates is blind (`plan.by_name`): each field with a string gets the name
+of a ConfigMap, in an object of its own. The values that `check` calls rejected are rejected.
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.blind_fields import NAME, has_original, open_fields
-from tests.e2e.api import Api, Json
+import pytest
+
+from tests.blind_fields import NAME, is_safe, open_fields
+from tests.e2e.api import Api, ApiError, Json
+from tests.inventory.test_rejected import ACCEPTED, REJECTED
 
 GROUPS = "x-kubernetes-group-version-kind"
 # A definition of a kind references nothing, and in content only the data is searched.
@@ -26,7 +30,7 @@ def test_no_field_of_an_api_type_is_blind(api: Api) -> None:
     for group, item in objects(api):
         fields = open_fields(item, NAME)
         seen[item["kind"]] = seen.get(item["kind"], 0) + len(fields)
-        if fields and not has_original(item):
+        if fields and not is_safe(item):
             blind.append((group, item["kind"], *fields))
     assert not blind
     print(sum(seen.values()), "fields of", len(seen), "kinds")
@@ -83,3 +87,14 @@ def nested(path: Path) -> Any:
     for part in reversed(path):
         value = [value] if isinstance(part, int) else {part: value}
     return value
+
+
+@pytest.mark.parametrize("item", [item for item, _ in REJECTED])
+def test_the_api_server_rejects_what_check_calls_rejected(api: Api, item: Json) -> None:
+    with pytest.raises(ApiError):
+        api.request("POST", f"{api.path(item['kind'])}?dryRun=All", item)
+
+
+def test_the_api_server_accepts_what_check_accepts(api: Api) -> None:
+    for item in ACCEPTED:
+        api.request("POST", f"{api.path(item['kind'])}?dryRun=All", item)
