@@ -16,8 +16,8 @@ from postrender.inventory.examine import duplicate_key_findings, examine
 from postrender.inventory.model import Item, Reference
 from postrender.inventory.prefilter import (
     is_relevant,
+    may_hide_an_object,
     may_hold,
-    may_lack_a_line_break,
     must_check_end,
     root_kind,
 )
@@ -120,7 +120,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         if (
             may_hold(document.text, root_kinds[index], kinds)
             or must_check_end(stream, index)
-            or may_lack_a_line_break(document.text)
+            or may_hide_an_object(document.text, root_kinds[index])
         ):
             reader.read(index, None)
     names = _target_names(reader.items(), settings)

@@ -67,12 +67,17 @@ def must_check_end(stream: Stream, index: int) -> bool:
     return stream.lacks_newline(index)
 
 
-def may_lack_a_line_break(text: str) -> bool:
-    """Whether a line such as `---kind: ConfigMap` can hide the start of an object.
+def may_hide_an_object(text: str, kind: str) -> bool:
+    """Whether a document with this root_kind() can have two objects, without `---` between them.
 
     The split into documents leaves `---` in the middle of a text only if it is not a marker.
     """
-    return text.find("\n---", 1) >= 0 or (text.startswith("---") and not text[3:4].isspace())
+    if text.find("\n---", 1) >= 0 or (text.startswith("---") and not text[3:4].isspace()):
+        return True
+    if kind:
+        return False
+    first = 0 if text.startswith("kind:") else text.find("\nkind:")
+    return first >= 0 and text.find("\nkind:", first + 1) >= 0
 
 
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
