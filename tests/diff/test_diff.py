@@ -246,6 +246,26 @@ def test_the_job_of_an_attacher_is_compared_without_its_hash(
     assert {change["object"]["name"] for change in preview["objects"]} == names
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("RoleBinding", "subjects: [web]"),
+        ("RoleBinding", "subjects: web"),
+        ("Job", "spec: web"),
+        ("Job", "spec: {template: {spec: {containers: [web]}}}"),
+        ("Job", "spec: {template: {spec: {containers: [{args: web}]}}}"),
+        ("Job", "spec: {template: {spec: {containers: [{args: [attach, --workload]}]}}}"),
+    ],
+)
+def test_an_invalid_object_of_an_attacher_is_compared(
+    tmp_path: Path, kind: str, fields: str
+) -> None:
+    start = ATTACHER.partition("spec:")[0].format("web-attach-0123456789").replace("Job", kind)
+    sides = [f"{start}{fields.replace('web', name)}\n" for name in ("web", "shop")]
+    preview = preview_of(tmp_path, sides[0], f"{sides[1]}other: 1\n")
+    assert [change["object"]["kind"] for change in preview["objects"]] == [kind]
+
+
 def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> None:
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     rendered = [rendered_text(tmp_path, side) for side in sides]

@@ -176,6 +176,13 @@ def test_a_new_argument_does_not_change_later_arguments() -> None:
     ]
 
 
+def test_the_items_of_a_very_long_list_are_matched_by_index() -> None:
+    """difflib would need too much time."""
+    items = [f"--flag-{number}" for number in range(1_000)]
+    changes = list(find_field_changes({"args": items}, {"args": ["--new", *items]}))
+    assert [change.change for change in changes] == [CHANGED] * 1_000 + [ADDED]
+
+
 def test_the_content_of_a_secret_inside_another_object_is_redacted() -> None:
     old: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "b2xk"}}}
     names: dict[str, str] = {}

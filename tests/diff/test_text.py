@@ -363,6 +363,7 @@ def test_an_empty_key_is_shown_as_empty() -> None:
     ("old", "new", "shown"),
     [
         (2, 3, "spec.x: 2 -> 3"),
+        (None, None, "spec.x differs only in notation or in a revision name"),
         ("2", 2, 'spec.x: "2" -> 2'),
         ("on", True, 'spec.x: "on" -> true'),
         ("a b", "a\nb", r'spec.x: a b -> "a\nb"'),
