@@ -178,7 +178,6 @@ FIXES = {
     "config-unused": "Pass the file that the release uses with `--config`",
     "duplicate-key": "Remove one of the two keys",
     "invalid-object": "Fix the field that the message shows",
-    "attacher-image": "Build and push the [image](attach.md#the-image), and set `attacher.image`",
     "history-keep": "Raise `history.keep`, or lower Helm's `--history-max`",
     "history-unchecked": "For a first install, ignore the note. For a later release, check "
     "the namespace in `--previous`",

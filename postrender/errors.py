@@ -118,7 +118,6 @@ CODES = {
     "duplicate-key": "a mapping has a key twice",
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
     "rejected": "the API server rejects the object",
-    "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release in --previous, and postrender cannot "
     "search other namespaces",

@@ -28,7 +28,7 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["render", "old.yaml"],
+        ["render", "--attacher-image=postrender:test", "old.yaml"],
         ["render", "--config=settings.yaml", "old.yaml"],
     ],
     ids=lambda arguments: " ".join(arguments),

@@ -229,7 +229,7 @@ SETTINGS = _with_variables(
         "Set the attacher's image.",
         key=("attacher", "image"),
         metavar="IMAGE",
-        default_text="postrender:VERSION, which is not published",
+        default_text="none, and an output with the attacher Job needs an image",
     ),
     Option(
         "group",

@@ -15,6 +15,7 @@ from postrender.config.settings import Settings
 from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
 from postrender.inventory.notes import find_idle_annotations, find_no_objects
+from postrender.plan.attacher_job import check_image
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import Stream, has_content
@@ -39,7 +40,12 @@ def render(input_: str, config: str | None, **given: object) -> int:
 
 
 def output_of(plan: Plan, settings: Settings) -> list[str]:
-    """Return the output of a plan in parts. Report an output near the limit of a Helm release."""
+    """Return the output of a plan in parts. Report an output near the limit of a Helm release.
+
+    An output with an attacher needs an image. Previews need none.
+    """
+    if settings.attacher.is_enabled and plan.groups:
+        check_image(settings.attacher, Location(plan.inventory.stream.source))
     parts = output.render(plan)
     finding = None
     if settings.history.previous.startswith("helm:"):

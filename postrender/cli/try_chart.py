@@ -44,6 +44,7 @@ from postrender.diff.words import describe_configuration
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
+from postrender.plan.attacher_job import has_image
 from postrender.plan.build import Plan
 from postrender.records import NamedTuple
 from postrender.sources.charts import (
@@ -202,6 +203,8 @@ def try_chart(
         *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
     ]
     arguments = _render_arguments(current, config, given, settings, options)
+    if trial.plan.groups and settings.attacher.is_enabled and not has_image(settings.attacher):
+        arguments.append(f"--attacher-image={first_look.IMAGE}")
     if trial.undecided and settings.keep_original is None:
         arguments.append("--keep-original")
     end = [

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from postrender.diff.model import Preview, Undecided
     from postrender.kubernetes.kinds import Identity
 
+# The place for the attacher's image in the printed command.
+IMAGE = "IMAGE"
 _MAX_OBJECTS, _MAX_OBJECTS_WITH_PREVIEW = 10, 4
 _MIN_PREVIEW_LINES = 15
 _SCREEN_LINES = 46
@@ -189,11 +191,12 @@ def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
     has_change: whether to leave out the first step, because the report previews a change.
     """
     command = f"postrender try {visible(chart)}"
+    image = f", and replace {IMAGE}" if f"--attacher-image={IMAGE}" in upgrade else ""
     change = f"{command} --new-values FILE (or --set KEY=VALUE, or a second chart)"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_change else [f"  preview  {change}"]),
-        "  image    build the attacher's image: docs/how-to/install.md",
+        f"  image    build the attacher's image{image}: docs/how-to/install.md",
         f"  release  {visible(upgrade)}",
         "           For Helm 4, first see docs/how-to/helm.md. For other tools, see docs/index.md",
     ]

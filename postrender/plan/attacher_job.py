@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender import __version__
 from postrender.config.settings import AttacherSettings
-from postrender.errors import Finding, Location
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import (
@@ -28,7 +28,7 @@ from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encod
 from postrender.kubernetes.kinds import RBAC_GROUP, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, mappings_in, value_at
 from postrender.yaml.stream import has_content
 
 TYPE_CHECKING = False
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from postrender.attach.request import RevisionRef
 
 HOOK, JOB = "hook", "job"
+_CONTAINER = "attach"
 
 # Linux cannot execute a program with an argument of more than 128 KiB. 100 names of the maximum
 # length take 26 KiB.
@@ -150,16 +151,6 @@ def attacher_findings(
     settings: AttacherSettings, mode: str, location: Location
 ) -> Iterator[Finding]:
     """The findings about the settings of the appended attacher."""
-    if not settings.image:
-        yield Finding(
-            code="attacher-image",
-            problem=f"attacher.image is not set, and the default image {default_image()} is not in "
-            "a public registry",
-            fix="Build the image, and push the image or load the image into the cluster. Then set "
-            "attacher.image",
-            location=location,
-            strict=True,
-        )
     if mode == HOOK and settings.ttl < _MIN_TTL_SECONDS:
         yield Finding(
             code="short-ttl",
@@ -358,7 +349,7 @@ def _pod_template(
 ) -> dict[str, Json]:
     """A pod template that meets the *restricted* Pod Security Standard."""
     container: dict[str, Json] = {
-        "name": "attach",
+        "name": _CONTAINER,
         "image": settings.image or default_image(),
         "args": _arguments(group, wave, mode, settings),
         "resources": _RESOURCES,
@@ -389,8 +380,31 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """The name of the image that the Dockerfile builds. Public registries lack it."""
+    """The name of the image that the Dockerfile builds. Public registries lack it.
+
+    A preview has it if the settings have no image.
+    """
     return f"postrender:{__version__}"
+
+
+def has_image(settings: AttacherSettings) -> bool:
+    """Whether `attacher.image` or `attacher.podTemplate` sets the image."""
+    container: Json = {"name": _CONTAINER, "image": settings.image}
+    template = merge_patch({"spec": {"containers": [container]}}, settings.pod_template)
+    containers = mappings_in(value_at(template, ("spec", "containers")))
+    return any(item.get("name") == _CONTAINER and item.get("image") for item in containers)
+
+
+def check_image(settings: AttacherSettings, location: Location) -> None:
+    """Raise UserError without an image, because a Job that cannot start can fail a release."""
+    if not has_image(settings):
+        raise UserError(
+            "attacher.image is not set, and public registries do not have the attacher's image",
+            "Set attacher.image (or pass --attacher-image) to your copy of the image, or to "
+            f"{default_image()} if the nodes of the cluster have this image, or set "
+            "attacher.enabled to false",
+            location,
+        )
 
 
 def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> list[str]:

@@ -461,7 +461,7 @@ def test_a_full_stderr(redirection: str) -> None:
     if "full" in redirection and not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     expected = run(GOOD)
-    done = run_in_shell(redirection, GOOD, "--attacher-image", "")
+    done = run_in_shell(redirection, GOOD)
     assert done.code == expected.code == 0
     assert b"name: app-" in done.out
     assert run_in_shell(redirection, "kind: [").code == 1

@@ -66,6 +66,7 @@ The first release with postrender
 
 
 GROUP = "--post-renderer-args=--group=web-shop"
+IMAGE = "--post-renderer-args=--attacher-image=IMAGE"
 
 
 def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
@@ -208,7 +209,18 @@ def test_the_printed_command_passes_the_options_to_postrender(helm: Helm, chart:
         "--namespace=prod",
         "--secrets",
         "--no-keep-original",
+        "--attacher-image=IMAGE",
     ]
+
+
+def test_the_printed_command_has_a_place_for_a_missing_image_only(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    assert IMAGE in attempt(helm, chart).out.decode()
+    for attacher in ("{image: postrender:1}", "{enabled: false}"):
+        Path("company.yaml").write_text(f"attacher: {attacher}\n")
+        done = attempt(helm, chart, "--config=company.yaml")
+        assert "--group=web-shop" in done.out.decode()
+        assert "IMAGE" not in done.out.decode()
 
 
 def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
@@ -218,7 +230,7 @@ def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> 
     assert "keeps    ConfigMap/app: the hook Job/migrate, which postrender never rewrites" in text
     assert "the original ConfigMap, referenced by Job/migrate, also changes" in text
     assert "Helm 3" not in done.err + Path("page.html").read_text("utf-8")
-    assert f"--post-renderer postrender {GROUP}\n" in text
+    assert f"--post-renderer postrender {GROUP} {IMAGE}\n" in text
 
 
 def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
@@ -230,7 +242,8 @@ def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -
     assert "also changes" not in text
     assert "With Helm 3, the output therefore lacks the original" in done.err
     assert "  warning  Helm 3 does not pass the hook " in text
-    assert f"--post-renderer postrender {GROUP} --post-renderer-args=--keep-original\n" in text
+    last = "--post-renderer-args=--keep-original"
+    assert f"--post-renderer postrender {GROUP} {IMAGE} {last}\n" in text
     assert "UNDECIDED PARTS" not in text
     assert "With Helm 3, the output therefore lacks" in Path("page.html").read_text("utf-8")
 

@@ -107,7 +107,8 @@ def new_machine(folder: Path) -> Machine:
         f"HELM_{name.upper()}_HOME": str(folder / name) for name in ("cache", "data", "config")
     }
     path = os.pathsep.join([str(folder / "bin"), str(tools)])
-    return Machine(folder, {**pip_settings, **proxies, **homes, "PATH": path, "HOME": str(folder)})
+    own = {"PATH": path, "HOME": str(folder), "POSTRENDER_ATTACHER_IMAGE": "postrender:e2e"}
+    return Machine(folder, {**pip_settings, **proxies, **homes, **own})
 
 
 def packed(folder: Path) -> tuple[Path, Path]:

@@ -261,13 +261,19 @@ def test_a_failure_of_a_manual_run_is_shown_once(installed: Machine) -> None:
 def test_findings_of_a_successful_release_are_in_the_log(installed: Machine) -> None:
     done = installed.helm("template", "app", str(CHART), *THROUGH)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "[attacher-image]" in installed.log.read_text()
+    assert "[group-name]" in installed.log.read_text()
+
+
+def test_a_release_without_an_image_fails_with_the_cure(installed: Machine) -> None:
+    machine = installed.with_variables(POSTRENDER_ATTACHER_IMAGE="")
+    done = machine.helm("template", "app", str(CHART), *THROUGH)
+    assert done.returncode == 1
+    assert "attacher.image is not set" in done.stderr
+    assert "Set attacher.image (or pass --attacher-image)" in machine.log.read_text()
 
 
 def test_a_run_without_findings_does_not_write_a_log(installed: Machine) -> None:
-    template(
-        installed.with_variables(POSTRENDER_ATTACHER_IMAGE="postrender:e2e", POSTRENDER_GROUP="app")
-    )
+    template(installed.with_variables(POSTRENDER_GROUP="app"))
     assert not installed.log.exists()
 
 
@@ -293,7 +299,7 @@ def test_the_log_is_in_helms_cache_folder(installed: Machine, home: str, tmp_pat
     template(elsewhere)
     folder = elsewhere.helm("env", "HELM_CACHE_HOME").stdout.strip()
     assert folder.startswith(str(tmp_path / "elsewhere"))
-    assert "[attacher-image]" in Path(folder, "postrender.log").read_text()
+    assert "[group-name]" in Path(folder, "postrender.log").read_text()
 
 
 def test_the_users_variables_reach_postrender(installed: Machine) -> None:
@@ -309,7 +315,7 @@ def test_the_users_variables_reach_postrender(installed: Machine) -> None:
     )
     assert "--strict" in failing.stderr
     template(machine.with_variables(POSTRENDER_ATTACHER="true"))
-    assert "[attacher-image]" in log_file.read_text()
+    assert "[group-name]" in log_file.read_text()
 
 
 # The source file of each object.

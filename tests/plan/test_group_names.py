@@ -58,7 +58,7 @@ spec:
 def group_in(folder: Path, *options: str) -> str:
     """Return the name of the ServiceAccount in a rendered output."""
     (folder / "stream.yaml").write_text(STREAM)
-    done = run(["render", "stream.yaml", *options], folder)
+    done = run(["render", "stream.yaml", "--attacher-image=postrender:test", *options], folder)
     assert done.code == 0, done.stderr
     [account] = re.findall(r"kind: ServiceAccount\nmetadata:\n  name: (\S+)", done.stdout)
     return str(account)

@@ -73,7 +73,12 @@ class Attack:
         helm.write_text(HELM.format(trace=self.trace))
         helm.chmod(0o755)
         own = {key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")}
-        self.environment = {**own, "PATH": f"{helm.parent}:{own['PATH']}", "HELM_BIN": str(helm)}
+        self.environment = {
+            **own,
+            "PATH": f"{helm.parent}:{own['PATH']}",
+            "HELM_BIN": str(helm),
+            "POSTRENDER_ATTACHER_IMAGE": "postrender:test",
+        }
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the repository and return its path."""

@@ -84,6 +84,7 @@ class Sidecar:
             "ARGOCD_CMP_WORKDIR": str(self.folder),
             "KUBE_VERSION": "1.35",
             "KUBE_API_VERSIONS": "v1",
+            "POSTRENDER_ATTACHER_IMAGE": "postrender:test",
             **variables,
         }
         return subprocess.run(
