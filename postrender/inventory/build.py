@@ -24,6 +24,7 @@ from postrender.inventory.prefilter import (
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of
 from postrender.records import NamedTuple
+from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import WordSet, shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path, value_at
@@ -126,7 +127,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     names = _target_names(reader.items(), settings)
     if names:
         has_mounts = any(item.requests_auto_mount for item in reader.items())
-        words = WordSet(names)
+        words = WordSet(names | _source_names(names))
         for index, document in enumerate(stream.documents):
             if index not in reader.parsed and is_relevant(
                 document.text, root_kinds[index], words, has_mounts=has_mounts
@@ -258,6 +259,16 @@ def _is_fragment(data: Json) -> bool:
         return False
     has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
     return group_kind_of(data) is None or not has_body
+
+
+def _source_names(names: set[str]) -> set[str]:
+    """The names of the objects from which programs derive these names."""
+    return {
+        name.removesuffix(suffix)
+        for name in names
+        for suffix in DERIVED_SUFFIXES
+        if name.endswith(suffix)
+    }
 
 
 def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:

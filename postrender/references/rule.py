@@ -22,6 +22,10 @@ from postrender.yaml.paths import Json, Path, mapping_at
 POD_TEMPLATE = "pod template"
 RBAC = "rbac"
 SELECTOR = "selector"
+
+# What programs add to the name of an object, for the name of an object to which they write. The
+# manifests do not contain the whole name.
+DERIVED_SUFFIXES = ("-outputs", "-module-outputs", "-user-credentials", "-scram-credentials")
 OUTSIDE = "outside"
 
 

@@ -311,29 +311,27 @@ def workload(name: str) -> str:
     ids=lambda sample: str(sample["kind"]),
 )
 def test_what_a_program_writes_stays_as_it_is(sample: Obj) -> None:
+    kept, _ = find_catalogued(group_kind_of(sample) or ("", ""), TARGETS, sample)
     written = {
-        rule.target
-        for path, value, rule in find_catalogued(
-            group_kind_of(sample) or ("", ""), TARGETS, sample
-        )[0]
-        if rule.is_written and value == "written" and rule.fits(path, sample)
+        (rule.target, value)
+        for path, value, rule in kept
+        if rule.is_written and rule.fits(path, sample)
     }
-    objects = [
-        json.dumps({"apiVersion": "v1", "kind": kind, "metadata": {"name": "written"}, **data})
-        for kind, data in (
-            ("ConfigMap", {"data": {"a": "b"}}),
-            ("Secret", {"stringData": {"a": "b"}}),
-        )
-    ]
-    text = "\n---\n".join([*objects, workload("written"), json.dumps(sample)])
-    plan = plan_of(text, with_secrets=True)
-    assert plan.context is not None
     assert written
-    for decision in plan.context.decisions.values():
-        if decision.item.identity.group_kind in written:
-            name = sample["metadata"]["name"]
-            assert decision.reason == (
-                f"{sample['kind']}/{name} makes a program write to the "
-                f"{decision.item.identity.kind}"
-            )
-            assert decision.strategy == "ignore"
+    for target, name in written:
+        data = {"data": {"a": "Yg=="}}
+        objects = [
+            json.dumps({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **data})
+            for kind in ("ConfigMap", "Secret")
+        ]
+        text = "\n---\n".join([*objects, workload(str(name)), json.dumps(sample)])
+        plan = plan_of(text, with_secrets=True)
+        assert plan.context is not None
+        [decision] = [
+            decision
+            for decision in plan.context.decisions.values()
+            if decision.item.identity.group_kind == target
+        ]
+        writer = f"{sample['kind']}/{sample['metadata']['name']}"
+        assert decision.reason == f"{writer} makes a program write to the {target[1]}"
+        assert decision.strategy == "ignore"

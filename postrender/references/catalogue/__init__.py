@@ -57,9 +57,19 @@ ENTRIES: tuple[Entry, ...] = (
 )
 _BY_KIND = {(entry.group, entry.kind): entry for entry in ENTRIES}
 # In the names of kinds and of fields that are not in the catalogue.
-_SELECTOR_WORDS = ("selector", "propagation", "placement", "override", "distribut", "subscription")
+_SELECTOR_WORDS = (
+    "selector",
+    "propagation",
+    "placement",
+    "override",
+    "distribut",
+    "subscription",
+    "federat",
+    "multicluster",
+    "resourcesync",
+)
 # The beginnings of keys such as `outputSecretName`, in fields that are not in the catalogue.
-_RESULT_WORDS = ("write", "output", "destination", "generate")
+_RESULT_WORDS = ("write", "output", "destination", "generate", "managed", "target")
 
 Match = tuple[Path, Json, Rule]
 
@@ -89,6 +99,7 @@ def find_catalogued(
         _unknown_match(group_kind, match, reason, data)
         for match in embedded_references(data, targets)
     ]
+    others += _manifests(data, targets, reason)
     if not is_known:
         others += _own_name(group_kind, targets, data, reason)
     return kept, [*rewritten, *others]
@@ -98,7 +109,7 @@ def _unknown_match(
     group_kind: GroupKind, match: EmbeddedReference, reason: str, data: Mapping[str, Json]
 ) -> Match:
     """A string that looks like a reference, in a field that is not in the catalogue."""
-    is_written = _names_a_result(match.path)
+    is_written = _makes_a_result(group_kind, match.path, data)
     path, name, rule = _embedded_match(match, reason, is_written=is_written, is_guess=True)
     words = letters_of(f"{group_kind[1]} {' '.join(map(str, path[:-1]))}")
     is_item = isinstance(path[-2], int) and "kind" in mapping_at(data, path[:-1])
@@ -107,15 +118,46 @@ def _unknown_match(
     return path, name, rule
 
 
-def _names_a_result(path: Path) -> bool:
-    """Whether a key says that a program writes to the object, as in `writeSecretTo`.
+def _makes_a_result(group_kind: GroupKind, path: Path, data: Mapping[str, Json]) -> bool:
+    """Whether the fields near a name say that a program writes to the object.
 
-    A list such as `outputs` is a list of receivers, with the Secrets that the program reads.
+    One of the last keys can say so, as in `writeSecretTo` or `generate: true`, or the kind, as in
+    the `secretName` of a Certificate. A list such as `outputs` is a list of receivers, with the
+    Secrets that the program reads.
     """
-    pairs = pairwise(path)
+    if mapping_at(data, path[:-1]).get("generate") is True:
+        return True
+    if "certificate" in group_kind[1].lower() and path[1:2] in (("secretName",), ("secretRef",)):
+        return True
     return any(
-        str(key).startswith(_RESULT_WORDS) and not isinstance(below, int) for key, below in pairs
-    ) or str(path[-1]).startswith(_RESULT_WORDS)
+        str(key).startswith(_RESULT_WORDS) and not isinstance(below, int)
+        for key, below in pairwise((*path[-3:], ""))
+    )
+
+
+def _manifests(data: Json, targets: tuple[GroupKind, ...], reason: str) -> list[Match]:
+    """The names of the ConfigMaps and Secrets in manifests that an object contains.
+
+    Nearly every such kind makes a program apply the manifests, as ConfigurationPolicy does.
+    """
+    return [
+        ((*path, "metadata", "name"), name, rule)
+        for path, value in _mappings(data, ())
+        for target in targets
+        if path and value.get("kind") == target[1] and "apiVersion" in value
+        for name in [value_at(value, ("metadata", "name"))]
+        for rule in [_rule(target, keep=reason, is_written=True, is_guess=True)]
+        if isinstance(name, str)
+    ]
+
+
+def _mappings(data: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]:
+    if isinstance(data, dict):
+        yield path, data
+    pairs = data.items() if isinstance(data, dict) else enumerate(data)  # type: ignore[arg-type]
+    for key, value in pairs:
+        if isinstance(value, (dict, list)):
+            yield from _mappings(value, (*path, key))
 
 
 def _own_name(
@@ -140,7 +182,8 @@ def _matches(
     for path, value, (use, target) in _found(group_kind, targets, data):
         reason = use.keep_reason(data)
         if target is not None:
-            matches = [(path, value, _rule_of(use, target, reason, use.namespace_key))]
+            name = value + use.suffix if isinstance(value, str) else value
+            matches = [(path, name, _rule_of(use, target, reason, use.namespace_key))]
         elif use.shape == OBJECT_REFERENCE:
             matches = _object_reference(path, value, use, targets, reason)
         else:

@@ -52,6 +52,7 @@ class Use(NamedTuple):
     name_if: the condition under which a name can be that of a ConfigMap or Secret.
     deletes_unselected: as in Rule.
     or_own_name: whether the object's own name is the reference if the path is missing.
+    suffix: text that the program adds to the value, one of rule.DERIVED_SUFFIXES.
     """
 
     shape: str
@@ -67,6 +68,7 @@ class Use(NamedTuple):
     name_if: NameCondition | None = None
     deletes_unselected: bool = False
     or_own_name: bool = False
+    suffix: str = ""
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
         """The reason to keep the originals that this object references, "" to rewrite."""
@@ -194,6 +196,7 @@ def writes(
     *,
     namespace_key: str = "",
     or_own_name: bool = False,
+    suffix: str = "",
     only_if: Condition | None = None,
 ) -> Use:
     """The name of an object to which a program writes: the object's own name without a `path`."""
@@ -206,6 +209,7 @@ def writes(
         namespace_key=namespace_key,
         is_written=True,
         or_own_name=or_own_name,
+        suffix=suffix,
     )
 
 

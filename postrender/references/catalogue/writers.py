@@ -203,6 +203,13 @@ ENTRIES = (
         secret("metadata.name", "a SecretExport offers the Secret with its own name"),
     ),
     *_writer(
+        "cert.gardener.cloud",
+        "Certificate",
+        "gardener/cert-management e29a48e, v1alpha1",
+        writes("cert-management", SECRET, "spec.secretName"),
+        written(object_reference("spec.secretRef", SECRET, "cert-management writes to the Secret")),
+    ),
+    *_writer(
         "secretgenerator.mittwald.de",
         "BasicAuth SSHKeyPair StringSecret",
         "mittwald/kubernetes-secret-generator 36f74dd, v1alpha1",
@@ -256,7 +263,42 @@ ENTRIES = (
         "MongoDBCommunity",
         "mongodb/mongodb-kubernetes-operator f6a53c9, v1",
         writes("the operator of MongoDB", SECRET, "spec.users[].connectionStringSecretName"),
+        writes(
+            "the operator of MongoDB",
+            SECRET,
+            "spec.users[].scramCredentialsSecretName",
+            suffix="-scram-credentials",
+        ),
         secret("spec.users[].passwordSecretRef.name"),
+    ),
+    *(
+        entry
+        for group, kind, source, path in (
+            ("pxc", "PerconaXtraDBCluster", "xtradb-cluster-operator b3b0b10", "secretsName"),
+            ("psmdb", "PerconaServerMongoDB", "server-mongodb-operator b15af50", "secrets.users"),
+            ("ps", "PerconaServerMySQL", "server-mysql-operator 9adfefa", "secretsName"),
+        )
+        # The operator adds the passwords that are missing in the Secret.
+        for entry in _writer(
+            f"{group}.percona.com",
+            kind,
+            f"percona/percona-{source}, v1 or v1alpha1",
+            writes("the operator of Percona", SECRET, f"spec.{path}"),
+        )
+    ),
+    *_writer(
+        "k8s.mariadb.com",
+        "Connection",
+        "mariadb-operator/mariadb-operator 8970edf, v1alpha1",
+        writes("mariadb-operator", SECRET, "spec.secretName", or_own_name=True),
+        secret("spec.passwordSecretKeyRef.name"),
+    ),
+    *_writer(
+        "rabbitmq.com",
+        "User",
+        "rabbitmq/messaging-topology-operator e736e2d, v1beta1",
+        writes("the operator of RabbitMQ", SECRET, suffix="-user-credentials"),
+        secret("spec.importCredentialsSecret.name"),
     ),
     *_writer(
         "db.movetokube.com",
@@ -312,6 +354,17 @@ ENTRIES = (
         "Terraform",
         "GalleyBytes/terraform-operator 8da1a61, v1beta1",
         writes("terraform-operator", SECRET, "spec.outputsSecret"),
+    ),
+    *(
+        entry
+        for kind, suffix in (("Workspace", "-outputs"), ("Module", "-module-outputs"))
+        for entry in _writer(
+            "app.terraform.io",
+            kind,
+            "hashicorp/hcp-terraform-operator 6c975cb, v1alpha2",
+            *(writes("HCP Terraform", target, suffix=suffix) for target in _BOTH),
+            secret("spec.token.secretKeyRef.name"),
+        )
     ),
     *_writer(
         "services.k8s.aws",
