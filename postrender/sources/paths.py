@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
+from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
 from postrender.yaml.stream import Source
 
@@ -49,12 +51,13 @@ def chart_error(chart: str, command: str = "") -> ChartError:
         ref, _, path = chart[len(GIT) :].partition(":")
         place = f" in a checkout of {ref}"
     helm = f"helm template NAME {path or '.'}"
-    return ChartError(
-        f"{chart} is a chart folder, expected rendered manifests",
-        f"Render the chart first{place}: {helm} | postrender {command}"
-        if command
-        else f"Render the chart{place} to a file and pass the file: {helm} > FILE",
-    )
+    fix = f"Render the chart{place} to a file and pass the file: {helm} > FILE"
+    if command:
+        fix = f"Render the chart first{place}: {helm} | postrender {command}"
+    # Argo CD uses this file, but a command that reads rendered manifests does not know the chart.
+    if not place and os.path.isfile(os.path.join(path, FILE_NAME)):
+        fix += f". Also pass --config={os.path.join(path, FILE_NAME)}"
+    return ChartError(f"{chart} is a chart folder, expected rendered manifests", fix)
 
 
 def folder_error(folder: str) -> UserError:

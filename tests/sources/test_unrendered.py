@@ -69,6 +69,14 @@ def test_a_chart_folder_is_not_a_folder_of_manifests(name: str) -> None:
     )
 
 
+def test_the_configuration_of_a_chart_folder_is_in_the_fix(repository: Path) -> None:
+    (repository / "shop" / "postrender.yaml").touch()
+    for read in (read_input, read_inputs):
+        with pytest.raises(UserError) as caught:
+            read("shop")
+        assert caught.value.fix.endswith(". Also pass --config=shop/postrender.yaml")
+
+
 @pytest.mark.parametrize("name", ["shop", "git:main:shop"])
 def test_a_chart_folder_is_not_the_previous_output(name: str) -> None:
     settings = Settings(history=HistorySettings(previous=name))
