@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -218,6 +219,13 @@ def test_a_run_keeps_its_original_even_if_pod_specs_are_rewritten() -> None:
     )
 
 
+def test_a_field_at_the_root_of_an_unknown_kind_keeps_the_original() -> None:
+    widget = "---\napiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n"
+    assert keep_reason(plan_of(f"{CONFIG}{widget}configMapName: web-config\n")) == (
+        "Widget/w references the ConfigMap, and postrender does not know the kind Widget"
+    )
+
+
 def test_a_value_that_is_not_a_string_is_accepted() -> None:
     assert keep_reason(plan_of(CONFIG + clone_set("[web-config]"))) == (
         "CloneSet/clones has the name of the ConfigMap as the value of "
@@ -303,6 +311,23 @@ def workload(name: str) -> str:
             "spec": {"template": {"spec": spec}},
         }
     )
+
+
+@pytest.mark.parametrize("number", range(0, len(SAMPLES), 2))
+def test_a_field_of_another_type_is_accepted(number: int) -> None:
+    sample = json.loads(json.dumps(SAMPLES[number]))
+    random = Random(number)
+    paths = [path for path, _ in strings(sample) if path[0] not in ("apiVersion", "kind")]
+    path = random.choice(paths)
+    parent: Any = sample
+    for part in path[:-1]:
+        parent = parent[part]
+    parent[path[-1]] = random.choice(
+        [None, 1, ["written"], {"name": "written"}, [{"kind": "Secret", "name": "written"}]]
+    )
+    text = "\n---\n".join([CONFIG, json.dumps(sample)]).replace("web-config", "written")
+    output = "".join(render(plan_of(text, with_secrets=True)))
+    assert "".join(render(plan_of(output, with_secrets=True))) == output
 
 
 @pytest.mark.parametrize(

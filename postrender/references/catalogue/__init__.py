@@ -112,7 +112,7 @@ def _unknown_match(
     is_written = _makes_a_result(group_kind, match.path, data)
     path, name, rule = _embedded_match(match, reason, is_written=is_written, is_guess=True)
     words = letters_of(f"{group_kind[1]} {' '.join(map(str, path[:-1]))}")
-    is_item = isinstance(path[-2], int) and "kind" in mapping_at(data, path[:-1])
+    is_item = isinstance(path[-2:][0], int) and "kind" in mapping_at(data, path[:-1])
     if is_item and any(word in words for word in _SELECTOR_WORDS):
         rule = rule._replace(family=SELECTOR)
     return path, name, rule
