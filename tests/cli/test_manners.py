@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -44,6 +45,17 @@ def test_each_command_has_help_with_an_example(name: str, option: str, run: Run)
 
 def test_the_name_of_a_command_in_a_group_is_two_words(run: Run) -> None:
     assert "No such command 'config show'" in run("config show")[2]
+
+
+@pytest.mark.parametrize("name", ["render", "check"])
+def test_an_interrupt_has_its_own_exit_code(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without click."""
+    interrupted = mock.Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr("postrender.inventory.build._Reader.read", interrupted)
+    code, out, err = run(name, MANIFESTS)
+    assert (code, out, err.strip()) == (reporting.INTERRUPTED, "", "")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from postrender.cli import main
+from postrender.explain.first_look import preview_lines
 from tests.golden_cases import FIXTURES, Case
 from tests.sources.test_helm import Helm
 from tests.update_golden import CheckFile
@@ -147,6 +148,24 @@ def test_reports_of_try(
         report = capfdbinary.readouterr().out.decode().replace(str(folder), "")
         text += f"#### {name} {options}\n{report}\n"
     golden_file(FOLDER / "reports.try", text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "other_lines", "shown", "left_out"),
+    [
+        (16, 100, 16, ""),
+        (17, 100, 15, "  … 2 more lines on the page"),
+        (30, 16, 30, ""),
+        (31, 16, 29, "  … 2 more lines on the page"),
+    ],
+)
+def test_a_long_preview_is_cut_to_the_height_of_a_screen(
+    lines: int, other_lines: int, shown: int, left_out: str
+) -> None:
+    """One line is never replaced with a line about it. At least 15 lines are shown."""
+    text = "".join(f"line {number}\n" for number in range(lines))
+    expected = [f"  line {number}" for number in range(shown)]
+    assert preview_lines(text, other_lines) == [*expected, *filter(None, [left_out])]
 
 
 def case_of(name: str) -> Case:
