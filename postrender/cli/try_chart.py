@@ -173,7 +173,7 @@ def try_chart(
     config: str | None,
     **given: object,
 ) -> int:
-    for path in filter(None, (chart, new_chart)):
+    for path in (chart, new_chart or chart):
         check_chart(path)
     check_values((*values, *new_values))
     current = new_chart or chart

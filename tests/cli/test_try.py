@@ -475,7 +475,12 @@ def test_the_message_of_helm_is_shown(helm: Helm, chart: str, name: str) -> None
 
 def test_wrong_paths_of_charts(helm: Helm, chart: str) -> None:
     Path("values.yaml").touch()
+    for name in "dcba":
+        Path("charts", name).mkdir(parents=True)
+        Path("charts", name, "Chart.yaml").touch()
     for path, expected in {
+        "": "the path of the chart is empty. Pass the folder of a chart.",
+        "charts": "does not contain Chart.yaml. Pass charts/a or charts/b or charts/c.",
         "absent": "absent: the path does not exist, expected a chart. Pass the",
         ".": "the folder does not contain Chart.yaml. Pass ./shop.",
         "shop/Chart.yaml": "expected a chart folder or a .tgz file. Pass the folder shop.",
