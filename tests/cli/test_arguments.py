@@ -103,7 +103,18 @@ def test_the_quick_reader_reads_options_that_are_spelled_out(name: str, line: li
 
 
 @pytest.mark.parametrize(
-    "line", [["-qv"], ["-nprod"], ["--help"], ["--strct"], ["--", "a"], ["a", "b"], ["--strict=1"]]
+    "line",
+    [
+        ["-qv"],
+        ["-nprod"],
+        ["--help"],
+        ["--strct"],
+        ["--", "a"],
+        ["a", "b"],
+        ["--strict=1"],
+        ["--no-namespace", "prod"],
+        ["--no-quiet"],
+    ],
 )
 def test_the_quick_reader_leaves_other_lines_to_click(line: list[str]) -> None:
     assert read_quickly(load("render"), line, {}) is None

@@ -165,6 +165,7 @@ def test_a_configuration_cannot_extend_a_file_of_another_user(attack: Attack) ->
     assert (done.code, done.out) == (1, "")
     assert "defaults.yaml belongs to another user. If you trust both files, pass" in done.err
     assert "canary" not in done.err
+    assert "canary" in attack.run("--config=postrender.yaml").err
 
 
 def test_a_function_config_cannot_extend_a_file(attack: Attack) -> None:

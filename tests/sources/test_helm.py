@@ -40,7 +40,7 @@ runtime.goexit
 END
 exit 1"""
 STORED = 'echo \'[{"revision":1,"status":"superseded"},{"revision":2,"status":"deployed"}]\''
-JSON = "a JSON list"
+JSON = "expected a JSON list of Helm. Run helm history --output json"
 
 
 class Helm:
