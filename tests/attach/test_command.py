@@ -661,6 +661,20 @@ def test_adopt_protects_the_originals_in_the_cluster(
     assert len(cluster.writes) == 2
 
 
+@pytest.mark.parametrize(("options", "is_quiet"), [((), False), (("-q",), True)])
+def test_adopt_writes_its_log_for_people(
+    options: tuple[str, ...], is_quiet: bool, terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output("a"))
+    cluster.add(obj("ConfigMap", "a"))
+    cluster.refused["list", "ConfigMap"] = 503
+    code, *_ = terminal.run("adopt", *options, str(file))
+    assert code == 1
+    assert terminal.stderr.startswith("error: " if is_quiet else "warning: ")
+    assert "{" not in terminal.stderr
+
+
 def test_adopt_reports_a_namespace_without_any_original(
     terminal: Terminal, cluster: Cluster, tmp_path: Path
 ) -> None:
