@@ -66,9 +66,10 @@ def test_a_name_fits_its_content(is_immutable: bool, number: int) -> None:
     assert not fits_content(name, "b", CONFIG_MAP, content)
 
 
-def test_long_names_are_truncated_and_distinct() -> None:
+@pytest.mark.parametrize("number", [0, 7])
+def test_long_names_are_truncated_and_distinct(number: int) -> None:
     names = [
-        revision_name("a" * 241 + suffix, hashed_content(CONFIG_MAP, {}, True))
+        revision_name("a" * 241 + suffix, hashed_content(CONFIG_MAP, {}, True), number)
         for suffix in ("", "b", "bc", ".-x", ".-y", "b" * 20, "b" * 21)
     ]
     assert len(set(names)) == len(names)
@@ -76,6 +77,7 @@ def test_long_names_are_truncated_and_distinct() -> None:
         assert len(name) <= MAX_NAME_LENGTH
         assert name[-12].isalnum()
         assert without_hash(name)
+        assert "-v7-" in name or not number
 
 
 def test_a_suffix_with_other_characters_is_not_a_hash() -> None:
