@@ -246,6 +246,18 @@ def test_a_branch_that_changes_the_configuration(checkout: Checkout) -> None:
     assert checkout.is_tidy()
 
 
+def test_a_branch_that_repairs_the_configuration(checkout: Checkout) -> None:
+    git(checkout.folder, "switch", "--quiet", "main")
+    commit(checkout.folder, {"chart/postrender.yaml": "unknown: true\n"})
+    git(checkout.folder, "switch", "--quiet", "change")
+    git(checkout.folder, "merge", "--quiet", "main")
+    commit(checkout.folder, {"chart/postrender.yaml": IGNORE})
+    done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
+    assert done.returncode == 0, done.stderr
+    assert "error: " not in done.stderr
+    assert CHANGES_CONFIGURATION in checkout.markdown()
+
+
 def test_the_configuration_of_a_branch_cannot_write_files(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/postrender.yaml": "logFile: log.txt\n"})
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
