@@ -17,6 +17,7 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.programs import program, version
 from tests.e2e.queries import contents, revisions, wait_for_phase
+from tests.test_argocd_examples import REFUSED
 
 # A ConfigMap that contains the release, cluster and values that Helm received.
 VALUES_TEMPLATE = """\
@@ -86,16 +87,15 @@ def test_a_release_name_is_never_an_option_of_helm(application: Application) -> 
     application.wait_for_message("invalid release name")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("valueFiles", ["values.json"]), ("values-files", "values.json")]
-)
-def test_a_parameter_without_an_effect_is_an_error(
-    application: Application, name: str, value: list[str] | str
-) -> None:
-    application.parameters((name, value))
+def test_a_parameter_without_an_effect_is_an_error(application: Application) -> None:
     application.push("old")
     application.create()
-    application.wait_for_message(f'source.plugin.parameters: "{name}"')
+    for parameters, message in REFUSED.values():
+        application.spec["source"]["plugin"]["parameters"] = parameters
+        source = {"plugin": {"parameters": parameters}}
+        application.argocd.patch("Application", application.name, {"spec": {"source": source}})
+        application.refresh("hard")
+        application.wait_for_message(message)
 
 
 def test_a_dependency_that_is_not_in_the_repository_is_fetched(application: Application) -> None:
