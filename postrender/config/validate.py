@@ -75,7 +75,9 @@ def validate(
         _check_with_jsonschema(values, schema, document, in_document)
     rules = value_at(values, ("rules",))
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
-        _check_rule(rule, document.location_of(in_document(("rules", number))))
+        mistake = _mistake_in_rule(rule)
+        if mistake:
+            raise UserError(*mistake, document.location_of(in_document(("rules", number))))
     for path in _pattern_paths(values):
         _check_pattern(str(value_at(values, path)), document.location_of(in_document(path)))
 
@@ -124,39 +126,33 @@ def _fits(value: Any, keyword: str, expected: Any, schema: Schema) -> bool:
     return False
 
 
-def _check_rule(rule: Mapping[str, Any], location: Location) -> None:
-    """Raise UserError for a rule whose keys do not go together."""
+def _mistake_in_rule(rule: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The problem and the fix of a rule whose keys do not go together, None for other rules."""
     match = rule.get("match", {})
     kind, is_about_references = match.get("kind"), "rewriteReferences" in rule
     others = [key for key in ("strategy", "immutable", "keepOriginal") if key in rule]
     if is_about_references and others:
-        raise UserError(
-            f"rewriteReferences and {others[0]} are for different kinds of objects",
-            "Write two rules",
-            location,
-        )
+        problem = f"rewriteReferences and {others[0]} are for different kinds of objects"
+        return problem, "Write two rules"
     if not is_about_references and "strategy" not in rule:
-        raise UserError(
+        return (
             "the rule has neither of the keys strategy and rewriteReferences",
             f"Add strategy, with one of the values {', '.join(STRATEGIES)}, or rewriteReferences",
-            location,
         )
     if is_about_references and (kind in CONTENT_KINDS or "referenced" in match):
-        raise UserError(
+        return (
             "rewriteReferences is for the objects that contain references, and match is for "
             "ConfigMaps and Secrets",
             "Write the kind of such an object, such as Deployment, and no key referenced",
-            location,
         )
     if not is_about_references and kind not in (None, *CONTENT_KINDS):
         similar = similar_words(str(kind), CONTENT_KINDS)
-        raise UserError(
+        other = f"{' or '.join(CONTENT_KINDS)}, or use the key rewriteReferences"
+        return (
             f"a strategy is for ConfigMaps and Secrets, and match.kind is {shown(kind)}",
-            f"Write {similar[0]}"
-            if similar
-            else f"Write {' or '.join(CONTENT_KINDS)}, or use the key rewriteReferences",
-            location,
+            f"Write {similar[0] if similar else other}",
         )
+    return None
 
 
 def _check_with_jsonschema(
