@@ -41,6 +41,8 @@ VALUES = st.recursive(
     ),
 )
 @example(("argoproj.io", "Rollout"), {"spec": {"strategy": {"canary": {"steps": [{"a": NAME}]}}}})
+@example(("", "Event"), {"spec": {"args": [NAME]}})
+@example(("", "Endpoints"), {"spec": {"kind": "ConfigMap", "name": NAME}})
 def test_a_name_in_any_field_keeps_the_original(kind: tuple[str, str], body: Any) -> None:
     version = API_VERSIONS.get(kind[0], f"{kind[0]}/v1")
     item = {"apiVersion": version, "kind": kind[1], "metadata": {"name": "reader"}, **body}

@@ -48,7 +48,7 @@ from postrender.references.rule import RBAC, SELECTOR
 from postrender.references.unrelated import COVERED, names_something_else
 from postrender.text import WordSet, decoded, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
-from postrender.yaml.paths import Json, Path, matches_start, value_at
+from postrender.yaml.paths import Json, Path, mapping_at, matches_start, value_at
 
 # Annotations with these prefixes never reference a ConfigMap or Secret.
 _UNSEARCHED_ANNOTATIONS = (
@@ -64,7 +64,7 @@ _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameter
 # The keys of free text. "value" is the key in an entry of `env`.
 _TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
 # In a covered kind, a volume claim can have an object of any kind as its dataSource.
-_SEARCHED_KEYS = (*_TEXT_KEYS, "dataSource")
+_KIND_BESIDE = r"\bkind\W{1,9}(?:ConfigMap|Secret)\b"
 _DATA = frozenset({"data", "stringData"})
 # The kinds by their name in a kubectl command, such as `[kubectl, get, cm, web]`.
 KUBECTL_KINDS = {
@@ -166,11 +166,12 @@ class _Search:
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
         if all(map(self.has_only_links, items)):
-            return any(key in text for key in _SEARCHED_KEYS)
+            has_kind = re.search(_KIND_BESIDE, text)
+            return bool(has_kind) or any(key in text for key in _TEXT_KEYS)
         return True
 
     def has_only_links(self, item: Item) -> bool:
-        """Whether only free text or a dataSource of an object can have mentions.
+        """Whether only free text and names next to a kind can be mentions in an object.
 
         True if reference rules cover all other fields, and all references except in RBAC resolve.
         """
@@ -326,8 +327,11 @@ def _is_program(data: Json, path: Path, text: str) -> bool:
     """
     if text.startswith("-") or text.split() != [text]:
         return False
-    has_command = bool(value_at(data, (*path[:-2], "command")))
-    return path[-2:] == ("command", 0) or (path[-2:] == ("args", 0) and not has_command)
+    if path[-1] != 0 or path[-2] not in ("command", "args"):
+        return False
+    container = mapping_at(data, path[:-2])
+    is_container = "image" in container or path[-4:-3] in (("containers",), ("initContainers",))
+    return is_container and (path[-2] == "command" or not container.get("command"))
 
 
 def _kind_before(data: Json, path: Path, text: str) -> str:
