@@ -184,6 +184,14 @@ def test_a_new_metric_without_pods_does_not_change_the_template(tmp_path: Path) 
     assert [field["path"] for field in workload["fields"]] == ["spec.metrics[name=errors]"]
 
 
+def test_values_that_are_not_base64_are_compared_as_they_are(tmp_path: Path) -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nbinaryData: {logo: %s}\n"
+    [content] = preview_of(tmp_path, config % "no-base64!", config % "other!")["contents"]
+    [key] = content["keys"]
+    assert (key["key"], key["change"]) == ("logo", "changed")
+    assert (key["oldBinary"]["size"], key["newBinary"]["size"]) == (10, 6)
+
+
 def test_an_edited_revision_number_is_ignored(tmp_path: Path) -> None:
     revisions = "---\n".join(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"

@@ -330,6 +330,50 @@ def test_a_field_of_another_type_is_accepted(number: int) -> None:
     assert "".join(render(plan_of(output, with_secrets=True))) == output
 
 
+BUNDLE = ("trust.cert-manager.io", "v1alpha1", "Bundle")
+EXTERNAL = ("external-secrets.io", "v1", "ExternalSecret")
+CLUSTER_EXTERNAL = ("external-secrets.io", "v1", "ClusterExternalSecret")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        (BUNDLE, {"target": {"configMap": {"key": "a"}}}, [("ConfigMap", "own")]),
+        (BUNDLE, {"target": {"secret": {"key": "a"}}}, [("Secret", "own")]),
+        (EXTERNAL, {}, [("Secret", "own")]),
+        (EXTERNAL, {"target": {"name": "b"}}, [("Secret", "b")]),
+        (
+            EXTERNAL,
+            {"target": {"name": "b", "manifest": {"apiVersion": "v1", "kind": "ConfigMap"}}},
+            [("ConfigMap", "b")],
+        ),
+        (EXTERNAL, {"target": {"manifest": {"apiVersion": "apps/v1", "kind": "Deployment"}}}, []),
+        (CLUSTER_EXTERNAL, {"externalSecretName": "b"}, [("Secret", "b")]),
+        (
+            CLUSTER_EXTERNAL,
+            {"externalSecretName": "b", "externalSecretSpec": {"target": {"name": "c"}}},
+            [("Secret", "c")],
+        ),
+    ],
+)
+def test_the_kind_and_the_name_of_what_a_program_writes(
+    kind: tuple[str, str, str], spec: Obj, expected: list[tuple[str, str]]
+) -> None:
+    group, version, name = kind
+    sample: Obj = {
+        "apiVersion": f"{group}/{version}",
+        "kind": name,
+        "metadata": {"name": "own"},
+        "spec": spec,
+    }
+    kept, _ = find_catalogued((group, name), TARGETS, sample)
+    assert [
+        (rule.target[1], value)
+        for path, value, rule in kept
+        if rule.is_written and value and rule.fits(path, sample)
+    ] == expected
+
+
 @pytest.mark.parametrize(
     "sample",
     [sample for sample in SAMPLES if "written" in dict.fromkeys(results(sample).values())],
