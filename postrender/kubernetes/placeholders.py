@@ -24,17 +24,8 @@ from postrender.yaml.paths import Json, mapping_at
 
 _BANK_VAULTS = "the webhook of Bank-Vaults"
 _PLUGIN = "argocd-vault-plugin"
-# A part of each placeholder, for a quick search, with the pattern and the program.
-_PLACEHOLDERS = (
-    ("vault:", re.compile(r"(?:\A|\$\{)(?:>>)?vault:[^\s#]+#"), _BANK_VAULTS),
-    ("bao:", re.compile(r"(?:\A|\$\{)(?:>>)?bao:[^\s#]+#"), _BANK_VAULTS),
-    ("<path:", re.compile(r"<path:[^#>]+#[^>]+>"), _PLUGIN),
-    ("ref+", re.compile(r"\bref\+[a-z0-9]+://\S"), "vals"),
-    ("secretref+", re.compile(r"\bsecretref\+[a-z0-9]+://\S"), "vals"),
-)
 # With this annotation, argocd-vault-plugin also replaces `<key>`.
 _PATH_ANNOTATION = "avp.kubernetes.io/path"
-_GENERIC = ("<", re.compile(r"<[^<>\s]+>"), _PLUGIN)
 _IGNORED_BY_PLUGIN = "avp.kubernetes.io/ignore"
 
 
@@ -42,13 +33,29 @@ def find_placeholder(
     kind: GroupKind, content: Mapping[str, Json], annotations: Mapping[str, str]
 ) -> tuple[str, str]:
     """The path of the first value with a placeholder, and the program. ("", "") without one."""
-    candidates = (*_PLACEHOLDERS, _GENERIC) if _PATH_ANNOTATION in annotations else _PLACEHOLDERS
+    is_generic = _PATH_ANNOTATION in annotations
     is_ignored = annotations.get(_IGNORED_BY_PLUGIN) == "true"
     for path, value in _values(kind, content):
-        for part, pattern, program in candidates:
-            if part in value and pattern.search(value) and not (is_ignored and program == _PLUGIN):
-                return path, program
+        program = _program_for(value, is_generic=is_generic)
+        if program and not (is_ignored and program == _PLUGIN):
+            return path, program
     return "", ""
+
+
+def _program_for(value: str, *, is_generic: bool) -> str:
+    """The program that replaces a placeholder in a value, "" if there is none.
+
+    is_generic: whether `<key>` is a placeholder.
+    """
+    is_of_a_vault = "vault:" in value or "bao:" in value
+    if is_of_a_vault and re.search(r"(?:\A|\$\{)(?:>>)?(?:vault|bao):[^\s#]{1,300}#", value):
+        return _BANK_VAULTS
+    if "<path:" in value and re.search(r"<path:[^#<>]+#[^<>]+>", value):
+        return _PLUGIN
+    if is_generic and re.search(r"<[^<>\s]+>", value):
+        return _PLUGIN
+    is_of_vals = "ref+" in value and re.search(r"\b(?:secret)?ref\+[a-z0-9]+://\S", value)
+    return "vals" if is_of_vals else ""
 
 
 def _values(kind: GroupKind, content: Mapping[str, Json]) -> Iterator[tuple[str, str]]:

@@ -38,8 +38,8 @@ CALLS = {"re.compile", *(f"re.{method}" for method in METHODS)}
 SMALL = range(8, 33, 2)
 # The lengths of large texts. An expression fails at the first length that takes too long.
 LENGTHS = (512, 2048, 8192, *([32_768] if IS_FUZZ else []))
-# For 8,192 characters, a linear expression takes a millisecond, a quadratic one 0.06 seconds.
-SUSPECT_SECONDS, EXPONENTIAL_SECONDS = 0.03, 0.1
+# For 8,192 characters, a linear expression takes a millisecond, a quadratic one 5 to 60.
+SUSPECT_SECONDS, EXPONENTIAL_SECONDS = 0.005, 0.1
 LINEAR_RATIO = 3.0
 ENDS = ["", "\0", "\n", "!", " x", "\x85"]
 MOST_SAMPLES = 6
@@ -100,10 +100,12 @@ def expressions() -> Iterator[Expression]:
 def calls_in_functions(tree: ast.Module) -> Iterator[ast.Call]:
     """Yield the calls of the module re, except those that assign a global."""
     for statement in tree.body:
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS:
-                    yield node
+        assigned = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Call) or node is assigned:
+                continue
+            if ast.unparse(node.func) in CALLS:
+                yield node
 
 
 def constant(expression: ast.expr, module: dict[str, Any]) -> str | bytes | None:
@@ -240,7 +242,8 @@ def pumps(nodes: list[Any], before: str) -> Iterator[tuple[str, str]]:
                     yield start, body
                     yield "", body
             # The repeated part together with the part before it, as in a text of many lines.
-            yield "", start + bodies[0] if start + bodies[0] else " "
+            for prefix in samples(nodes[:position]) or [""]:
+                yield "", before + prefix + bodies[0] or " "
             yield from pumps(inner, start)
         elif kind == "SUBPATTERN":
             yield from pumps(list(value[-1]), start)
