@@ -2,7 +2,8 @@
 
 The Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of Helm and
 of Argo CD. The form *job* is an ordinary Job. For some streams, a Sync hook would block Argo CD's
-sync until a canary ends. The mode `auto` selects *job* for these streams, else *hook*.
+sync until a canary ends, and with Helm 4, a hook whose Pod does not start fails the release. The
+mode `auto` selects *job* for these streams, else *hook*.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ _MIN_TTL_SECONDS = 300
 # The hooks of Helm and of Argo CD that Argo CD runs before or during the sync (argo-cd 3.2).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
 _BLOCKED = "so a Sync hook would block the sync of Argo CD"
+# Measured with Helm 4.3.1: a hook Job whose Pod cannot start fails the release with every --wait
+# strategy, and with --rollback-on-failure the rollback too. An ordinary Job fails the release only
+# with --wait-for-jobs. Helm 3 passes no hooks, and applies an appended hook as an ordinary Job.
+_FAILS = "fails a release if the Pod of a hook does not start"
 
 _HOOK_ANNOTATIONS = {
     HELM_HOOK_ANNOTATION: "post-install,post-upgrade,post-rollback",
@@ -134,6 +139,8 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
+    if inventory.is_from_helm_4 and not settings.is_required:
+        return JOB, f"the input is from Helm 4, which {_FAILS}"
     listed = f"has only the sync wave {min(waves)}" if any(waves) else "does not have sync waves"
     reason = f"the input {listed} of Argo CD, and does not have a hook before or during the sync"
     return HOOK, reason

@@ -172,7 +172,7 @@ def test_helm_4_runs_the_attacher_while_a_canary_is_paused(
 def test_helm_4_waits_in_vain_for_a_paused_canary(release: Release, api: Api) -> None:
     """Since Helm 4 this is the default of `--wait`.
 
-    Nothing is lost, and the next release attaches.
+    Nothing is lost: the attacher is an ordinary Job, and runs.
     """
     release.install()
     wait_for_phase(api, "Healthy")
@@ -181,16 +181,62 @@ def test_helm_4_waits_in_vain_for_a_paused_canary(release: Release, api: Api) ->
         done = release.upgrade(greeting("bye"), "--wait=watcher", "--timeout", "10s", check=False)
         assert re.search(r"Rollout/\S+ not ready\. status: Unknown", done.stderr)
         assert status(release) == "failed"
-        assert len(attachers(api)) == 1
-        apply_attached(api, lambda: release.upgrade(greeting("bye")))
         wait_until_owned(api)
+        release.upgrade(greeting("bye"))
+        assert status(release) == "deployed"
+
+
+# The attacher's Pod does not start, as when Kubernetes cannot pull the image.
+
+DEPLOYMENT: Json = {"workloads": [{"name": "app", "kind": "Deployment", "volume": ["app-config"]}]}
+WAITS = {
+    "helm3": ([], ["--wait"], ["--atomic"]),
+    "helm4": ([], ["--wait=legacy"], ["--wait=watcher"], ["--rollback-on-failure"]),
+}
+
+
+def test_an_attacher_that_cannot_start_does_not_fail_a_release(release: Release, api: Api) -> None:
+    hold_attachers(api)
+    release.install(greeting("first", **DEPLOYMENT), "--timeout", "20s")
+    for number, options in enumerate(WAITS[release.tool]):
+        values = greeting(f"text {number}", **DEPLOYMENT)
+        release.upgrade(values, *options, "--timeout", "20s")
+        assert status(release) == "deployed"
+    release_attachers(api)
+    api.wait_for(
+        lambda: "Deployment/app" in owners(revision_with(api, greeting=f"text {number}")),
+        "the attacher of the last release runs",
+    )
 
 
 @helm_4
-def test_helm_4_does_not_start_an_upgrade_while_the_attacher_runs(
-    release: Release, api: Api
+@pytest.mark.parametrize("option", ["--wait=hookOnly", "--wait=legacy", "--rollback-on-failure"])
+def test_a_hook_that_cannot_start_fails_a_release_of_helm_4(
+    release: Release, api: Api, option: str
 ) -> None:
+    """This is why `auto` does not choose the form hook for Helm 4."""
+    release.config["attacher"]["mode"] = "hook"
+    apply_attached(api, lambda: release.install(greeting("one", **DEPLOYMENT)))
+    hold_attachers(api)
+    values = greeting("two", **DEPLOYMENT)
+    done = release.upgrade(values, option, "--timeout", "10s", check=False)
+    if option == "--wait=legacy":
+        assert "post-upgrade hooks failed: timed out waiting for the condition" in done.stderr
+    else:
+        message = " not ready. status: InProgress, message: Job in progress"
+        assert re.search(
+            "post-upgrade hooks failed: resource Job/.*-attach-.*" + message, done.stderr
+        )
+    assert done.returncode == 1
+    # Helm also waits for the hook of the rollback.
+    is_rollback = option == "--rollback-on-failure"
+    assert status(release) == ("pending-rollback" if is_rollback else "failed")
+
+
+@helm_4
+def test_helm_4_does_not_start_an_upgrade_while_a_hook_runs(release: Release, api: Api) -> None:
     """The sweep of a hook therefore never meets a later apply."""
+    release.config["attacher"]["mode"] = "hook"
     release.install()
     hold_attachers(api)
     with ThreadPoolExecutor(1) as pool:
@@ -266,19 +312,13 @@ def identities(output: str) -> list[str]:
 def test_a_release_moves_between_helm_3_and_helm_4(
     release: Release, api: Api, tmp_path: Path
 ) -> None:
-    """Nothing rolls. Helm 3 considers the hook that Helm 4 ran an object of no release."""
+    """Nothing rolls, and the attacher runs."""
     other = "helm4" if release.tool == "helm3" else "helm3"
     later = Release(other, release.plane, release.namespace, tmp_path / other)
     with NothingIsLost(api):
         apply_attached(api, release.install)
         before = wait_for_phase(api, "Healthy")
-        if other == "helm3":
-            refused = later.upgrade(check=False)
-            assert 'Job "app-rollout-attach-' in refused.stderr
-            assert "cannot be imported into the current release" in refused.stderr
-            later.upgrade({}, "--take-ownership")
-        else:
-            apply_attached(api, later.upgrade)
+        apply_attached(api, later.upgrade)
         after = api.get("Rollout", "app")
         assert after["metadata"]["generation"] == before["metadata"]["generation"]
         apply_attached(api, lambda: later.upgrade(greeting("bye")))
@@ -330,15 +370,14 @@ def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
 
 
 def test_an_unchanged_release_can_be_forced(release: Release, api: Api) -> None:
-    """For Helm 3 the attacher is a plain Job, which does not run again while it is unchanged."""
+    """The attacher is a plain Job, which does not run again while it is unchanged."""
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
-        if release.tool == "helm3":
-            release.upgrade({}, *FORCE["helm3"])
-            [job] = api.names("Job")
-            api.delete("Job", job)
-            api.wait_for(lambda: not attachers(api), "the Job and its Pod are deleted")
+        release.upgrade({}, *FORCE[release.tool])
+        [job] = api.names("Job")
+        api.delete("Job", job)
+        api.wait_for(lambda: not attachers(api), "the Job and its Pod are deleted")
         apply_attached(api, lambda: release.upgrade({}, *FORCE[release.tool]))
         wait_until_owned(api)
 
