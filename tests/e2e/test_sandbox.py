@@ -114,7 +114,7 @@ def problems(calls: list[str], folder: Path) -> list[str]:
 
 
 COMMANDS = {
-    "render": ("render", "new.yaml"),
+    "render": ("render", "--attacher-image=postrender:test", "new.yaml"),
     "explain": ("explain", "new.yaml"),
     "check": ("check", "new.yaml"),
     "diff": ("diff", "old.yaml", "new.yaml"),
