@@ -217,6 +217,22 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         [{"name": "parameters", "map": {}}],
         '"parameters" has an empty value or entry. Write a value, or remove the parameter.',
     ),
+    "the name of an environment variable": (
+        [{"name": "VALUES_FILES", "array": ["values-prod.yaml"]}],
+        '"VALUES_FILES" is not a parameter of the plugin. Use values-files (array).',
+    ),
+    "the parameters in source.helm": (
+        [{"name": "helm-parameters", "map": {"replicaCount": "5"}}],
+        '"helm-parameters" is not a parameter of the plugin. Use parameters (map).',
+    ),
+    "a name with a value": (
+        [{"name": "parameters", "map": {"replicaCount=5": "true"}}],
+        '"parameters" has the name "replicaCount=5". Write a name without = and outer spaces.',
+    ),
+    "a value's name with a space": (
+        [{"name": "parameters", "map": {" replicaCount": "5"}}],
+        '"parameters" has the name " replicaCount". Write a name without = and outer spaces.',
+    ),
     "one parameter twice": (
         [{"name": "values", "string": "a: 1"}, {"name": "values", "string": "b: 1"}],
         '"values" is there twice. Remove one of the two.',
