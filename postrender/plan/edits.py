@@ -11,7 +11,7 @@ revision must have these annotations before a tool applies an output without the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
 from postrender.config.settings import CHECKSUM
@@ -49,6 +49,7 @@ from postrender.plan.links import reference_edits
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.plan.mounts import Mount, mount_edits
 from postrender.plan.strategy import StrategyDecision
+from postrender.text import WordSet
 from postrender.yaml.edits import (
     AddItems,
     AddKeys,
@@ -329,31 +330,36 @@ def new_attachers(
     for item in existing:
         by_key[item.identity.key_in(item.identity.namespace)].append(item)
     is_from_helm_4 = context.inventory.is_from_helm_4
+    attachers = [
+        (group, data)
+        for group in groups
+        for data in attacher_objects(group, mode, settings.attacher)
+    ]
+    _check_names(context, attachers)
     appended, current = [], set()
-    for group in groups:
-        objects = attacher_objects(group, mode, settings.attacher)
-        _check_names(context, group, objects)
-        for data in objects:
-            same_key = by_key.get(attacher_key(data, group), ())
-            same = (item.key for item in same_key if without_tool_annotations(item) == data)
-            unchanged = next(same, None)
-            if unchanged:
-                current.add(unchanged)
-            else:
-                appended.append(_with_template_name(data, _ATTACHER) if is_from_helm_4 else data)
+    for group, data in attachers:
+        same_key = by_key.get(attacher_key(data, group), ())
+        same = (item.key for item in same_key if without_tool_annotations(item) == data)
+        unchanged = next(same, None)
+        if unchanged:
+            current.add(unchanged)
+        else:
+            appended.append(_with_template_name(data, _ATTACHER) if is_from_helm_4 else data)
     return tuple(appended), frozenset(item.key for item in existing if item.key not in current)
 
 
 def _check_names(
-    context: PlanContext, group: AttachGroup, objects: Sequence[Mapping[str, Json]]
+    context: PlanContext, attachers: Iterable[tuple[AttachGroup, dict[str, Json]]]
 ) -> None:
     """Raise UserError if an object of the chart has the name of an attacher's object."""
     resolver, stream = context.resolver, context.inventory.stream
-    namespace = resolver.effective_namespace(group.namespace)
-    new_keys = {attacher_key(data, group)._replace(namespace=namespace) for data in objects}
-    names = {key.name for key in new_keys}
+    new_keys = {
+        attacher_key(data, group)._replace(namespace=resolver.effective_namespace(group.namespace))
+        for group, data in attachers
+    }
+    names = WordSet(key.name for key in new_keys)
     for index, document in enumerate(stream.documents):
-        if not any(name in document.text for name in names):
+        if not names.is_in(document.text):
             continue
         try:
             items = read_items(stream, index, context.settings, set())
