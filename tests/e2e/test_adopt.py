@@ -107,7 +107,8 @@ def test_an_adopted_release_has_no_later_conflicts(
     release.upgrade({"replicas": 3})
     release.postrender = True
     apply_attached(api, lambda: release.upgrade(NEW))
-    apply_attached(api, lambda: release.upgrade(OLD))
+    later = {"configMaps": {"app-config": {"greeting": "good night"}}}
+    apply_attached(api, lambda: release.upgrade(later))
     assert api.find("ConfigMap", "app-config")
 
 

@@ -87,6 +87,7 @@ def test_the_selectors_of_the_services_conflict_with_server_side_apply(
     refused = recipe.run_text(on_the_server, check=False)
     assert "conflict" in refused.stderr
     assert ".spec.selector" in refused.stderr
-    # Helm has applied the other objects, so the same upgrade with the option continues.
-    apply_attached(api, lambda: recipe.run_text(command()))
+    # Helm has applied the other objects, the attacher too, so the same upgrade continues.
+    recipe.run_text(command())
     wait_for_phase(api, "Paused")
+    wait_until_owned(api)
