@@ -16,6 +16,7 @@ from tests.streams import streams
 # A marker above the first line of an object. A comment or a directive may stand there too.
 MARKER = re.compile(r"^---\n(?=[^\s#%-])", re.M)
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+KIND_FIRST = "kind: Service\napiVersion: v1\nmetadata: {name: web}\n"
 
 
 @given(streams())
@@ -28,10 +29,11 @@ def test_a_lost_line_break_after_a_marker_is_an_error(text: str) -> None:
 
 @pytest.mark.parametrize("separator", ["", "\n", "# a comment\n"])
 @pytest.mark.parametrize("start", ["", "---\n", "# a comment\n"])
+@pytest.mark.parametrize("service", [SERVICE, KIND_FIRST])
 def test_a_lost_marker_is_a_strict_finding_without_any_configmap(
-    start: str, separator: str
+    service: str, start: str, separator: str
 ) -> None:
-    text = f"{start}{SERVICE}{separator}{SERVICE.replace('web', 'api')}"
+    text = f"{start}{service}{separator}{service.replace('web', 'api')}"
     inventory = take_inventory(read_stream(text.encode(), "lost"), Settings())
     [finding] = [finding for finding in inventory.findings if finding.strict]
     assert finding.code == "duplicate-key"
