@@ -219,7 +219,7 @@ def test_a_hook_that_cannot_start_fails_a_release_of_helm_4(
     apply_attached(api, lambda: release.install(greeting("one", **DEPLOYMENT)))
     hold_attachers(api)
     values = greeting("two", **DEPLOYMENT)
-    done = release.upgrade(values, option, "--timeout", "10s", check=False)
+    done = release.upgrade(values, option, "--timeout", "6s", check=False)
     if option == "--wait=legacy":
         assert "post-upgrade hooks failed: timed out waiting for the condition" in done.stderr
     else:
