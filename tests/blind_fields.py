@@ -23,11 +23,11 @@ NAME = "web"
 LABELS = {"labels", "matchLabels", "matchExpressions", "selector"}
 # Where the pod templates are. tests/references proves the rules for their fields.
 TEMPLATES = {
-    "Rollout": r"spec\.template($|\.)",
-    "Experiment": r"spec\.templates\[\d+\]\.template($|\.)",
-    "AnalysisTemplate": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.)",
-    "ClusterAnalysisTemplate": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.)",
-    "AnalysisRun": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.)",
+    "Rollout": r"spec\.template($|\.|\[)",
+    "Experiment": r"spec\.templates\[\d+\]\.template($|\.|\[)",
+    "AnalysisTemplate": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.|\[)",
+    "ClusterAnalysisTemplate": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.|\[)",
+    "AnalysisRun": r"spec\.metrics\[\d+\]\.provider\.job\.spec\.template($|\.|\[)",
 }
 
 
