@@ -13,7 +13,7 @@ from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
 from postrender.references.rule import Rule
 from postrender.text import letters_of
-from postrender.yaml.paths import Json, Path, PatternTree
+from postrender.yaml.paths import Json, Path, PatternTree, nested_mappings
 
 _WORDS = {"configmap": CONFIG_MAP, "secret": SECRET}
 _KIND_KEYS = ("kind", "type")
@@ -146,21 +146,15 @@ def embedded_pod_specs(
             tree.add(pattern, Rule(group=None, kind="*", pattern=pattern, target=target))
     return [
         ((*spec_path, *path), value, rule)
-        for spec_path, spec in _pod_specs(data, ())
+        for spec_path, spec in nested_mappings(data)
+        if _is_pod_spec(spec)
         for path, value, rule in tree.find(spec)
     ]
 
 
-def _pod_specs(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
-    if isinstance(data, list):
-        for number, item in enumerate(data):
-            yield from _pod_specs(item, (*path, number))
-    elif isinstance(data, dict):
-        containers = data.get("containers")
-        if isinstance(containers, list) and containers and all(map(_is_container, containers)):
-            yield path, data
-        for key, value in data.items():
-            yield from _pod_specs(value, (*path, key))
+def _is_pod_spec(data: Mapping[str, Json]) -> bool:
+    containers = data.get("containers")
+    return isinstance(containers, list) and bool(containers) and all(map(_is_container, containers))
 
 
 def _is_container(data: Json) -> bool:

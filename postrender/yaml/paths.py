@@ -15,7 +15,7 @@ from postrender.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Union
 
     # A value of YAML or JSON. The parsers return lists and dicts, which mypy treats as read-only.
@@ -149,6 +149,17 @@ def value_at(data: Json, path: Path) -> Json:
 def mappings_in(data: Json) -> list[dict[str, Json]]:
     """The items of a list that are mappings, [] if the data is not a list."""
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
+
+
+def nested_mappings(data: Json, path: Path = ()) -> Iterator[tuple[Path, dict[str, Json]]]:
+    """The path and value of each mapping in the data, which is at `path`; the outer ones first."""
+    if isinstance(data, dict):
+        yield path, data
+        for key, value in data.items():
+            yield from nested_mappings(value, (*path, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from nested_mappings(value, (*path, number))
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:

@@ -44,7 +44,7 @@ from postrender.references.catalogue.model import (
 from postrender.references.custom import EmbeddedReference, embedded_references
 from postrender.references.rule import OUTSIDE, SELECTOR, Rule
 from postrender.text import letters_of
-from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, nested_mappings, value_at
 
 ENTRIES: tuple[Entry, ...] = (
     *data_stores.ENTRIES,
@@ -93,8 +93,8 @@ def find_catalogued(
     kept = [match for match in matches if match[2].keep_reason]
     rewritten = [match for match in matches if not match[2].keep_reason]
     is_known = entry_of(group_kind) is not None
-    reason = f"postrender does not know {'this field of ' if is_known else ''}the kind "
-    reason += group_kind[1]
+    part = "this field of " if is_known else ""
+    reason = f"postrender does not know {part}the kind {group_kind[1]}"
     others = [
         _unknown_match(group_kind, match, reason, data)
         for match in embedded_references(data, targets)
@@ -142,22 +142,13 @@ def _manifests(data: Json, targets: tuple[GroupKind, ...], reason: str) -> list[
     """
     return [
         ((*path, "metadata", "name"), name, rule)
-        for path, value in _mappings(data, ())
+        for path, value in nested_mappings(data)
         for target in targets
         if path and value.get("kind") == target[1] and "apiVersion" in value
         for name in [value_at(value, ("metadata", "name"))]
         for rule in [_rule(target, keep=reason, is_written=True, is_guess=True)]
         if isinstance(name, str)
     ]
-
-
-def _mappings(data: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]:
-    if isinstance(data, dict):
-        yield path, data
-    pairs = data.items() if isinstance(data, dict) else enumerate(data)  # type: ignore[arg-type]
-    for key, value in pairs:
-        if isinstance(value, (dict, list)):
-            yield from _mappings(value, (*path, key))
 
 
 def _own_name(
