@@ -207,7 +207,7 @@ def _rejected_values(root: Json) -> Iterator[tuple[Path, str, str]]:
             f"{MAX_CONTENT_SIZE:,}",
             "Split the data into several objects",
         )
-    templates = [template for template in pod_templates(group_kind, root) if template[0]]
+    templates = pod_templates(group_kind, root)
     for path, part in (((), root), *templates):
         for key in ("labels", "annotations"):
             for name, value in mapping_at(part, ("metadata", key)).items():

@@ -166,8 +166,7 @@ class _Search:
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
         if all(map(self.has_only_links, items)):
-            has_kind = re.search(_KIND_BESIDE, text)
-            return bool(has_kind) or any(key in text for key in _TEXT_KEYS)
+            return any(key in text for key in _TEXT_KEYS) or bool(re.search(_KIND_BESIDE, text))
         return True
 
     def has_only_links(self, item: Item) -> bool:
@@ -299,8 +298,7 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
         flag = flag or _kind_before(data, path, text)
         return (flag,) if flag else tuple(keys[-1:])
     if path[-1] == "value" and isinstance(name := value_at(data, (*path[:-1], "name")), str):
-        keys.insert(-2, name)
-        return tuple(keys[-3:])
+        return (name, *keys[-2:])
     kinds = dict.fromkeys((_kind_beside(data, path), _kind_above(data, path)))
     return (*keys[-2:], *(f"kind: {kind}" for kind in kinds if kind in CONTENT_KINDS))
 
