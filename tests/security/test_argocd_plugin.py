@@ -23,13 +23,15 @@ SCRIPT = ROOT / "examples" / "argocd" / "postrender-argocd"
 EXAMPLES = SCRIPT.parent
 BASH = shutil.which("bash")
 MEGABYTE = 1_000_000
-# A helm that records its arguments and its HOME.
+# A helm that records its arguments, its HOME and the files with dependencies.
+# tests/e2e/test_argocd_dependencies.py shows what the real Helm reads.
 HELM = """\
 #!/bin/sh
 printf '%s\\n' "$@" "HOME=$HOME" >> {log}
-case $1 in
-  dependency) [ "$2" = build ] || cat {dependencies} ;;
-  template) cat {manifests} ;;
+case $1-$2 in
+  dependency-list) echo 'other 1.0.0 file://../... missing' ;;
+  dependency-build) tail -n +1 -v $(ls | grep -E '^(Chart|requirements)') >> {log} ;;
+  template-*) cat {manifests} ;;
 esac
 """
 pytestmark = pytest.mark.skipif(BASH is None, reason="bash is not on PATH")
@@ -52,10 +54,8 @@ class Sidecar:
             path.mkdir(parents=True)
         self.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n")
         (folder / "manifests").write_text(MANIFESTS)
-        (folder / "dependencies").write_text("")
         python = shlex.quote(sys.executable)
-        paths = {name: folder / name for name in ("manifests", "dependencies")}
-        self._program("helm", HELM.format(log=self.log, **paths))
+        self._program("helm", HELM.format(log=self.log, manifests=folder / "manifests"))
         self._program("python", f'#!/bin/sh\nexec {python} "$@"\n')
         code = f'PYTHONPATH={shlex.quote(str(ROOT))} exec {python} -m postrender "$@"'
         self._program("postrender", f"#!/bin/sh\n{code}\n")
@@ -199,22 +199,110 @@ def test_each_application_has_its_own_home(sidecar: Sidecar) -> None:
 # Dependencies
 
 
-@pytest.mark.parametrize("url", ["file:///etc", "file://../../../other"])
-def test_dependencies_outside_the_repository_are_refused(sidecar: Sidecar, url: str) -> None:
-    rows = f"NAME VERSION REPOSITORY STATUS\nother 1.0.0 {url} missing\n"
-    (sidecar.folder / "dependencies").write_text(rows)
+def one(**fields: str) -> str:
+    """Return a list with one dependency."""
+    return f"dependencies: {json.dumps([{'name': 'other', 'version': '1.0.0', **fields}])}\n"
+
+
+REFUSED_DEPENDENCIES = {
+    "another copy": (one(repository="file://../../../other"), "is outside the repository"),
+    "an absolute path": (one(repository="file:///etc"), "is outside the repository"),
+    "a long path": (
+        one(repository=f"file://{'x/../' * 30}../../../other"),
+        "is outside the repository",
+    ),
+    "a link": (one(repository="file://link"), "is outside the repository"),
+    "a link, then dots": (one(repository="file://inner/../../../.."), "is outside the repository"),
+    "a file": (one(repository="file://Chart.yaml"), "is not a folder. Fix the path"),
+    "no slashes": (one(repository="file:../../../other"), "repository is 'file:../../../other'"),
+    "capitals": (one(repository="FILE://../../../other"), "repository is 'FILE://"),
+    "an alias": (one(repository="@other"), "repository is '@other', expected ASCII text such as"),
+    "an invisible character": (one(repository="file://.\u200b./x"), "'file://.\\u200b./x'"),
+    "a line break": (one(repository="file://..\n/../x"), "'file://..\\n/../x'"),
+    "a path as the name": (one(name="../../../other", repository=""), "name is '../../../other'"),
+    "a name of nothing": ("dependencies: [{version: 1}]\n", "name is ''"),
+    "no mapping": ("dependencies: [other]\n", "a dependency is not a mapping"),
+    "a key twice": (f"{one(repository='')}{one(repository='')}", "Chart.yaml is not valid YAML"),
+    "two documents": (f"{one(repository='')}---\na: b\n", "Chart.yaml is not valid YAML"),
+    "a bomb": (f"a: [{', '.join('1' * 20_000)}]\n", "more than 10000 values"),
+}
+
+
+@pytest.mark.parametrize("file", ["Chart.yaml", "requirements.yaml", "Chart.lock"])
+@pytest.mark.parametrize("name", REFUSED_DEPENDENCIES)
+def test_helm_does_not_get_a_dependency_that_is_not_accepted(
+    sidecar: Sidecar, name: str, file: str
+) -> None:
+    (sidecar.repository.parent / "other").mkdir()
+    (sidecar.repository / "inner").mkdir()
+    (sidecar.chart / "inner").symlink_to("../../inner")
+    text, message = REFUSED_DEPENDENCIES[name]
+    if name == "a link":
+        (sidecar.chart / "link").symlink_to(sidecar.repository.parent / "other")
+    sidecar.write(file, text)
     done = sidecar.run("init")
     assert done.returncode == 1
-    assert "is outside the repository" in done.stderr
-    assert "build" not in sidecar.log.read_text()
+    assert message.replace("Chart.yaml is not valid", f"{file} is not valid") in done.stderr
+    assert "build" not in sidecar.log.read_text() if sidecar.log.exists() else True
 
 
-def test_dependencies_of_the_repository_are_built(sidecar: Sidecar) -> None:
-    rows = "NAME VERSION REPOSITORY STATUS\nother 1.0.0 file://../other missing\n"
-    (sidecar.folder / "dependencies").write_text(rows)
+def test_helm_gets_only_files_that_the_plugin_has_written(sidecar: Sidecar) -> None:
+    (sidecar.repository / "apps" / "other").mkdir()
+    hostile = one(repository="file://../../../other")
+    texts = {
+        "Chart.yaml": f"name: shop\nversion: 1.0.0\nother: x\n{hostile}",
+        "Chart.lock": f"digest: x\n{hostile}",
+        "requirements.yaml": one(repository="file://../other", Repository="file://../.."),
+        "requirements.lock": f"digest: sha256:c0ffee\n{one(repository='file://../other')}",
+    }
+    for name, text in texts.items():
+        sidecar.write(name, text)
     done = sidecar.run("init")
     assert done.returncode == 0, done.stderr
-    assert "build" in sidecar.log.read_text()
+    entry = '[{"name": "other", "version": "1.0.0", "repository": "file://../other"}]'
+    chart = f'{{"apiVersion": "v1", "name": "chart", "version": "1.0.0", "dependencies": {entry}}}'
+    lock = f'{{"digest": "sha256:c0ffee", "dependencies": {entry}}}'
+    expected = f"==> Chart.lock <==\n{lock}\n==> Chart.yaml <==\n{chart}"
+    assert sidecar.log.read_text().endswith(expected)
+    assert {name: (sidecar.chart / name).read_text() for name in texts} == texts
+
+
+def test_the_address_of_a_repository_is_not_cut(sidecar: Sidecar) -> None:
+    urls = [f"https://example.com/{'long/' * 30}", "http://example.com/short"]
+    sidecar.write("Chart.yaml", one(repository=urls[0]))
+    sidecar.write("Chart.lock", one(repository=urls[1]))
+    assert sidecar.run("init").returncode == 0
+    lines = sidecar.log.read_text().splitlines()
+    assert [line for line in lines if line.startswith("http")] == sorted(urls)
+
+
+# Links
+
+
+@pytest.mark.parametrize("name", ["values.yaml", "charts", "templates/x.yaml", ".helmignore"])
+@pytest.mark.parametrize("command", ["init", "generate"])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_chart_has_no_link_out_of_the_repository(
+    sidecar: Sidecar, command: str, name: str, is_nested: bool
+) -> None:
+    folder = sidecar.repository / "shared" if is_nested else sidecar.chart
+    if is_nested:
+        folder.mkdir()
+        (sidecar.chart / "files").symlink_to(folder)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).symlink_to(sidecar.folder)
+    done = sidecar.run(command)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{name} is outside the repository. Use a path in the repository." in done.stderr
+    assert not sidecar.log.exists()
+
+
+@pytest.mark.parametrize("command", ["init", "generate"])
+def test_a_chart_can_have_links_in_the_repository(sidecar: Sidecar, command: str) -> None:
+    for link, target in {"loop": ".", "up": "../..", "own": "own", "gone": "../x"}.items():
+        (sidecar.chart / link).symlink_to(target)
+    done = sidecar.run(command)
+    assert done.returncode == 0, done.stderr
 
 
 # The configuration
