@@ -187,26 +187,43 @@ def test_a_chart_with_a_dependency(checkout: Checkout) -> None:
     assert checkout.is_tidy()
 
 
-def test_a_dependency_in_a_chart_repository(checkout: Checkout, tmp_path: Path) -> None:
-    library, charts = tmp_path / "library", tmp_path / "charts"
+@pytest.mark.parametrize("path", ["charts", "long-" * 20])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_dependency_in_a_chart_repository(
+    checkout: Checkout, tmp_path: Path, path: str, is_known: bool
+) -> None:
+    library, charts = tmp_path / "library", tmp_path / "served" / path
     for name, text in CHART.items():
         file = library / name.removeprefix("chart/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace("shop", "library").replace("hello", "from the repository"))
-    charts.mkdir()
+    charts.mkdir(parents=True)
     assert checkout.run("helm", "package", str(library), "-d", str(charts)).returncode == 0
     assert checkout.run("helm", "repo", "index", str(charts)).returncode == 0
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(charts))
+    requests: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.headers.get("Authorization", ""))
+            super().do_GET()
+
+    handler = functools.partial(Handler, directory=str(charts.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever).start()
-        url = f"http://127.0.0.1:{server.server_port}"
+        url = f"http://127.0.0.1:{server.server_port}/{path}"
         needs = f"dependencies: [{{name: library, version: 0.1.0, repository: '{url}'}}]\n"
         own = {"chart/templates/config.yaml": "", "chart/templates/web.yaml": ""}
         commit(checkout.folder, {"chart/Chart.yaml": CHART["chart/Chart.yaml"] + needs, **own})
+        if is_known:
+            add = ("helm", "repo", "add", "own", url, "--username", "me", "--password", "secret")
+            assert checkout.run(*add).returncode == 0
+            requests.clear()
         text = checkout.preview()
         server.shutdown()
     assert "from the repository" in text
-    assert url not in checkout.run("helm", "repo", "list").stdout, "the script left a repository"
+    listed = checkout.run("helm", "repo", "list", "--output", "json").stdout
+    assert listed.count(url) == is_known, "the script left a repository"
+    assert all(requests) == is_known, "the script used other credentials"
     assert checkout.is_tidy()
 
 
