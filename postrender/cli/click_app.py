@@ -30,6 +30,7 @@ from postrender.cli.options import (
 )
 from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
 from postrender.errors import UsageError
+from postrender.sources.paths import GIT
 from postrender.text import shown
 
 # The module and the name of each command. The first word of `config show` is a group.
@@ -167,7 +168,7 @@ class _Command(_WritesHelp):
         super().__init__(own.name.split()[-1], **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _with_two_dashes(args, self.own))
+        return super().parse_args(ctx, _with_paths(_with_two_dashes(args, self.own)))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Example"):
@@ -182,6 +183,18 @@ def _with_two_dashes(words: Sequence[str], command: Command) -> list[str]:
     return [
         f"-{word}" if word[:1] == "-" and word[1:].partition("=")[0] in names else word
         for word in words
+    ]
+
+
+def _with_paths(words: list[str]) -> list[str]:
+    """Write `./NAME` for each word after `--` that would not mean a file.
+
+    A program such as pre-commit passes the names of files, which a stranger can choose.
+    """
+    end = words.index("--") + 1 if "--" in words else len(words)
+    return [
+        *words[:end],
+        *(f"./{word}" if word == "-" or word.startswith(GIT) else word for word in words[end:]),
     ]
 
 

@@ -148,6 +148,8 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 def _missing_file_fix(name: str) -> str:
     """The fix for a missing file. Perhaps the user meant a path in git or a Helm release."""
+    if name.startswith("-"):
+        return "Check the path, or write options before --"
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

@@ -106,3 +106,26 @@ def test_a_commit_with_a_reader_by_name_is_rejected(hook: Path, tmp_path: Path) 
     (folder / "rendered" / "web.yaml").write_text(GOOD, "utf-8")
     git(folder, "add", "--all")
     git(folder, "commit", "--message", "First")
+
+
+def test_the_name_of_a_file_is_not_an_option(hook: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "apps"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    own = "        entry: postrender check --untrusted --secrets --\n        files: \\.yaml$"
+    configuration = documented_configuration(hook).replace("        files: ^rendered/", own)
+    files = {
+        ".pre-commit-config.yaml": configuration,
+        "--config=evil.yaml": GOOD,
+        "evil.yaml": "logFile: written\n",
+        "git:HEAD:x.yaml": READ_BY_NAME,
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", "First")
+    arguments = ("-m", "pre_commit", "run", "--all-files")
+    done = in_folder(folder, sys.executable, *arguments, check=False)
+    assert done.stdout.count("[by-name]") == 1, done.stdout
+    assert "./git:HEAD:x.yaml:17 (document 2, Deployment/web)" in done.stdout
+    assert not (folder / "written").exists()
