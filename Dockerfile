@@ -19,7 +19,7 @@ WORKDIR /src
 # installs only wheels, because the image does not have a compiler.
 COPY docker docker
 RUN pip install --require-hashes --only-binary :all: --requirement docker/build-requirements.txt
-RUN python -m venv --without-pip /opt/postrender \
+RUN python -I -m venv --without-pip /opt/postrender \
  && pip --python /opt/postrender install --no-compile --no-deps --require-hashes \
         --only-binary :all: --requirement docker/requirements.txt
 
@@ -30,7 +30,7 @@ COPY postrender postrender
 RUN pip wheel --no-deps --no-index --no-build-isolation --check-build-dependencies \
         --wheel-dir dist . \
  && pip --python /opt/postrender install --no-compile --no-deps --no-index dist/*.whl \
- && python -m compileall -q --invalidation-mode unchecked-hash /opt/postrender/lib
+ && python -I -m compileall -q --invalidation-mode unchecked-hash /opt/postrender/lib
 
 # The final stage contains Python, postrender, and the libraries that they load. It does not contain a
 # shell, a package manager, or a setuid file.

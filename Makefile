@@ -39,7 +39,7 @@ $(READY): pyproject.toml
 	@test ! -L $(VENV) || { echo 'error: $(VENV) is a link, and make would empty its target. Remove the link'; exit 1; }
 	@echo 'Creating $(VENV). This takes a minute ...'
 	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
-	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PYTHON) -I -m venv --clear $(VENV)
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
@@ -51,8 +51,8 @@ DEMO_READY := $(if $(wildcard $(READY)),$(READY),$(CACHE)/demo/.ready)
 $(CACHE)/demo/.ready: pyproject.toml
 	@echo 'Installing postrender in $(CACHE)/demo. This takes ten seconds ...'
 	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
-	@$(PYTHON) -m venv --clear $(CACHE)/demo
-	@$(CACHE)/demo/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PYTHON) -I -m venv --clear $(CACHE)/demo
+	@$(CACHE)/demo/bin/python -I -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 demo: $(DEMO_READY)
@@ -127,8 +127,8 @@ site: $(SITE)/.ready
 
 $(SITE)/.ready: docs/requirements.txt
 	@rm -rf $(SITE) && mkdir -p $(SITE)/mermaid $(SITE)/worker
-	@$(PYTHON) -m venv $(SITE)/venv
-	@$(SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	@$(PYTHON) -I -m venv $(SITE)/venv
+	@$(SITE)/venv/bin/python -I -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
 	@cd $(SITE) && npm pack --silent $(SITE_SCRIPTS) > /dev/null
 	@tar -xzf $(SITE)/mermaid-*.tgz -C $(SITE)/mermaid && tar -xzf $(SITE)/iframe-worker-*.tgz -C $(SITE)/worker
 	@touch $@
@@ -165,8 +165,8 @@ UV := $(UV_COMPILE) --python-version 3.12 --python-platform linux
 UV_UNIVERSAL := $(UV_COMPILE) --universal --python-version 3.10
 
 image-requirements:
-	@$(PYTHON) -m venv --clear $(CACHE)/uv
-	@$(CACHE)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(PYTHON) -I -m venv --clear $(CACHE)/uv
+	@$(CACHE)/uv/bin/python -I -m pip install --quiet --disable-pip-version-check uv
 	@$(UV) --extra attach --output-file docker/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
@@ -178,8 +178,8 @@ image-requirements:
 LOCK := $(CACHE)/formula/pylock.toml
 
 formula:
-	@$(PYTHON) -m venv --clear $(CACHE)/formula
-	@$(CACHE)/formula/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	@$(PYTHON) -I -m venv --clear $(CACHE)/formula
+	@$(CACHE)/formula/bin/python -I -m pip install --quiet --disable-pip-version-check --require-hashes \
 	  --only-binary :all: --requirement homebrew/requirements.txt
 	@$(CACHE)/formula/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
 	  --constraint plugin/requirements.txt --output-file $(LOCK) pyproject.toml > /dev/null

@@ -1,7 +1,7 @@
 @echo off
 rem The same as `install`, for Windows. Tested with the cmd.exe of Wine 10, not on Windows.
 setlocal
-rem Do not run a program in the working directory.
+rem Do not run a program in the working directory. With -I, Python imports no module of this directory.
 set "NoDefaultCurrentDirectoryInExePath=1"
 set "folder=%~dp0.."
 set "venv=%folder%\.plugin\venv"
@@ -18,8 +18,8 @@ exit /b 0
 :find_python
 rem `call` returns from a batch file, such as the python.bat of pyenv.
 set "check=import sys; sys.exit(sys.version_info < (3, 10))"
-call python -c "%check%" 2> nul && set "python=python"
-call py -3 -c "%check%" 2> nul && set "python=py -3"
+call python -I -c "%check%" 2> nul && set "python=python"
+call py -3 -I -c "%check%" 2> nul && set "python=py -3"
 if defined python goto install
 echo error: postrender needs Python 3.10 or later, and PATH has none. Install Python, or put postrender %version% on PATH, then run "%~f0" 1>&2
 exit /b 1
@@ -27,9 +27,9 @@ exit /b 1
 :install
 call :restore
 if exist "%venv%" move "%venv%" "%venv%.old" > nul || goto failed
-call %python% -m venv "%venv%" || goto undo
-"%venv%\Scripts\python.exe" -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "%folder%\plugin\requirements.txt" --requirement "%folder%\plugin\build-requirements.txt" || goto undo
-"%venv%\Scripts\python.exe" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation "%folder%" || goto undo
+call %python% -I -m venv "%venv%" || goto undo
+"%venv%\Scripts\python.exe" -I -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "%folder%\plugin\requirements.txt" --requirement "%folder%\plugin\build-requirements.txt" || goto undo
+"%venv%\Scripts\python.exe" -I -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation "%folder%" || goto undo
 "%venv%\Scripts\postrender.exe" --version > nul || goto undo
 if exist "%venv%.old" rmdir /s /q "%venv%.old"
 exit /b 0

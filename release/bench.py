@@ -86,9 +86,9 @@ def tool(name: str) -> Path:
     program = folder / "bin" / name
     if not program.exists():
         if not (folder / "bin" / "python").exists():
-            run(sys.executable, "-m", "venv", folder)
+            run(sys.executable, "-I", "-m", "venv", folder)
         try:
-            run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", name)
+            run(folder / "bin" / "python", "-I", "-m", "pip", "install", "--quiet", name)
         except CheckError as error:
             raise SkipError(f"{name} cannot be installed. Give pip access to PyPI") from error
     return program
@@ -150,16 +150,16 @@ class Bench:
     def build(self, source: Path, target: Path, *options: str) -> Path:
         """Build the wheel and the sdist as the release workflow does; return their folder."""
         variables = environment(SOURCE_DATE_EPOCH=self.epoch)
-        command = [self.builder, "-m", "hatchling", "build", "--directory", target, *options]
+        command = [self.builder, "-I", "-m", "hatchling", "build", "--directory", target, *options]
         run(*command, cwd=source, variables=variables)
         return target
 
     def new_environment(self, name: str, python: str, packages: Sequence[object]) -> Path:
         """Return the Python of a new virtual environment with packages."""
         folder = self.work / name
-        run(python, "-m", "venv", folder)
+        run(python, "-I", "-m", "venv", folder)
         installed = folder / "bin" / "python"
-        run(installed, "-m", "pip", "install", "--quiet", *packages)
+        run(installed, "-I", "-m", "pip", "install", "--quiet", *packages)
         return installed
 
     def locked(self, name: str) -> list[object]:

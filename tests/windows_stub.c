@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
         fprintf(calls, "\n");
         fclose(calls);
         int shift = argc > 1 && !strcmp(argv[1], "-3");
+        shift += argc > shift + 1 && !strcmp(argv[shift + 1], "-I");
         argv += shift; argc -= shift;
         if (argc > 1 && !strcmp(argv[1], "-c")) return atoi(value("STUB_CHECK", "0"));
         if (argc > 3 && !strcmp(argv[2], "venv")) {

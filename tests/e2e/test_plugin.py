@@ -32,7 +32,7 @@ UNREACHABLE = {
     "PIP_RETRIES": "0",
 }
 # The Python of some systems: recent enough, but without the module venv.
-BARE = ('[ "$1" = -c ] && exit', "echo no module named venv >&2", "exit 1")
+BARE = ('[ "$1 $2" = "-I -c" ] && exit', "echo no module named venv >&2", "exit 1")
 THROUGH = ("--post-renderer", "postrender")
 FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
 FAULT = "error: nowhere.yaml: postrender cannot read the configuration"

@@ -240,10 +240,10 @@ def test_another_version_on_path_is_not_used(windows: Windows) -> None:
     done = windows.run("install.cmd", STUB_CALLS=windows_path(calls))
     assert (done.code, done.stderr) == (0, "")
     folder = windows_path(windows.plugin / "plugin") + "\\.."
-    common = "python.exe [-m] [pip] [install] [--quiet] [--disable-pip-version-check]"
+    common = "python.exe [-I] [-m] [pip] [install] [--quiet] [--disable-pip-version-check]"
     assert calls.read_text().splitlines() == [
-        "py.exe [-3] [-c] [import sys; sys.exit(sys.version_info < (3, 10))]",
-        f"py.exe [-3] [-m] [venv] [{folder}\\.plugin\\venv]",
+        "py.exe [-3] [-I] [-c] [import sys; sys.exit(sys.version_info < (3, 10))]",
+        f"py.exe [-3] [-I] [-m] [venv] [{folder}\\.plugin\\venv]",
         f"{common} [--require-hashes] [--requirement] [{folder}\\plugin\\requirements.txt]"
         f" [--requirement] [{folder}\\plugin\\build-requirements.txt]",
         f"{common} [--no-index] [--no-deps] [--no-build-isolation] [{folder}]",
