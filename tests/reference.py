@@ -287,11 +287,18 @@ def sha256(text: str) -> str:
 
 
 def content_hash(obj: Obj) -> str:
-    """Return the content hash that kustomize computes; a null value is an empty text."""
+    """Return the content hash that kustomize computes; a null value is an empty text.
+
+    Binary data counts as the API server returns it, without line breaks.
+    """
     content: Obj = {"kind": obj["kind"], "name": "", "data": ""}
     for key in ("data", "binaryData", "stringData"):
         if values := obj.get(key):
             content[key] = {name: value or "" for name, value in values.items()}
+    if "binaryData" in content:
+        content["binaryData"] = {
+            name: re.sub("[\r\n]", "", value) for name, value in content["binaryData"].items()
+        }
     if obj["kind"] == "Secret":
         content["type"] = obj.get("type", "")
     # A mutable revision must not share its name with an immutable one of the same content.

@@ -4,14 +4,15 @@ The content hash is a published contract, and changes only with a major version:
 rename every ConfigMap. Another render ID does not roll a workload.
 
 The content hash equals the hash of kustomize (api/hasher, v5), except for a mutable object, for a
-truncated base name, and with a hash key. `kubectl create --append-hash` writes another hash, which
-also covers the name.
+truncated base name, for binary data with line breaks, and with a hash key. `kubectl create
+--append-hash` writes another hash, which also covers the name.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
@@ -33,6 +34,7 @@ _encode = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True
 ).encode
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
+_LINE_BREAKS = dict.fromkeys(map(ord, "\r\n"))
 # The revision number and the hash at the end of a name.
 _NUMBERED = rf"-v([1-9][0-9]{{0,18}})-[a-z0-9]{{{CONTENT_HASH_LENGTH}}}\Z"
 _HASH_CHARACTERS = "2456789bcdfghkmt"
@@ -81,6 +83,9 @@ def hashed_content(
 
     A mutable object has a different hash than an immutable object with the same data. Otherwise
     a change of `immutable` would keep the name, and the next apply would change the live object.
+
+    The binary data of a ConfigMap counts in the form in which the API server returns it. So anybody
+    can compute the hash of a live ConfigMap.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -92,8 +97,12 @@ def hashed_content(
         content["type"] = data.get("type") or ""
         second_key = "stringData"
     values = _without_nulls(data.get(second_key))
-    if values:
-        content[second_key] = values
+    if isinstance(values, dict):
+        content[second_key] = (
+            {key: _base64_of_api_server(value) for key, value in values.items()}
+            if second_key == "binaryData"
+            else values
+        )
     if not is_immutable:
         content["immutable"] = False
     return content
@@ -104,6 +113,16 @@ def _without_nulls(values: Json) -> Json:
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
+
+
+def _base64_of_api_server(value: Json) -> Json:
+    """Base64 without line breaks, and with zeros in unused bits; any other value as it is."""
+    text = value.translate(_LINE_BREAKS) if isinstance(value, str) else ""
+    try:
+        encoded = b2a_base64(a2b_base64(text), newline=False).decode()
+    except ValueError:
+        return value
+    return encoded if len(encoded) == len(text) else value
 
 
 def revision_name(
@@ -133,12 +152,17 @@ def fits_content(
 ) -> bool:
     """Whether a name matches the base name and the content of a revision; data: the whole object.
 
-    It still matches after an edit that only sets `immutable` to false.
+    It still matches after an edit that only sets `immutable` to false. A name of kustomize, whose
+    hash covers the line breaks of binary data, matches too.
     """
     numbered = re.search(_NUMBERED, name)
+    states = (True, False) if data.get("immutable") is False else (True,)
+    contents = [hashed_content(group_kind, data, is_immutable) for is_immutable in states]
+    if "binaryData" in contents[0]:
+        contents.append({**contents[0], "binaryData": _without_nulls(data.get("binaryData"))})
     return any(
-        revision_name(base_name, hashed_content(group_kind, data, is_immutable), order, key) == name
-        for is_immutable in ((True, False) if data.get("immutable") is False else (True,))
+        revision_name(base_name, content, order, key) == name
+        for content in contents
         for order in (0, *([int(numbered[1])] if numbered else ()))
     )
 

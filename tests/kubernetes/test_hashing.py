@@ -8,6 +8,7 @@ import pytest
 
 from postrender.kubernetes.hashing import (
     MAX_NAME_LENGTH,
+    encode_hash,
     fits_content,
     hashed_content,
     render_id,
@@ -24,6 +25,7 @@ VECTORS: list[tuple[GroupKind, dict[str, Json], str]] = [
     (CONFIG_MAP, {"data": {"one": ""}}, "9g67k2htb6"),
     (CONFIG_MAP, {"data": {"one": None}}, "9g67k2htb6"),
     (CONFIG_MAP, {"binaryData": {"one": ""}}, "6mtk2m274t"),
+    (CONFIG_MAP, {"binaryData": {"one": "aGVsbG8="}}, "b2b57m2mfc"),
     (
         CONFIG_MAP,
         {"data": {"year": "2020", "fruit": "Indian Gooseberry", "crisis": "true"}},
@@ -51,6 +53,31 @@ def test_the_hash_ignores_metadata_and_immutable_true() -> None:
 def test_a_mutable_object_has_another_hash() -> None:
     content: dict[str, Json] = {"data": {"a": "1"}}
     assert hashed_content(CONFIG_MAP, content, False) != hashed_content(CONFIG_MAP, content, True)
+
+
+@pytest.mark.parametrize("text", ["aGVs\nbG8=\n", "aGVs\r\nbG8=", "aGVsbG9="])
+def test_the_hash_covers_binary_data_as_the_api_server_returns_it(text: str) -> None:
+    """The API server decodes base64 and encodes it again, so the hash of a live object matches."""
+    content: dict[str, Json] = {"binaryData": {"one": text}}
+    assert revision_name("a", hashed_content(CONFIG_MAP, content, True)) == "a-b2b57m2mfc"
+    assert fits_content("a-b2b57m2mfc", "a", CONFIG_MAP, content)
+
+
+@pytest.mark.parametrize("text", ["aGVs bG8=", "aGVsbG8=!", "aGVsbG8", "é", 5])
+def test_the_hash_covers_a_value_that_is_not_base64_as_it_is(text: Json) -> None:
+    texts = (text, "aGVsbG8=")
+    contents: list[dict[str, Json]] = [{"binaryData": {"one": value}} for value in texts]
+    first, second = (
+        revision_name("a", hashed_content(CONFIG_MAP, content, True)) for content in contents
+    )
+    assert first != second
+
+
+def test_a_name_of_kustomize_fits_binary_data_with_line_breaks() -> None:
+    """kustomize wraps long binary data, and hashes the text with the line breaks."""
+    content: dict[str, Json] = {"binaryData": {"one": "aGVs\nbG8=\n"}}
+    text = '{"binaryData":{"one":"aGVs\\nbG8=\\n"},"data":"","kind":"ConfigMap","name":""}'
+    assert fits_content(f"a-{encode_hash(text, 10)}", "a", CONFIG_MAP, content)
 
 
 @pytest.mark.parametrize("is_immutable", [True, False])
