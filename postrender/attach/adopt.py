@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.command import configure_log
+from postrender.attach.command import RUN_SECONDS, configure_log, time_limit
 from postrender.attach.connect import connect
 from postrender.attach.live import Object, read_consumer, text_at
 from postrender.attach.request import PODS, REVISED_KINDS, Resource, RevisionRef
@@ -80,13 +80,14 @@ def run_adopt(
     """
     originals = find_originals(inventory)
     configure_log("error" if is_quiet else "warning", is_json=False)
-    connection = connect(in_cluster, context, kubeconfig)
     lines = []
-    for written_namespace in dict.fromkeys(original.namespace for original in originals):
-        actual = written_namespace or namespace or connection.namespace
-        client = Client(connection.session, actual, ADOPT_FIELD_MANAGER)
-        group = [original for original in originals if original.namespace == written_namespace]
-        lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
+    with time_limit(RUN_SECONDS) as deadline:
+        connection = connect(in_cluster, context, kubeconfig)
+        for written_namespace in dict.fromkeys(original.namespace for original in originals):
+            actual = written_namespace or namespace or connection.namespace
+            client = Client(connection.session, actual, ADOPT_FIELD_MANAGER, deadline)
+            group = [original for original in originals if original.namespace == written_namespace]
+            lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
     return lines
 
 

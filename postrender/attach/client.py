@@ -20,10 +20,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from postrender.attach.answers import check_list, check_object, check_write, parse
+from postrender.attach.live import text_at
 from postrender.attach.request import REVISED_KINDS, Resource
 from postrender.errors import UserError, sentences
+from postrender.kubernetes.kinds import is_built_in
 
 if TYPE_CHECKING:
     from httpx2 import Client as Session
@@ -36,10 +41,17 @@ Record = TypeVar("Record")
 PAGE_SIZE = 500
 # The client stops reading a page after PAGE_BYTES, because parsed objects take up to 20 times the
 # memory of their text. It then divides the maximum number of objects of a page by PAGE_DIVISOR, and
-# requests the page again. A page for at most one object has no maximum size.
+# requests the page again.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
+# The maximum size of any answer. etcd stores at most 1.5 MB for an object by default, which JSON
+# escapes can make six times longer.
+MAX_BYTES = 16 << 20
+# The maximum number of pages of a list.
+MAX_PAGES = 10_000
 # The maximum number of attempts to read a list. Pages can expire before the client reads all pages.
 LIST_TRIES = 5
+# The maximum time for one answer. The API server itself ends every list after 60 seconds.
+REQUEST_SECONDS = 60.0
 # The maximum time for retries of one request while the API server is unreachable, busy or failing.
 # The limit also applies to retries of a patch after a conflict.
 RETRY_SECONDS = 60.0
@@ -57,6 +69,14 @@ _TRANSIENT = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
+# What the API server writes for a kind that it does not have (net/http, NotFound).
+_NO_KIND = b"404 page not found"
+# No two objects of a list have the same value of one of these fields.
+_KEYS = ("name", "uid")
+# The types of the events of a watch, without ERROR and BOOKMARK.
+_EVENTS = ("ADDED", "MODIFIED", "DELETED")
+# The time that a watch may last longer than the client has asked for, in seconds.
+_WATCH_DELAY = 5.0
 # The HTTP method of each verb.
 _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "delete": "DELETE", "create": "POST"}
 
@@ -84,7 +104,7 @@ _log = logging.getLogger(__name__)
 
 
 class _PageSizeError(Exception):
-    """A page has more bytes than PAGE_BYTES."""
+    """A page has more bytes than PAGE_BYTES, but might have fewer objects."""
 
 
 class ApiError(UserError):
@@ -114,11 +134,15 @@ class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
     manager: the name of the field manager in the client's writes.
+    deadline: on the clock of time.monotonic. Later requests raise ApiError.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
 
-    def __init__(self, session: Session, namespace: str, manager: str) -> None:
+    def __init__(
+        self, session: Session, namespace: str, manager: str, deadline: float = inf
+    ) -> None:
         self._session = session
+        self._deadline = deadline
         self._manager = {"fieldManager": manager}
         self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
         self.namespace = namespace
@@ -144,7 +168,7 @@ class Client:
     ) -> tuple[list[Record], str]:
         """The record of each object of a kind, and the resourceVersion to watch from.
 
-        If the cluster does not have the kind, the result is ([], "").
+        If the cluster does not have a custom kind, the result is ([], "").
 
         read: returns the record of an object.
         selector: a label selector, "" for all objects.
@@ -157,12 +181,12 @@ class Client:
             records: list[Record] = []
             version = ""
             try:
-                for metadata, items in self._pages(resource, dict(parameters)):
+                for page_version, items in self._pages(resource, dict(parameters), name):
                     records.extend(map(read, items))
-                    version = metadata.get("resourceVersion") or ""
+                    version = page_version
                 return records, version
             except ApiError as error:
-                if error.status == _NOT_FOUND:
+                if error.status == _NOT_FOUND and not is_built_in(resource.group_kind[0]):
                     return [], ""
                 if error.status != _GONE:
                     raise
@@ -173,28 +197,49 @@ class Client:
         )
 
     def _pages(
-        self, resource: Resource, parameters: dict[str, str]
-    ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """The metadata and items of each page of a list.
+        self, resource: Resource, parameters: dict[str, str], name: str
+    ) -> Iterator[tuple[str, list[Object]]]:
+        """The resourceVersion and the items of each page of a list.
 
         parameters: for the first page. The method changes them for the next pages.
         """
-        accept = _METADATA_LIST if resource in REVISED_KINDS else "application/json"
-        while True:
+        has_content = resource not in REVISED_KINDS
+        accept = "application/json" if has_content else _METADATA_LIST
+        check = partial(
+            check_list,
+            resource=resource,
+            namespace=self.namespace,
+            name=name,
+            has_content=has_content,
+        )
+        tokens: set[str] = set()
+        seen: set[tuple[str, str]] = set()
+        for _ in range(MAX_PAGES):
             size = int(parameters["limit"])
             max_bytes = PAGE_BYTES if size > 1 else None
             try:
                 answer = self._send(
-                    "list", resource, parameters=parameters, accept=accept, max_bytes=max_bytes
+                    "list", resource, check, "", parameters, None, accept, max_bytes
                 )
             except _PageSizeError:
                 parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
                 continue
-            metadata = answer.get("metadata") or {}
-            yield metadata, answer.get("items") or []
-            parameters["continue"] = metadata.get("continue") or ""
-            if not parameters["continue"]:
+            items = answer["items"]
+            keys = {(key, text_at(item, "metadata", key)) for item in items for key in _KEYS}
+            token = text_at(answer, "metadata", "continue")
+            if len(keys) < len(items) * len(_KEYS) or seen & keys or token in tokens:
+                break
+            yield text_at(answer, "metadata", "resourceVersion"), items
+            if not token:
                 return
+            seen |= keys
+            tokens.add(token)
+            parameters["continue"] = token
+        raise ApiError(
+            _NO_ANSWER,
+            f"postrender cannot list {resource.plural} in namespace {self.namespace}, because the "
+            "answers repeat objects or do not end",
+        )
 
     def watch(
         self, resource: Resource, version: str, seconds: float
@@ -214,13 +259,22 @@ class Client:
             "timeoutSeconds": str(max(1, round(seconds))),
         }
         self.requests += 1
+        # The server should end the watch, but a line need not end.
+        ends = time.monotonic() + max(1.0, seconds) + _WATCH_DELAY
         try:
             url = self._url(resource)
             with self._session.stream("GET", url, params=parameters) as answer:
                 if answer.status_code == FORBIDDEN:
-                    raise self._error(answer, answer.read(), f"watch {resource.plural}")
+                    content = _read(answer, ends)
+                    raise self._error(answer, content, f"watch {resource.plural}", "")
                 if answer.is_success:
-                    yield from _events(answer)
+                    for line in _lines(answer, min(ends, self._deadline)):
+                        event = parse(line)
+                        data = event.get("object")
+                        if event.get("type") not in _EVENTS or not isinstance(data, dict):
+                            return
+                        check_object(data, resource, self.namespace, "")
+                        yield event["type"], data
         except _transport_errors():
             return
 
@@ -252,8 +306,9 @@ class Client:
 
     def read(self, resource: Resource, name: str) -> Object | None:
         """One whole object, None if it does not exist."""
+        check = partial(check_object, resource=resource, namespace=self.namespace, name=name)
         try:
-            return self._send("get", resource, name)
+            return self._send("get", resource, check, name)
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return None
@@ -267,9 +322,10 @@ class Client:
         expected: the HTTP status of the expected refusal.
         """
         parameters = self._manager if verb != "delete" else {}
+        check = partial(check_write, namespace=self.namespace, name=name)
         try:
             # The answer with only metadata does not contain the values of a Secret.
-            self._send(verb, resource, name, parameters, body, accept=_METADATA)
+            self._send(verb, resource, check, name, parameters, body, accept=_METADATA)
         except ApiError as error:
             if error.status == expected:
                 return False
@@ -284,6 +340,7 @@ class Client:
         self,
         verb: str,
         resource: Resource,
+        check: Callable[[Object], None],
         name: str = "",
         parameters: Mapping[str, str] | None = None,
         body: Object | None = None,
@@ -293,6 +350,7 @@ class Client:
         """Send a request with retries, and return the JSON object in the answer.
 
         verb: a key of _METHODS.
+        check: raises ValueError if the answer is not what the client asked for.
         name: the name of the object, "" for a list or a new object.
         parameters: of the query. A parameter with the value "" is left out.
         max_bytes: None, or the size above which to raise _PageSizeError.
@@ -311,8 +369,14 @@ class Client:
         }
         started, pause = time.monotonic(), _FIRST_PAUSE_SECONDS
         while True:
+            if time.monotonic() > self._deadline:
+                raise ApiError(
+                    _NO_ANSWER,
+                    f"postrender cannot {action} in namespace {self.namespace}, because this run "
+                    "has taken too much time",
+                )
             try:
-                return self._try(method, url, action, arguments, max_bytes)
+                return self._try(method, url, action, name, arguments, check, max_bytes)
             except ApiError as error:
                 delay = max(pause * random.uniform(0.5, 1.5), error.retry_after)
                 if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
@@ -329,23 +393,28 @@ class Client:
         method: str,
         url: str,
         action: str,
+        name: str,
         arguments: dict[str, Any],
+        check: Callable[[Object], None],
         max_bytes: int | None,
     ) -> dict[str, Any]:
         """Send a request once; action: the request as a verb phrase, for messages."""
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")
+        ends = min(time.monotonic() + REQUEST_SECONDS, self._deadline)
         try:
             with self._session.stream(method, url, **arguments) as answer:
                 self._note_time(answer)
-                content = _read(answer, max_bytes)
+                content = _read(answer, ends, max_bytes)
             if answer.is_success:
-                return _object(content)
+                data = parse(content)
+                check(data)
+                return data
         except _transport_errors() as problem:
             self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
             raise self._no_answer(problem, action) from None
-        raise self._error(answer, content, action)
+        raise self._error(answer, content, action, name)
 
     def _note_time(self, answer: Response) -> None:
         with contextlib.suppress(TypeError, ValueError):
@@ -361,7 +430,8 @@ class Client:
             self._forbidden_seconds -= delay
             return self._forbidden_seconds >= 0
         is_conflict = error.status == _CONFLICT and method == "PATCH"
-        return seconds <= RETRY_SECONDS and (is_conflict or error.status in _TRANSIENT)
+        is_in_time = seconds <= RETRY_SECONDS and time.monotonic() + delay <= self._deadline
+        return is_in_time and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, action: str) -> ApiError:
         reason = str(problem) or type(problem).__name__
@@ -372,14 +442,19 @@ class Client:
             f"{server} failed ({reason})",
         )
 
-    def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
-        try:
-            message = str(json.loads(content)["message"])
-        except (ValueError, KeyError, TypeError):
-            message = content.decode("utf-8", "replace")[:200]
+    def _error(self, answer: Response, content: bytes, action: str, name: str) -> ApiError:
+        status, body = answer.status_code, {}
+        with contextlib.suppress(ValueError):
+            body = parse(content)
+        message = text_at(body, "message") or content.decode("utf-8", "replace")[:200]
         problem = f"postrender cannot {action} in namespace {self.namespace}"
-        text = f"{problem} (HTTP status {answer.status_code}: {message.rstrip('.')})"
-        return ApiError(answer.status_code, text, _retry_after(answer))
+        text = f"{problem} (HTTP status {status}: {message.rstrip('.')})"
+        # A proxy can also answer with this status. Only the API server knows that an object, or a
+        # whole kind, does not exist.
+        is_known = body.get("reason") == "NotFound" or (not name and content.strip() == _NO_KIND)
+        if status == _NOT_FOUND and not is_known:
+            status = _NO_ANSWER
+        return ApiError(status, text, _retry_after(answer))
 
 
 def _is_refusal(error: ApiError) -> bool:
@@ -406,26 +481,25 @@ def _retry_after(answer: Response) -> float:
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 
 
-def _read(answer: Response, max_bytes: int | None) -> bytes:
+def _read(answer: Response, ends: float, max_bytes: int | None = None) -> bytes:
     content = bytearray()
     for part in answer.iter_bytes():
         content += part
         if max_bytes is not None and len(content) > max_bytes:
             raise _PageSizeError
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"the answer has more than {MAX_BYTES >> 20} MiB")
+        if time.monotonic() > ends:
+            raise ValueError("the answer takes too much time")
     return bytes(content)
 
 
-def _object(content: bytes | str) -> dict[str, Any]:
-    data = json.loads(content)
-    if not isinstance(data, dict):
-        raise ValueError("the answer is not a JSON object")
-    return data
-
-
-def _events(answer: Response) -> Iterator[tuple[str, Object]]:
-    for line in answer.iter_lines():
-        event = _object(line)
-        kind, data = event.get("type"), event.get("object")
-        if kind == "ERROR" or not isinstance(data, dict):
+def _lines(answer: Response, ends: float) -> Iterator[bytes]:
+    rest = b""
+    for part in answer.iter_bytes():
+        *lines, rest = (rest + part).split(b"\n")
+        yield from lines
+        if time.monotonic() > ends or len(rest) > MAX_BYTES:
             return
-        yield str(kind), data
+    if rest:
+        yield rest

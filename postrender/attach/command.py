@@ -9,7 +9,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from types import FrameType
 
@@ -24,6 +25,11 @@ from postrender.errors import UsageError, UserError
 from postrender.text import shown, visible
 
 INTERRUPTED = 130
+# The time for a run of adopt, and for a run of attach in addition to --timeout. Together with the
+# default of --timeout, it is below five minutes, the default time for which Helm waits for a hook.
+RUN_SECONDS = 180.0
+# The time after which a signal ends a run that has not ended at its deadline.
+_SIGNAL_DELAY = 15.0
 
 LEVELS = ("debug", "info", "warning", "error")
 # configmap-attacher also accepts these levels of logrus.
@@ -57,11 +63,13 @@ def run_attach(
     configure_log("error" if is_quiet else log_level(), is_json=not is_terminal)
     client = None
     try:
-        connection = connect(is_in_cluster(), context, kubeconfig)
-        client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER)
-        _log.info(_start_line(request, client.namespace))
-        failures = attach(client, request, arguments, connection.account)
-        code = report_failures(client, failures, fails=fails)
+        with time_limit(request.timeout + RUN_SECONDS) as deadline:
+            connection = connect(is_in_cluster(), context, kubeconfig)
+            actual = namespace or connection.namespace
+            client = Client(connection.session, actual, FIELD_MANAGER, deadline)
+            _log.info(_start_line(request, actual))
+            failures = attach(client, request, arguments, connection.account)
+            code = report_failures(client, failures, fails=fails)
         _log.info(
             f"the run ends with exit code {code}, after {client.requests} requests "
             f"({client.writes} of these requests are writes)"
@@ -90,6 +98,32 @@ def run_attach(
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[float]:
+    """Yield the deadline of a run, on the clock of time.monotonic, and end a run that exceeds it.
+
+    The client compares the deadline with the clock between the parts of an answer. It cannot do so
+    while a server sends a header byte by byte, or while a login program does not end. Except on
+    Windows, a signal then ends the run. It comes again if a retry catches the first error.
+    """
+    has_timer = hasattr(signal, "setitimer")
+    if has_timer:
+        signal.signal(signal.SIGALRM, _expire)
+        signal.setitimer(signal.ITIMER_REAL, seconds + _SIGNAL_DELAY, _SIGNAL_DELAY)
+    try:
+        yield time.monotonic() + seconds
+    finally:
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _expire(_signal: int, _frame: FrameType | None) -> None:
+    raise UserError(
+        "this run has taken too much time",
+        "Check the network, and check that the API server answers",
+    )
 
 
 def _start_line(request: AttachRequest, namespace: str) -> str:

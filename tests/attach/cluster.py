@@ -15,6 +15,7 @@ from copy import deepcopy
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from functools import partial
+from math import inf
 from typing import Any
 from unittest import mock
 
@@ -61,6 +62,14 @@ def obj(kind: str, name: str, *, owner: str = "", deleting: bool = False, **fiel
     if deleting:
         metadata["deletionTimestamp"] = time_ago(1)
     return {"kind": kind, "metadata": metadata, **fields}
+
+
+def _with_defaults(data: Json) -> Json:
+    """Return an object with the fields that the API server adds."""
+    kind = str(data["kind"])
+    if kind in KINDS:
+        data = {"apiVersion": KINDS[kind].api_version, **data}
+    return {**data, "metadata": {"namespace": NAMESPACE, **data["metadata"]}}
 
 
 def owner_of(text: str, *, controller: bool = False) -> Json:
@@ -179,7 +188,8 @@ class Cluster:
         """Create or replace objects."""
         for data in objects:
             key = f"{data['kind']}/{name_of(data)}"
-            self._store(key, deepcopy(data), "MODIFIED" if key in self.objects else "ADDED")
+            change = "MODIFIED" if key in self.objects else "ADDED"
+            self._store(key, _with_defaults(deepcopy(data)), change)
 
     def remove(self, key: str) -> None:
         """Delete an object."""
@@ -256,11 +266,11 @@ class Cluster:
 
     # The API
 
-    def client(self) -> Client:
-        """Return a client of this namespace."""
+    def client(self, seconds: float = inf) -> Client:
+        """Return a client of this namespace, which stops after some seconds."""
         transport = httpx2.MockTransport(self._answer)
         session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
-        return Client(session, NAMESPACE, "postrender-attach")
+        return Client(session, NAMESPACE, "postrender-attach", self.monotonic() + seconds)
 
     def _answer(self, request: Any) -> Any:
         self.sleep(self.latency)
@@ -269,7 +279,10 @@ class Cluster:
             body = json.loads(request.content)
             self.events.append(body)
             status = self.refused.get(("create", "Event"), 201)
-            return self._respond(status, body if status < 300 else {"message": "no"})
+            if status >= 300 or not status:
+                return self._respond(status, {"message": "no"})
+            body["metadata"] |= {"namespace": NAMESPACE, "uid": "event"}
+            return self._respond(status, _only_metadata(body))
         kind = resource.kind
         verb = {"GET": "get" if name else "list", "PATCH": "patch", "DELETE": "delete"}[
             request.method
@@ -284,13 +297,16 @@ class Cluster:
             status = self.refused[verb, kind]
             return self._respond(status, {"message": f"{resource.plural} is forbidden"})
         if kind in self.absent:
-            return self._respond(404, {"message": "not found"})
+            return self._respond(404, "404 page not found\n")
         answer = getattr(self, f"_{verb}")(resource, name, request)
         self._after.pop(title, _nothing)()
         return answer
 
     def _respond(self, status: int, body: Any) -> Any:
         date = format_datetime(START + timedelta(seconds=self.seconds), usegmt=True)
+        if status >= 300 and isinstance(body, dict):
+            reason = {404: "NotFound"}.get(status, "")
+            body = {"kind": "Status", "apiVersion": "v1", "reason": reason, **body}
         content = json.dumps(body) if isinstance(body, dict) else body
         return httpx2.Response(status, content=content, headers={"Date": date})
 
@@ -309,9 +325,22 @@ class Cluster:
                 if label in found and value in ("", found[label])
             ]
         name = query.get("fieldSelector", "").removeprefix("metadata.name=")
-        items = [_without_content(data, request) for data in items if name in ("", name_of(data))]
-        metadata = {"resourceVersion": str(self.version)}
-        return self._respond(200, {"metadata": metadata, "items": items})
+        items = [data for data in items if name in ("", name_of(data))]
+        kind, version = resource.kind, resource.api_version
+        if "PartialObjectMetadata" in request.headers["Accept"]:
+            kind, version = "PartialObjectMetadata", "meta.k8s.io/v1"
+            items = [_only_metadata(data) for data in items]
+        elif resource.api_version != "argoproj.io/v1alpha1":
+            items = [without(data, "kind", "apiVersion") for data in items]
+        return self._respond(
+            200,
+            {
+                "kind": f"{kind}List",
+                "apiVersion": version,
+                "metadata": {"resourceVersion": str(self.version)},
+                "items": items,
+            },
+        )
 
     def _watch(self, resource: Resource, _name: str, request: Any) -> Any:
         version = int(request.url.params["resourceVersion"])
@@ -362,7 +391,7 @@ class Cluster:
                 merged = {**metadata.get(field, {}), **value}
                 metadata[field] = {key: item for key, item in merged.items() if item is not None}
         self._store(key, data, "MODIFIED")
-        return self._respond(200, {})
+        return self._respond(200, _only_metadata(data))
 
     def _delete(self, resource: Resource, name: str, request: Any) -> Any:
         key = f"{resource.kind}/{name}"
@@ -373,7 +402,7 @@ class Cluster:
             if data["metadata"][field] != value:
                 return self._respond(409, {"message": f"the {field} differs"})
         self.remove(key)
-        return self._respond(200, {})
+        return self._respond(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
 
 def _nothing() -> None:
@@ -391,11 +420,17 @@ def _target(path: str) -> tuple[Resource | None, str]:
     return resource, name
 
 
-def _without_content(data: Json, request: Any) -> Json:
-    """Return the metadata of an object if the client requests only metadata."""
-    if "PartialObjectMetadata" not in request.headers["Accept"]:
-        return data
-    return {"metadata": data["metadata"]}
+def _only_metadata(data: Json) -> Json:
+    """Return an object as the API server does if the client requests only metadata."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": data["metadata"],
+    }
+
+
+def without(data: Json, *keys: str) -> Json:
+    return {key: value for key, value in data.items() if key not in keys}
 
 
 # A run

@@ -7,25 +7,38 @@ import math
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import count, repeat
 from typing import Any
 
 import pytest
 
 from postrender.attach import client as module
+from postrender.attach.answers import MAX_DEPTH
 from postrender.attach.client import (
     FORBIDDEN_RETRY_SECONDS,
     PAGE_BYTES,
     PAGE_SIZE,
+    REQUEST_SECONDS,
     RETRY_SECONDS,
     ApiError,
     Client,
 )
-from postrender.attach.request import CONFIG_MAPS, EVENTS, PODS, SECRETS
+from postrender.attach.live import text_at
+from postrender.attach.request import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    JOBS,
+    PODS,
+    ROLLOUTS,
+    SECRETS,
+)
 from tests.attach.cluster import logged
 
 httpx2 = pytest.importorskip("httpx2")
 
 Waits = list[float]
+Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -42,15 +55,34 @@ def client_of(*answers: int | Exception) -> Client:
     left: Iterator[int | Exception] = iter(answers)
     last: list[int | Exception] = []
 
-    def answer(_request: object) -> object:
+    def answer(request: Any) -> object:
         last[:] = [next(left, *last)] if last else [next(left)]
         if isinstance(last[0], Exception):
             raise last[0]
-        return httpx2.Response(last[0], json={"message": MESSAGES.get(last[0], "no")})
+        if last[0] < 300:
+            return httpx2.Response(last[0], json=answer_to(request))
+        return httpx2.Response(last[0], json=status(last[0]))
 
     transport = httpx2.MockTransport(answer)
     session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
     return Client(session, "prod", "tests")
+
+
+def status(code: int) -> Json:
+    """Return the answer of the API server to a refused request."""
+    reason = {404: "NotFound"}.get(code, "")
+    message = MESSAGES.get(code, "no")
+    return {"kind": "Status", "apiVersion": "v1", "reason": reason, "message": message}
+
+
+def answer_to(request: Any) -> Json:
+    """Return the answer of the API server to a write or to the read of a ConfigMap."""
+    _, _, name = request.url.path.partition("/namespaces/prod/")
+    metadata = {"name": name.partition("/")[2] or "new", "namespace": "prod", "uid": "1"}
+    if request.method == "GET":
+        return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+    kind = "PartialObjectMetadata"
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
 
 
 MESSAGES = {403: "configmaps is forbidden", 422: "policy x denied request: no team"}
@@ -109,7 +141,6 @@ def test_a_forbidden_request_is_retried_after_a_lost_connection(waits: Waits) ->
 
 def test_a_deleted_object_is_not_an_error(waits: Waits) -> None:
     assert not patch(client_of(404))
-    assert client_of(404).list_all(CONFIG_MAPS, dict) == ([], "")
     assert client_of(404).read(CONFIG_MAPS, "app") is None
     assert client_of(404).delete(CONFIG_MAPS, "app", {})
     assert not client_of(409).delete(CONFIG_MAPS, "app", {})
@@ -122,7 +153,7 @@ def test_the_answers_to_writes_contain_metadata_only() -> None:
 
     def answer(request: Any) -> object:
         accepted.append(request.headers["Accept"])
-        return httpx2.Response(200, json={})
+        return httpx2.Response(200, json=answer_to(request))
 
     session = httpx2.Client(
         base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
@@ -136,9 +167,9 @@ def test_the_answers_to_writes_contain_metadata_only() -> None:
 def test_the_time_comes_from_the_api_server(waits: Waits) -> None:
     """The clock of the node may be wrong."""
 
-    def answer(_request: object) -> object:
+    def answer(request: Any) -> object:
         headers = {"Date": "Sat, 21 Nov 2026 12:00:00 GMT"}
-        return httpx2.Response(200, json={}, headers=headers)
+        return httpx2.Response(200, json=answer_to(request), headers=headers)
 
     session = httpx2.Client(
         base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
@@ -178,12 +209,29 @@ def answered_limits(texts: Sequence[str]) -> tuple[list[int], list[str]]:
         limits.append(int(query["limit"]))
         start = int(query.get("continue", "0"))
         end = start + limits[-1]
-        rest = {"continue": str(end)} if end < len(texts) else {}
-        return httpx2.Response(200, json={"metadata": rest, "items": texts[start:end]})
+        items = [
+            pod(f"pod-{number}", hostname=text)
+            for number, text in enumerate(texts[start:end], start)
+        ]
+        rest = str(end) if end < len(texts) else ""
+        return httpx2.Response(200, json=page(*items, rest=rest))
 
-    transport = httpx2.MockTransport(answer)
-    session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
-    return limits, Client(session, "prod", "tests").list_all(PODS, str)[0]
+    return limits, client_with(answer).list_all(PODS, hostname)[0]
+
+
+def hostname(data: Any) -> str:
+    return text_at(data, "spec", "hostname")
+
+
+def pod(name: str, **spec: str) -> Json:
+    metadata = {"name": name, "namespace": "prod", "uid": f"uid-{name}"}
+    return {"metadata": metadata, "spec": {"containers": [], **spec}}
+
+
+def page(*items: Json, rest: str = "") -> Json:
+    """Return a page of a list of Pods. rest: the token for the next page."""
+    metadata = {"resourceVersion": "7", "continue": rest}
+    return {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": list(items)}
 
 
 def client_with(answer: Callable[[Any], object]) -> Client:
@@ -192,6 +240,10 @@ def client_with(answer: Callable[[Any], object]) -> Client:
         base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
     )
     return Client(session, "prod", "tests")
+
+
+def always(code: int, text: str) -> Callable[[Any], object]:
+    return lambda _: httpx2.Response(code, content=text.encode())
 
 
 def raise_as_cause() -> None:
@@ -285,6 +337,203 @@ def test_writes_and_requests_are_counted() -> None:
     assert (client.requests, client.writes) == (4, 2)
 
 
+# Answers that are not what the client asked for
+
+
+LIST = page(pod("a"), pod("b"))
+WRONG_LISTS: dict[str, Json] = {
+    "an empty object": {},
+    "a Status": {"kind": "Status", "apiVersion": "v1", "status": "Failure"},
+    "a list of another kind": {**LIST, "kind": "SecretList"},
+    "a list of another group": {**LIST, "apiVersion": "metrics.k8s.io/v1beta1"},
+    "one object": {"kind": "Pod", "apiVersion": "v1", **pod("a")},
+    "no items": {**LIST, "items": None},
+    "a text as items": {**LIST, "items": "ab"},
+    "no resourceVersion": {**LIST, "metadata": {}},
+    "an item of another kind": page({**pod("a"), "kind": "Secret"}),
+    "an item that is no object": {**LIST, "items": ["a"]},
+    "an item without metadata": page({"spec": {}}),
+    "an item without a spec": page({"metadata": pod("a")["metadata"]}),
+    "an item of another namespace": page({**pod("a"), "metadata": {"name": "a", "uid": "1"}}),
+    "an item that the page repeats": page(pod("a"), pod("a")),
+    "a uid that the page repeats": page(
+        pod("a"), {**pod("b"), "metadata": {**pod("b")["metadata"], "uid": "uid-a"}}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LISTS)
+def test_a_list_that_is_not_the_asked_one_is_no_empty_list(waits: Waits, case: str) -> None:
+    client = client_with(lambda _: httpx2.Response(200, json=WRONG_LISTS[case]))
+    with pytest.raises(ApiError, match="postrender cannot list pods") as caught:
+        client.list_all(PODS, dict)
+    assert not caught.value.is_answer
+    assert waits or "repeats" in case
+
+
+def test_a_list_of_metadata_is_not_a_list_of_objects(waits: Waits) -> None:
+    """The metadata of Pods has no references."""
+    metadata = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+    for answer, resource in (({**LIST, **metadata}, PODS), (LIST, CONFIG_MAPS)):
+        client = client_with(always(200, json.dumps(answer)))
+        with pytest.raises(ApiError, match="the answer is not a"):
+            client.list_all(resource, dict)
+    assert waits
+
+
+def test_a_list_of_one_name_has_no_other_object(waits: Waits) -> None:
+    client = client_with(lambda _: httpx2.Response(200, json=LIST))
+    with pytest.raises(ApiError, match="another name"):
+        client.list_all(PODS, dict, name="a")
+    assert waits
+
+
+NOT_FOUND = {"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "message": "no"}
+
+
+@pytest.mark.parametrize("answer", [b"404 page not found\n", json.dumps(NOT_FOUND).encode()])
+def test_only_a_custom_kind_can_be_absent(waits: Waits, answer: bytes) -> None:
+    client = client_with(lambda _: httpx2.Response(404, content=answer))
+    assert client.list_all(ROLLOUTS, dict) == ([], "")
+    for resource in (PODS, CONFIG_MAPS, JOBS, DEPLOYMENTS):
+        with pytest.raises(ApiError, match=f"cannot list {resource.plural}.*HTTP status 404"):
+            client.list_all(resource, dict)
+    assert not waits
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>Not found</html>", b"{}"])
+def test_a_proxy_does_not_know_that_a_kind_is_absent(waits: Waits, answer: bytes) -> None:
+    client = client_with(lambda _: httpx2.Response(404, content=answer))
+    with pytest.raises(ApiError) as caught:
+        client.list_all(ROLLOUTS, dict)
+    assert not caught.value.is_answer
+    with pytest.raises(ApiError):
+        client.read(CONFIG_MAPS, "app")
+    with pytest.raises(ApiError):
+        client.delete(CONFIG_MAPS, "app", {})
+    assert waits
+
+
+OBJECT: Json = {
+    "kind": "ConfigMap",
+    "apiVersion": "v1",
+    "metadata": {"name": "app", "namespace": "prod", "uid": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "Secret"},
+        {"apiVersion": "v2"},
+        {"metadata": {**OBJECT["metadata"], "name": "other"}},
+        {"metadata": {**OBJECT["metadata"], "namespace": "other"}},
+        {"metadata": {**OBJECT["metadata"], "uid": ""}},
+        {"metadata": None},
+    ],
+    ids=str,
+)
+def test_another_object_than_the_asked_one(waits: Waits, wrong: Json) -> None:
+    client = client_with(lambda _: httpx2.Response(200, json={**OBJECT, **wrong}))
+    with pytest.raises(ApiError, match=r"in the answer|the answer is not"):
+        client.read(CONFIG_MAPS, "app")
+    assert waits
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, OBJECT, {"kind": "Status", "status": "Failure"}, {"kind": "ConfigMapList"}]
+)
+def test_a_write_without_its_answer_has_not_happened(waits: Waits, answer: Json) -> None:
+    client = client_with(lambda _: httpx2.Response(200, json=answer))
+    with pytest.raises(ApiError) as caught:
+        patch(client)
+    assert not caught.value.is_answer
+    assert waits
+
+
+@pytest.mark.parametrize("rest", ["1", "random"])
+def test_a_list_that_does_not_end(rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server repeats a token, or always has a new one."""
+    monkeypatch.setattr(module, "MAX_PAGES", 20)
+    number = count()
+
+    def answer(_request: object) -> object:
+        token = f"{next(number)}" if rest == "random" else rest
+        return httpx2.Response(200, json=page(pod(f"pod-{next(number)}"), rest=token))
+
+    client = client_with(answer)
+    with pytest.raises(ApiError, match="because the answers repeat objects or do not end"):
+        client.list_all(PODS, dict)
+    assert client.requests == (20 if rest == "random" else 2)
+
+
+def test_an_object_that_a_later_page_repeats() -> None:
+    pages = iter([page(pod("a"), rest="1"), page(pod("b"), rest="2"), page(pod("a"))])
+    client = client_with(lambda _: httpx2.Response(200, json=next(pages)))
+    with pytest.raises(ApiError, match="repeat objects"):
+        client.list_all(PODS, dict)
+
+
+DEPTHS = [MAX_DEPTH - 5, 950, 9000, 100_000]
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_object_does_not_hide_the_others(depth: int) -> None:
+    """The API server permits 10,000 levels in an object of a custom kind."""
+    deep = '{"a":[' * (depth // 2) + '"]}"' + "]}" * (depth // 2)
+    items = [json.dumps(pod(name, hostname=name)) for name in "abc"]
+    items[1] = items[1][:-1] + f', "more": {deep}, "last": "\\"[" }}'
+    text = json.dumps(page()).replace("[]", f"[{', '.join(items)}]")
+    client = client_with(lambda _: httpx2.Response(200, content=text.encode()))
+    read, _ = client.list_all(PODS, dict)
+    assert [hostname(item) for item in read] == ["a", "b", "c"]
+    assert read[1]["last"] == '"['
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 20_000, "[" * 20_000 + "}" * 20_000, "[" * 20_000])
+def test_a_deep_answer_that_is_cut_off_is_unreadable(waits: Waits, text: str) -> None:
+    for code in (200, 500):
+        client = client_with(always(code, text))
+        with pytest.raises(ApiError):
+            client.read(CONFIG_MAPS, "app")
+    assert waits
+
+
+def test_an_answer_of_one_byte_a_second(waits: Waits) -> None:
+    def drip() -> Iterator[bytes]:
+        for number in json.dumps(OBJECT).encode() * 10:
+            waits.append(1)
+            yield bytes([number])
+
+    client = client_with(lambda _: httpx2.Response(200, content=drip()))
+    with pytest.raises(ApiError, match="the answer takes too much time"):
+        client.read(CONFIG_MAPS, "app")
+    assert sum(waits) == pytest.approx(REQUEST_SECONDS, abs=2)
+
+
+def test_an_answer_without_an_end(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
+    monkeypatch.setattr(module, "MAX_BYTES", 1000)
+    client = client_with(lambda _: httpx2.Response(200, content=repeat(b"x" * 100)))
+    with pytest.raises(ApiError, match="the answer has more than"):
+        client.read(CONFIG_MAPS, "app")
+    assert waits
+    client = client_with(lambda _: httpx2.Response(200, content=repeat(b"x" * 100)))
+    assert list(client.watch(PODS, "1", 5)) == []
+
+
+def test_a_run_sends_nothing_after_its_deadline(waits: Waits) -> None:
+    session = client_of(503)._session
+    client = Client(session, "prod", "tests", deadline=1010.0)
+    with pytest.raises(ApiError, match="503"):
+        patch(client)
+    assert sum(waits) <= 10
+    sent = client.requests
+    waits.append(11)
+    with pytest.raises(ApiError, match="because this run has taken too much time"):
+        patch(client)
+    assert client.requests == sent
+
+
 # A watch
 
 
@@ -294,17 +543,37 @@ def watched(*lines: object, status: int = 200) -> list[tuple[str, Any]]:
     return list(client.watch(PODS, "1", 5))
 
 
-ADDED = {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
+ADDED = {"type": "ADDED", "object": {"kind": "Pod", "apiVersion": "v1", **pod("a")}}
 
 
 def test_a_watch_returns_the_changes() -> None:
     assert watched(ADDED, ADDED) == [("ADDED", ADDED["object"])] * 2
 
 
-@pytest.mark.parametrize("end", [{"type": "ERROR", "object": {"code": 410}}, {}, '{"cut', "", "[]"])
+ENDS = [
+    {"type": "ERROR", "object": {"code": 410}},
+    {"type": "ADDED", "object": {"kind": "Secret", "apiVersion": "v1", **pod("a")}},
+    {"type": "ADDED", "object": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "b"}}},
+    {"type": "SOON", "object": ADDED["object"]},
+    *({}, '{"cut', "", "[]"),
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_an_error_ends_a_watch(end: object) -> None:
     """The caller then lists the objects again."""
     assert watched(ADDED, end, ADDED) == [("ADDED", ADDED["object"])]
+
+
+def test_a_watch_that_sends_a_byte_a_second_ends(waits: Waits) -> None:
+    def drip() -> Iterator[bytes]:
+        for number in repeat(b"x"):
+            waits.append(1)
+            yield number
+
+    client = client_with(lambda _: httpx2.Response(200, content=drip()))
+    assert list(client.watch(PODS, "1", 7)) == []
+    assert sum(waits) <= 14
 
 
 def test_a_refused_watch_ends_unless_a_permission_is_missing() -> None:

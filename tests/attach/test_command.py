@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,8 @@ def test_the_log_level_selects_lines(terminal: Terminal, monkeypatch: pytest.Mon
 def unused(cluster: Cluster) -> None:
     """Delete the new revision, and all references except the expected ones."""
     cluster.remove(f"ConfigMap/{NEW_NAME}")
-    cluster.add(workload("Deployment/app", "bb"), workload("ReplicaSet/app-2", "bb"))
-    cluster.objects["ReplicaSet/app-2"] = workload("ReplicaSet/app-2", "bb", owner="Deployment/app")
+    cluster.add(workload("Deployment/app", "bb"))
+    cluster.add(workload("ReplicaSet/app-2", "bb", owner="Deployment/app"))
 
 
 def test_a_failure_is_an_event_on_its_workload(terminal: Terminal, cluster: Cluster) -> None:
@@ -344,6 +345,58 @@ def test_an_interrupted_run_says_so(
     assert log[-1] == (
         "error: SIGTERM or Ctrl-C ended this run early. The next run does only the remaining work."
     )
+
+
+TOO_LONG = "this run has taken too much time"
+
+
+@pytest.mark.parametrize(("options", "expected"), [((), 1), (REPORT, 0)])
+def test_a_slow_server_does_not_hold_a_run(
+    terminal: Terminal, cluster: Cluster, options: tuple[str, ...], expected: int
+) -> None:
+    cluster.latency = 25
+    code, log, _ = terminal.run(*ATTACH, *options)
+    assert code == expected
+    assert "too much time" in log[-1]
+    assert 5 + command.RUN_SECONDS <= cluster.seconds <= 5 + command.RUN_SECONDS + 2 * 25
+
+
+def test_a_slow_server_does_not_hold_adopt(
+    terminal: Terminal, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.yaml"
+    file.write_text(output(*(f"a{number}" for number in range(20))))
+    cluster.add(*(obj("ConfigMap", f"a{number}") for number in range(20)))
+    cluster.latency = 25
+    code, log, _ = terminal.run("adopt", str(file))
+    assert code == 1
+    assert "too much time" in log[-1]
+    assert cluster.seconds <= command.RUN_SECONDS + 25
+
+
+def test_a_signal_ends_a_run_that_waits_for_a_header(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+) -> None:
+    def expire(_seconds: float) -> None:
+        terminal.handlers[signal.SIGALRM](signal.SIGALRM, None)
+
+    cluster.remove("Deployment/app")
+    monkeypatch.setattr(cluster, "sleep", expire)
+    code, log, _ = terminal.run(*ATTACH)
+    assert code == 1
+    assert log[-1] == (
+        f"error: {TOO_LONG}. Check the network, and check that the API server answers."
+    )
+
+
+def test_the_signal_comes_again_until_the_run_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_SIGNAL_DELAY", 0.05)
+    with command.time_limit(0) as deadline:
+        assert deadline <= time.monotonic()
+        for _ in range(2):
+            with pytest.raises(UserError, match=TOO_LONG):
+                time.sleep(60)
+    time.sleep(0.1)  # the timer is off
 
 
 # The command line of configmap-attacher
