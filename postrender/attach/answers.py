@@ -69,12 +69,13 @@ def check_list(
     version = resource.api_version if has_content else _METADATA_VERSION
     if (data.get("apiVersion"), data.get("kind")) != (version, f"{kind}List"):
         raise ValueError(f"the answer is not a {kind}List of {version}")
-    items = data.get("items")
-    if not isinstance(items, list):
+    items = data.get("items", ())
+    # For metadata, the API server writes null if it has no objects.
+    if not isinstance(items, list) and (has_content or items is not None):
         raise ValueError(f"the {kind}List has no items")
     if not text_at(data, "metadata", "resourceVersion"):
         raise ValueError(f"the {kind}List has no resourceVersion")
-    for item in items:
+    for item in items or ():
         # Items of a kind of Kubernetes itself have no kind, and those of a custom kind have one.
         _check(item, resource, namespace, name, ("", kind), has_content=has_content)
 

@@ -224,7 +224,7 @@ class Client:
             except _PageSizeError:
                 parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
                 continue
-            items = answer["items"]
+            items = answer["items"] or []
             keys = {(key, text_at(item, "metadata", key)) for item in items for key in _KEYS}
             token = text_at(answer, "metadata", "continue")
             if len(keys) < len(items) * len(_KEYS) or seen & keys or token in tokens:

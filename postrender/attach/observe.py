@@ -34,6 +34,7 @@ from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.records import NamedTuple
 from postrender.text import conjoined
+from postrender.yaml.paths import mapping_at
 
 _log = logging.getLogger(__name__)
 
@@ -216,9 +217,10 @@ def find_release_owner(
 
 
 class ContentCheck:
-    """The search for given ConfigMaps whose content does not match the hash in the name.
+    """The search for objects under the name of a revision that render did not write.
 
-    Such a ConfigMap is
+    A ConfigMap with the content that its name stands for proves itself, whoever wrote it. Any other
+    ConfigMap of the applied stream is
 
     - changed, if the tool of this release wrote it, and an admission webhook or another program
       then changed the content. attach adds owners to it. The sweep never deletes it.
@@ -226,32 +228,42 @@ class ContentCheck:
       Kubernetes would delete it with its owners.
 
     The field managers in metadata.managedFields show who wrote an object. The tool of the release
-    is the manager that wrote the render ID on a workload of the request. Somebody who may create
-    ConfigMaps can choose the name of the manager, and so have their own ConfigMap count as changed.
-    A run reports every ConfigMap of both kinds.
+    is the manager that wrote the render ID on a workload of the request. If attach has added owners
+    in an earlier run, the ConfigMap is changed too. Somebody who may create ConfigMaps can write
+    all these fields, and so have their own ConfigMap count as changed. A run therefore reports
+    every ConfigMap of both kinds.
 
-    The check reads a ConfigMap once, and again if it changes during the run. It skips ConfigMaps
-    that are being deleted, and those to which attach has already added owners. It skips Secrets,
-    because attach never reads their content.
+    A Secret without the label and the annotation of a revision is foreign. attach never reads the
+    content of a Secret.
 
     changes: a sentence for each changed ConfigMap that the run has accepted.
     """
 
-    __slots__ = ("_client", "_foreign", "_given", "_has_workloads", "_writers", "changes")
+    __slots__ = (
+        "_client",
+        "_foreign",
+        "_given",
+        "_has_workloads",
+        "_in_stream",
+        "_read",
+        "changes",
+    )
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
         # Without an attach group, the names can have the hashes of another tool.
         self._given = frozenset(request.given if request.group_name else ())
-        self._writers: dict[tuple[str, str], _Writers | None] = {}
-        self._foreign: tuple[Revision, ...] = ()
+        self._in_stream = request.in_stream if request.group_name else frozenset()
+        # By uid: the resourceVersion, "" for an object that cannot change, and the content.
+        self._read: dict[str, tuple[str, _Content]] = {}
+        self._foreign: dict[Revision, UserError] = {}
         self._has_workloads = False
         self.changes: dict[RevisionRef, UserError] = {}
 
     def accepted(
         self, revisions: Iterable[Revision], workloads: Iterable[Consumer]
     ) -> tuple[Revision, ...]:
-        """All revisions except foreign ConfigMaps.
+        """All revisions except foreign objects.
 
         workloads: the live workloads of the request.
         """
@@ -259,83 +271,126 @@ class ContentCheck:
         self._has_workloads = bool(workloads)
         appliers = frozenset(name for workload in workloads for name in workload.appliers)
         revisions = tuple(revisions)
-        self._foreign = tuple(item for item in revisions if self._is_foreign(item, appliers))
+        problems = {item: self._problem(item, appliers) for item in revisions}
+        self._foreign = {item: problem for item, problem in problems.items() if problem}
         return tuple(item for item in revisions if item not in self._foreign)
 
     def problems(self) -> Iterator[UserError]:
-        """An error for each foreign ConfigMap that the latest call of `accepted` left out."""
-        for revision in self._foreign:
-            if not self._has_workloads and _has_our_marks(revision):
-                continue  # without a workload, the run cannot tell whether it is foreign
-            yield UserError(
-                f"the content of {revision} does not match the hash in the name, so attach does "
-                "not add owners",
+        """An error for each foreign object that the latest call of `accepted` left out."""
+        for revision, problem in self._foreign.items():
+            # Without a workload, the run cannot tell whether a ConfigMap is foreign.
+            if self._has_workloads or not _has_our_marks(revision):
+                yield problem
+
+    def _problem(self, revision: Revision, appliers: frozenset[str]) -> UserError | None:
+        """Why a revision is foreign, None if it is not; a change is added to `changes`."""
+        has_marks = _has_our_marks(revision)
+        # Other objects of the stream without the marks can be originals.
+        needs_check = revision.key in (self._in_stream if has_marks else self._given)
+        if not needs_check or revision.is_deleting:
+            return None
+        if revision.resource != CONFIG_MAPS:
+            return None if has_marks or not without_hash(revision.name) else _unmarked(revision)
+        content = self._content(revision)
+        if not content.difference:
+            return None
+        creators = content.creators & appliers
+        if not has_marks or not (creators or revision.our_owners):
+            return UserError(
+                f"{content.difference} of {revision} does not match the hash in the name, so "
+                "attach does not add owners",
                 "If a program needs the content, copy the content to a new ConfigMap. Delete "
                 f"{revision}, then apply the manifests again",
             )
+        self.changes[revision.key] = _change(revision, content, min(creators, default=""))
+        return None
 
-    def _is_foreign(self, revision: Revision, appliers: frozenset[str]) -> bool:
-        needs_no_check = bool(revision.our_owners) or revision.is_deleting
-        if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
-            return False
-        key = revision.uid, revision.resource_version
-        if key not in self._writers:
-            data = self._client.read(revision.resource, revision.name)
-            is_expected = data is None or _has_expected_name(revision, data)
-            self._writers[key] = None if is_expected else _find_writers(data or {})
-        writers = self._writers[key]
-        if writers is None:
-            return False
-        creators = writers.creators & appliers
-        if not (creators and _has_our_marks(revision)):
-            return True
-        self.changes[revision.key] = _change(revision, min(creators), writers.others)
-        return False
+    def _content(self, revision: Revision) -> _Content:
+        """The content of a ConfigMap, which is read again only if it can have changed."""
+        version, content = self._read.get(revision.uid, ("-", _EXPECTED))
+        if version in ("", revision.resource_version):
+            return content
+        data = self._client.read(revision.resource, revision.name)
+        if data is None:
+            return _EXPECTED  # deleted during this run
+        content = _examine(revision, data)
+        version = "" if data.get("immutable") is True else revision.resource_version
+        self._read[text_at(data, "metadata", "uid")] = version, content
+        return content
 
 
 def _has_our_marks(revision: Revision) -> bool:
     return bool(revision.group_name and revision.base_name)
 
 
-class _Writers(NamedTuple):
-    """The field managers of a ConfigMap.
-
-    creators: those that set both the content and the annotation postrender/base-name.
-    others: the other managers that set content.
-    """
-
-    creators: frozenset[str]
-    others: frozenset[str]
-
-
-def _find_writers(data: Object) -> _Writers:
-    base_name = f"f:{BASE_NAME_ANNOTATION}"
-    describers = frozenset(managers_of(data, "f:metadata", "f:annotations", base_name))
-    content = {*managers_of(data, "f:data"), *managers_of(data, "f:binaryData")}
-    return _Writers(creators=describers & content, others=frozenset(content) - describers)
-
-
-def _change(revision: Revision, applier: str, others: frozenset[str]) -> UserError:
-    who = conjoined(sorted(others)) or "an admission webhook"
+def _unmarked(revision: Revision) -> UserError:
     return UserError(
-        f"{who} changed the content of {revision}, which {applier} applied, so the content does "
-        f"not match the hash in the name. attach adds owners, and keeps {revision} as long as an "
-        "owner exists",
-        f"If the content must not change, exclude {revision} from this program. If the program "
-        f'fills the content, set postrender/strategy to "ignore" on {revision.resource.kind}/'
-        f"{revision.base_name} in the chart",
+        f"{revision} has the name of a revision, but no label {GROUP_LABEL} or no annotation "
+        f"{BASE_NAME_ANNOTATION}, so attach does not add owners",
+        f"If a program needs {revision}, copy the content to a new {revision.resource.kind}. "
+        f"Delete {revision}, then apply the manifests again",
     )
 
 
-def _has_expected_name(revision: Revision, data: Object) -> bool:
+class _Content(NamedTuple):
+    """What a run remembers of a ConfigMap.
+
+    difference: what does not match the hash in the name, "" if everything matches.
+    creators: the field managers that set both the content and the annotation postrender/base-name.
+    others: the other managers that set content.
+    """
+
+    difference: str
+    creators: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
+_EXPECTED = _Content("")
+
+
+def _examine(revision: Revision, data: Object) -> _Content:
+    base_name = f"f:{BASE_NAME_ANNOTATION}"
+    describers = frozenset(managers_of(data, "f:metadata", "f:annotations", base_name))
+    writers = {*managers_of(data, "f:data"), *managers_of(data, "f:binaryData")}
+    return _Content(
+        difference=_difference(revision, data),
+        creators=describers & writers,
+        others=frozenset(writers) - describers,
+    )
+
+
+def _difference(revision: Revision, data: Object) -> str:
     base_name = revision.base_name or without_hash(revision.name)
-    return not base_name or has_expected_content(revision, base_name, data)
+    if not base_name:
+        return ""
+    values = [*mapping_at(data, ("data",)).values(), *mapping_at(data, ("binaryData",)).values()]
+    if not all(isinstance(value, str) for value in values):
+        return "the content"
+    # The hash of a mutable revision covers the field `immutable`.
+    is_right, is_right_if_mutable = (
+        has_expected_content(revision, base_name, {**data, "immutable": state})
+        for state in (True, False)
+    )
+    if not (is_right or is_right_if_mutable):
+        return "the content"
+    return "" if is_right == (data.get("immutable") is True) else "the field immutable"
+
+
+def _change(revision: Revision, content: _Content, applier: str) -> UserError:
+    who = conjoined(sorted(content.others)) or "an admission webhook"
+    origin = f"which {applier} applied" if applier else "to which an earlier run added owners"
+    what = content.difference
+    return UserError(
+        f"{who} changed {what} of {revision}, {origin}, so {what} does not match the hash in the "
+        "name. Everybody who may create ConfigMaps can imitate such a change. attach adds owners, "
+        f"and keeps {revision} as long as an owner exists",
+        f"If {what} must not change, exclude {revision} from this program. If you do not know the "
+        f"program, compare {revision} with the manifests. If the program fills the content, set "
+        f'postrender/strategy to "ignore" on {revision.resource.kind}/{revision.base_name} in the '
+        "chart",
+    )
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
-    """Whether the content of a whole ConfigMap can be what its name stands for."""
-    if fits_content(revision.name, base_name, revision.resource.group_kind, data):
-        return True
-    # The API server removes line breaks from base64, but the hash includes the line breaks. Nobody
-    # can edit an immutable object, so a mismatch does not show an edit.
-    return data.get("immutable") is True and bool(data.get("binaryData"))
+    """Whether the content of a whole ConfigMap is what its name stands for."""
+    return fits_content(revision.name, base_name, revision.resource.group_kind, data)

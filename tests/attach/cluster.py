@@ -119,7 +119,8 @@ def revision(content: str, base: str = "app", group: str = GROUP, **fields: Any)
     owners = [owner_of(owner) for owner in fields.pop("owners", ())]
     if owners:
         metadata["ownerReferences"] = owners
-    return obj("ConfigMap", name, metadata=metadata, **{"data": data, **fields})
+    fields = {"data": data, "immutable": True, **fields}
+    return obj("ConfigMap", name, metadata=metadata, **fields)
 
 
 def name_of(data: Json) -> str:
@@ -332,13 +333,15 @@ class Cluster:
             items = [_only_metadata(data) for data in items]
         elif resource.api_version != "argoproj.io/v1alpha1":
             items = [without(data, "kind", "apiVersion") for data in items]
+        # Without an object, the API server writes null for metadata, and else an empty list.
+        has_null = not items and kind != resource.kind
         return self._respond(
             200,
             {
                 "kind": f"{kind}List",
                 "apiVersion": version,
                 "metadata": {"resourceVersion": str(self.version)},
-                "items": items,
+                "items": None if has_null else items,
             },
         )
 

@@ -71,7 +71,7 @@ def in_item(change: Callable[[Json, Random], object]) -> Fault:
     """Return a fault that changes one item of a list, or the object."""
 
     def fault(_cluster: FaultyCluster, body: Json, random: Random) -> object:
-        items = body.get("items", [body])
+        items = body.get("items", [body]) or []
         if not items or not isinstance(items[0], dict):
             return None
         change(random.choice(items), random)
@@ -137,6 +137,13 @@ def endless(cluster: FaultyCluster, body: Json, random: Random) -> object:
 def other(cluster: FaultyCluster, _body: Json, random: Random) -> object:
     """Return the right answer to another request."""
     return respond(random.choice(cluster.bodies)) if cluster.bodies else None
+
+
+def numbers(_cluster: FaultyCluster, body: Json, _random: Random) -> object:
+    """Return a ConfigMap with wrong content. Other wrong content of an object is a lie."""
+    return (
+        respond({**body, "data": {"a": 5, "b": [{}]}}) if body.get("kind") == "ConfigMap" else None
+    )
 
 
 def without_some(*path: str) -> Callable[[Json, Random], object]:
@@ -216,8 +223,6 @@ FAULTS: dict[str, Fault] = {
     "an item without metadata": in_item(without_some("metadata")),
     "an item without a name": in_item(without_some("metadata", "name")),
     "an item without a uid": in_item(without_some("metadata", "uid")),
-    "an item with another uid": in_item(setting("x", "metadata", "uid")),
-    "an item with another name": in_item(setting("x", "metadata", "name")),
     "an item of another namespace": in_item(setting("other", "metadata", "namespace")),
     "an item without a spec": in_item(without_some("spec")),
     "an item with a spec of null": in_item(setting(None, "spec")),
@@ -225,7 +230,7 @@ FAULTS: dict[str, Fault] = {
     "labels a list": in_item(setting([1], "metadata", "labels")),
     "owners a mapping": in_item(setting({"a": [1]}, "metadata", "ownerReferences")),
     "fields a text": in_item(setting(["x", {"fieldsV1": "x"}], "metadata", "managedFields")),
-    "data of numbers": in_item(setting({"value": 5, "x": [[{}]]}, "data")),
+    "data of numbers": numbers,
 }
 
 
@@ -329,7 +334,7 @@ def user(kind: str, name: str, *names: str) -> Json:
     """Return an object of any kind that uses revisions."""
     pod = template(*names)
     if kind == "ControllerRevision":
-        return history(name, "StatefulSet/gone", *names)
+        return history(name, "", *names)
     if kind == "Pod":
         return obj(kind, name, spec=pod["spec"])
     if kind == "PodTemplate":

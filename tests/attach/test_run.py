@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from postrender.attach.connect import Account
+from postrender.kubernetes.hashing import hashed_content, revision_name
+from postrender.kubernetes.kinds import CONFIG_MAP
 from tests.attach.cluster import (
     GROUP,
     Cluster,
@@ -42,7 +44,7 @@ APPLIED = (DEPLOYMENT, NEW_SET, NEW)
 
 def plain(data: Json) -> Json:
     """Return a ConfigMap without its labels and annotations."""
-    return obj("ConfigMap", name_of(data), data=data["data"])
+    return obj("ConfigMap", name_of(data), data=data["data"], immutable=True)
 
 
 def controller_revision(name: str, render_id: str, *names: str) -> Json:
@@ -1023,20 +1025,38 @@ def written(data: Json, /, *entries: Json, **fields: Any) -> Json:
     return {**data, "metadata": {**data["metadata"], "managedFields": list(entries)}, **fields}
 
 
+def owned(data: Json, *entries: Json) -> Json:
+    """Return an object with an owner reference as attach writes it, which anybody can write."""
+    metadata = {**data["metadata"], "ownerReferences": [owner_of("Deployment/app")]}
+    return written({**data, "metadata": metadata}, *entries)
+
+
+def named_after(**content: Any) -> Json:
+    """Return the new revision with other content, as if its name were the hash of this content."""
+    return {**{key: value for key, value in NEW.items() if key != "data"}, **content}
+
+
 OTHER = {"data": {"value": "other"}}
 FIXED = {**OTHER, "immutable": True}
+MUTABLE = {**NEW, "immutable": False}
+SAME_BYTES = {"binaryData": {"value": "bmV3"}}
+BY_ATTACH: Json = {
+    "manager": "postrender-attach",
+    "fieldsV1": {"f:metadata": {"f:ownerReferences": {'k:{"uid":"Deployment/app"}': {}}}},
+}
 CONTENTS: dict[str, tuple[Json, str]] = {
-    "the right content": ({**NEW, "immutable": True}, "accepted"),
+    "the right content": (NEW, "accepted"),
     "the right content, without labels and annotations": (plain(NEW), "accepted"),
-    "other content that nobody can have edited": ({**NEW, **OTHER, "immutable": True}, "refused"),
+    "the right content, and nobody knows who wrote it": (owned(NEW), "accepted"),
+    "other content that nobody can have edited": ({**NEW, **OTHER}, "refused"),
     "other content of an object that postrender did not make": ({**plain(NEW), **OTHER}, "refused"),
-    "other content, and nobody knows who wrote it": ({**NEW, **OTHER}, "refused"),
+    "other content, and nobody knows who wrote it": ({**MUTABLE, **OTHER}, "refused"),
     "edited content": (
-        written(NEW, wrote("helm", BASE_NAME), wrote("kubectl-edit"), **OTHER),
+        written(MUTABLE, wrote("helm", BASE_NAME), wrote("kubectl-edit"), **OTHER),
         "changed by kubectl-edit",
     ),
     "keys that a program adds": (
-        written(NEW, wrote("helm", BASE_NAME), wrote("b"), wrote("a"), **OTHER),
+        written(MUTABLE, wrote("helm", BASE_NAME), wrote("b"), wrote("a"), **OTHER),
         "changed by a and b",
     ),
     "content that an admission webhook changes": (
@@ -1059,10 +1079,28 @@ CONTENTS: dict[str, tuple[Json, str]] = {
         written(revision("new", group=""), wrote("helm", BASE_NAME), **FIXED),
         "refused",
     ),
-    "binary data, whose hash can differ": (
-        {**NEW, **OTHER, "binaryData": {"icon": "AA=="}, "immutable": True},
-        "accepted",
+    # What a tenant can write
+    "binary data in addition": ({**NEW, "binaryData": {"icon": "AA=="}}, "refused"),
+    "binary data and other data": ({**NEW, **OTHER, "binaryData": {"icon": "AA=="}}, "refused"),
+    "the same bytes as binary data": (named_after(**SAME_BYTES), "refused"),
+    "no data": (named_after(), "refused"),
+    "empty data": (named_after(data={}), "refused"),
+    "another key": ({**NEW, "data": {"value": "new", "other": ""}}, "refused"),
+    "data that are no texts": ({**NEW, "data": {"value": ["new"]}}, "refused"),
+    "the right content, which somebody can edit": (MUTABLE, "refused: the field immutable"),
+    "the right content, which everybody can edit": (
+        {**plain(NEW), "immutable": None},
+        "refused: the field immutable",
     ),
+    "the owner of an earlier run": (
+        owned({**NEW, **OTHER}),
+        "owned, and changed by an admission webhook",
+    ),
+    "the owner of an earlier run in the managed fields": (
+        owned({**NEW, **OTHER}, BY_ATTACH, wrote("kubectl-edit")),
+        "owned, and changed by kubectl-edit",
+    ),
+    "the owner of an earlier run, without labels": (owned({**plain(NEW), **OTHER}), "refused"),
 }
 
 
@@ -1076,14 +1114,18 @@ def test_the_content_of_a_new_config_map(case: str) -> None:
     cluster = Cluster(WRITTEN_DEPLOYMENT, NEW_SET, new)
     run = Run(cluster, WANTED)
     changes = [line for line in run.log if line.startswith("warning: ")]
-    if verdict.startswith("changed by "):
-        who = verdict.removeprefix("changed by ")
+    if "changed by " in verdict:
+        who = verdict.partition("changed by ")[2]
+        is_owned = verdict.startswith("owned")
+        origin = "to which an earlier run added owners" if is_owned else "which helm applied"
         message = (
-            f"{who} changed the content of {NEW_KEY}, which helm applied, so the content does not "
-            f"match the hash in the name. attach adds owners, and keeps {NEW_KEY} as long as an "
-            f"owner exists. If the content must not change, exclude {NEW_KEY} from this program. "
-            'If the program fills the content, set postrender/strategy to "ignore" on '
-            "ConfigMap/app in the chart."
+            f"{who} changed the content of {NEW_KEY}, {origin}, so the content does not match the "
+            "hash in the name. Everybody who may create ConfigMaps can imitate such a change. "
+            f"attach adds owners, and keeps {NEW_KEY} as long as an owner exists. "
+            f"If the content must not change, exclude {NEW_KEY} from this program. "
+            f"If you do not know the program, compare {NEW_KEY} with the manifests. "
+            "If the program fills the content, set "
+            'postrender/strategy to "ignore" on ConfigMap/app in the chart.'
         )
         assert changes == [f"warning: {message}"]
         [event] = cluster.events
@@ -1091,10 +1133,11 @@ def test_the_content_of_a_new_config_map(case: str) -> None:
     else:
         assert not changes
         assert not cluster.events
-    if verdict == "refused":
+    if verdict.startswith("refused"):
+        what = verdict.partition(": ")[2] or "the content"
         [failure] = run.failures
         assert str(failure) == (
-            f"the content of {NEW_KEY} does not match the hash in the name, so attach does not add "
+            f"{what} of {NEW_KEY} does not match the hash in the name, so attach does not add "
             "owners. If a program needs the content, copy the content to a new ConfigMap. Delete "
             f"{NEW_KEY}, then apply the manifests again."
         )
@@ -1103,6 +1146,78 @@ def test_the_content_of_a_new_config_map(case: str) -> None:
     else:
         assert not run.problems
         assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
+
+
+@pytest.mark.parametrize("state", [True, False])
+def test_a_revision_that_the_chart_makes_mutable(state: bool) -> None:
+    """The hash covers the field. The API server permits a person to set it later."""
+    content: Json = {"data": {"value": "x"}}
+    name = revision_name("app", hashed_content(CONFIG_MAP, content, False))
+    metadata = {**revision("x")["metadata"], "name": name, "uid": "1"}
+    user = workload("Deployment/app", "bb", name)
+    cluster = Cluster(
+        user,
+        workload("ReplicaSet/app-2", "bb", name, owner="Deployment/app"),
+        obj("ConfigMap", name, metadata=metadata, **content, immutable=state),
+    )
+    run = Run(cluster, f"Deployment/app@bb=configmap/{name}")
+    assert [text.partition(" of ")[0] for text in run.problems] == ["the field immutable"] * state
+
+
+def test_binary_data_prove_themselves() -> None:
+    """The manifest has line breaks, which the API server removes."""
+    manifest: Json = {"data": {"a": "b"}, "binaryData": {"icon": "AAAA\nAAAA\n"}}
+    name = revision_name("app", hashed_content(CONFIG_MAP, manifest, True))
+    metadata = {**revision("x")["metadata"], "name": name, "uid": "1"}
+    live: Json = {"data": {"a": "b"}, "binaryData": {"icon": "AAAAAAAA"}, "immutable": True}
+    workloads = (
+        workload("Deployment/app", "bb", name),
+        workload("ReplicaSet/app-2", "bb", name, owner="Deployment/app"),
+    )
+    wanted = f"Deployment/app@bb=configmap/{name}"
+    assert not Run(
+        Cluster(*workloads, obj("ConfigMap", name, metadata=metadata, **live)), wanted
+    ).problems
+    live["binaryData"] = {"icon": "AAAAAAAB"}
+    assert Run(
+        Cluster(*workloads, obj("ConfigMap", name, metadata=metadata, **live)), wanted
+    ).problems
+
+
+def test_a_revision_that_no_workload_references_is_checked_too() -> None:
+    """A custom resource can reference it. An original of the manifests has no hash in its name."""
+    emitted = [f"configmap/{OLD_NAME}", "configmap/original"]
+    labels = {"postrender/attach-group": GROUP}
+    original = obj("ConfigMap", "original", metadata={"labels": labels})
+    cluster = Cluster(*APPLIED, {**revision("old"), **OTHER}, original)
+    run = Run(cluster, WANTED, emitted=emitted)
+    assert [text.partition(", ")[0] for text in run.problems] == [
+        f"the content of {OLD_KEY} does not match the hash in the name"
+    ]
+    assert not any(OLD_NAME in write for write in cluster.writes)
+    assert not Run(Cluster(*APPLIED, revision("old"), original), WANTED, emitted=emitted).problems
+
+
+def test_a_secret_without_the_marks_of_a_revision_is_refused() -> None:
+    """The content of a Secret is never read, so only the marks can show that it is foreign."""
+    name = f"s-{NEW_NAME.rpartition('-')[2]}"
+    workloads = (
+        workload("Deployment/app", "bb", f"secret/{name}"),
+        workload("ReplicaSet/app-2", "bb", f"secret/{name}", owner="Deployment/app"),
+    )
+    wanted = f"Deployment/app@bb=secret/{name}"
+    assert not Run(Cluster(*workloads, secret(name)), wanted).problems
+    cluster = Cluster(*workloads, obj("Secret", name))
+    [failure] = Run(cluster, wanted).failures
+    assert str(failure) == (
+        f"Secret/{name} has the name of a revision, but no label postrender/attach-group or no "
+        f"annotation postrender/base-name, so attach does not add owners. If a program needs "
+        f"Secret/{name}, copy the content to a new Secret. Delete Secret/{name}, then apply the "
+        "manifests again."
+    )
+    assert failure.is_severe
+    assert not cluster.writes
+    assert not any(request.startswith("get Secret") for request in cluster.requests)
 
 
 def test_a_changed_config_map_is_decided_when_the_workload_exists() -> None:
@@ -1139,11 +1254,28 @@ def test_without_a_group_the_content_is_not_checked() -> None:
     assert cluster.owners(NEW_KEY) == ["Deployment/app", "ReplicaSet/app-2"]
 
 
-def test_a_config_map_is_read_once_unless_it_changes() -> None:
-    """The first patch of the run changes it, but then it has an owner of this run."""
+def test_a_config_map_is_read_once_in_a_run() -> None:
+    """Nobody can change an immutable object. Owners do not prove that an earlier run read it."""
     cluster = Cluster(DEPLOYMENT, NEW)
     cluster.later(40, NEW_SET)
     Run(cluster, WANTED)
     assert cluster.requests.count(f"get {NEW_KEY}") == 1
     Run(cluster, WANTED)
-    assert cluster.requests.count(f"get {NEW_KEY}") == 1
+    assert cluster.requests.count(f"get {NEW_KEY}") == 2
+
+
+def test_a_mutable_config_map_is_read_again_after_a_change() -> None:
+    changed = written(MUTABLE, wrote("helm", BASE_NAME), wrote("kubectl-edit"), **OTHER)
+    cluster = Cluster(WRITTEN_DEPLOYMENT, changed)
+    cluster.later(40, NEW_SET, written(NEW, wrote("helm", BASE_NAME)))
+    run = Run(cluster, WANTED)
+    assert not run.problems
+    assert cluster.requests.count(f"get {NEW_KEY}") > 1
+
+
+def test_a_config_map_that_is_re_created_during_the_run_is_read_again() -> None:
+    again = {**NEW, **OTHER, "metadata": {**NEW["metadata"], "uid": "again"}}
+    cluster = Cluster(DEPLOYMENT, NEW)
+    cluster.later(40, NEW_SET, again)
+    [failure] = Run(cluster, WANTED).failures
+    assert failure.problem.startswith(f"the content of {NEW_KEY} does not match")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import KINDS, Api, Json, Resource
 from tests.e2e.attach_processes import Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
@@ -72,6 +73,95 @@ def test_a_copy_with_another_content_is_reported(
     assert any("does not match the hash in the name" in text for text in run.errors()), run.log
     name = revision["metadata"]["name"]
     assert "ownerReferences" not in api.get("ConfigMap", name)["metadata"]
+
+
+APPLY = "application/apply-patch+yaml"
+MINE: Json = {"data": {"greeting": "mine"}, "immutable": True}
+# What a tenant who may create ConfigMaps writes, before the release, under the name of its
+# revision. The managed fields and the owner are those of a revision that the release wrote.
+SQUATS: dict[str, tuple[Json, str]] = {
+    "other data": (MINE, "the content"),
+    "binary data": (MINE | {"binaryData": {"x": "AA=="}}, "the content"),
+    "more binary data": ({"binaryData": {"x": "AA=="}, "immutable": True}, "the content"),
+    "the bytes as binary data": (
+        {"data": None, "binaryData": {"greeting": "b25l"}, "immutable": True},
+        "the content",
+    ),
+    "no data": ({"data": None, "immutable": True}, "the content"),
+    "right, but mutable": ({"immutable": False}, "the field immutable"),
+    "an owner without managed fields": (MINE | {"owned": True}, "changed"),
+    "by the manager of the release": (MINE | {"manager": "kubectl-client-side-apply"}, "changed"),
+    "applied by this manager": (
+        MINE | {"manager": "kubectl-client-side-apply", "how": APPLY},
+        "changed",
+    ),
+    "by another manager": (MINE | {"manager": "helm"}, "the content"),
+    "applied by another manager": (MINE | {"manager": "helm", "how": APPLY}, "the content"),
+    "right": ({}, ""),
+}
+
+
+@pytest.mark.parametrize("squat", SQUATS)
+def test_a_squatted_name_is_reported(
+    manifests: Release, api: Api, runner: Runner, plane: ControlPlane, squat: str
+) -> None:
+    fields, expected = SQUATS[squat]
+    fields = dict(fields)
+    objects = render(manifests, chart("one"))
+    [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
+    rest = [obj for obj in objects if obj["kind"] not in ("ConfigMap", "Job")]
+    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": rest}))
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}]
+    create_account(api, "tenant", rules)
+    access = json.loads(account_kubeconfig(plane, api, "tenant"))
+    tenant = Api(plane.url, access["users"][0]["user"]["token"], str(plane.ca), api.namespace)
+    manager, how = fields.pop("manager", "mine"), fields.pop("how", "")
+    metadata = {**revision["metadata"]}
+    if fields.pop("owned", False):
+        uid = api.get("Deployment", "web")["metadata"]["uid"]
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}
+        metadata["ownerReferences"] = [{**owner, "controller": False, "blockOwnerDeletion": False}]
+        metadata["managedFields"] = [{}]
+    forged = {key: value for key, value in {**revision, **fields}.items() if value is not None}
+    forged["metadata"] = metadata
+    path = tenant.path("ConfigMap", metadata["name"] if how else "")
+    query = f"{path}?fieldManager={manager}"
+    if how:
+        tenant.request("PATCH", query, forged, how)
+    else:
+        tenant.request("POST", query, forged)
+    for _ in range(2):
+        run = runner.run(arguments_of(objects, timeout="3s", on_failure="report"))
+        failures = [text for text in run.errors() if "does not match the hash" in text]
+        changes = events_on(api, "Deployment", "web", "AttachChanged")
+        assert run.code == int(expected.startswith("the ")), run.log
+        assert bool(failures) == expected.startswith("the "), run.log
+        assert bool(changes) == (expected == "changed"), run.log
+        assert all(text.startswith(expected) for text in failures)
+    attached = "ownerReferences" in api.get("ConfigMap", metadata["name"])["metadata"]
+    assert attached == (expected in ("", "changed"))
+
+
+def test_a_deeply_nested_object_does_not_stop_a_run(
+    manifests: Release, api: Api, runner: Runner
+) -> None:
+    """The API server permits almost 10,000 levels in an object of a custom kind."""
+    objects = render(manifests, chart("one"))
+    create_all(api, objects)
+    text = '{"a":' * 9000 + "{}" + "}" * 9000
+    template: Json = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AnalysisTemplate",
+        "metadata": {"name": "deep"},
+        "spec": {"metrics": [{"name": "m", "provider": {"plugin": {"x": "DEEP"}}}]},
+    }
+    content = json.dumps(template).replace('"DEEP"', text).encode()
+    headers = {"Authorization": f"Bearer {api.token}", "Content-Type": "application/json"}
+    status, answer = api._send("POST", api.path("AnalysisTemplate"), content, headers)
+    assert status == 201, answer
+    run = runner.run(arguments_of(objects, on_failure="fail"))
+    assert run.code == 0, run.log
+    assert "Deployment/web" in owners(revision_with(api, greeting="one"))
 
 
 # An admission webhook changes the content. The API server does not record who did it.

@@ -79,7 +79,8 @@ def test_requests_after_an_apply_and_of_a_second_run(
         assert again.code == 0, again.log
         report(figures("once more", count, proxy, again))
         assert not proxy.writes
-        assert not proxy.verbs["get"]
+        # Anybody can write owners, so the owners do not show that an earlier run read the content.
+        assert proxy.verbs["get"] <= count
         assert count_other_requests(proxy) <= OTHER_REQUESTS + count // PAGE
 
 

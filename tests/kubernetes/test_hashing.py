@@ -93,6 +93,15 @@ def test_a_name_fits_its_content(is_immutable: bool, number: int) -> None:
     assert not fits_content(name, "b", CONFIG_MAP, content)
 
 
+def test_two_contents_of_one_author_can_have_one_name() -> None:
+    """The limit in the threat model: this pair took half a second. A longer hash would end it."""
+    names = {
+        revision_name("web", hashed_content(CONFIG_MAP, {"data": {"greeting": text}}, True))
+        for text in ("hello 72323", "EVIL 288868")
+    }
+    assert names == {"web-f5969586t4"}
+
+
 @pytest.mark.parametrize("number", [0, 7])
 def test_long_names_are_truncated_and_distinct(number: int) -> None:
     names = [

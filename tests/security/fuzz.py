@@ -1,8 +1,8 @@
 """Random mutations of the test inputs, for the parser, render, preview and attach.
 
 A finding is an exception other than a user error, or an output that another render changes. A run
-that takes much longer than usual for its size is a finding too. Run as a
-program, with the number of seconds:
+that takes much longer than usual for its size is a finding too, and so is a run of attach that
+loses a revision because of a wrong answer. Run as a program, with the number of seconds:
 
     python -m tests.security.fuzz 300
 """
@@ -32,6 +32,7 @@ from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.document import parse_document
 from postrender.yaml.stream import read_stream
+from tests.attach.faulty import check_faults
 from tests.golden_cases import FIXTURES, Case
 
 # A run is slow if it takes this many times the median time for a byte, and at least some seconds.
@@ -233,11 +234,19 @@ def fuzz_attach(random: Random) -> None:
     )
 
 
+def fuzz_answers(random: Random) -> None:
+    """Run attach in a cluster with wrong answers."""
+    seed = random.randrange(2**32)
+    remember(str(seed).encode())
+    check_faults(Random(seed))
+
+
 TARGETS: dict[str, Callable[[Random], None]] = {
     "parser": fuzz_parser,
     "render": fuzz_render,
     "preview": fuzz_preview,
     "attach": fuzz_attach,
+    "answers": fuzz_answers,
 }
 _last_input = b""
 

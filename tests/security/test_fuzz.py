@@ -16,9 +16,11 @@ ROUNDS = 500
 
 
 def test_random_inputs_have_no_finding() -> None:
-    report = fuzz.fuzz(seed=7, rounds=ROUNDS)
+    # tests/attach/test_faults.py runs the target `answers`, with fewer inputs.
+    names = tuple(name for name in fuzz.TARGETS if name != "answers")
+    report = fuzz.fuzz(seed=7, names=names, rounds=ROUNDS)
     assert not report.findings
-    assert all(report.counts[f"{target} accepted"] for target in fuzz.TARGETS)
+    assert all(report.counts[f"{target} accepted"] for target in names)
 
 
 @pytest.mark.parametrize(
