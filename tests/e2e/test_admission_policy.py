@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import pytest
 
 from tests.e2e import attachers
-from tests.e2e.accounts import account_kubeconfig
+from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import STRATEGIC, Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.commands import pass_grace_time
@@ -126,9 +128,9 @@ def thief(policy: Release, api: Api, plane: ControlPlane) -> Api:
 POD: Json = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}
 
 
-def token_client(api: Api, plane: ControlPlane) -> Api:
-    """Return a client with a token of the shared account."""
-    access = json.loads(account_kubeconfig(plane, api, ACCOUNT))
+def token_client(api: Api, plane: ControlPlane, account: str = ACCOUNT) -> Api:
+    """Return a client with a token of an account."""
+    access = json.loads(account_kubeconfig(plane, api, account))
     token = access["users"][0]["user"]["token"]
     return Api(plane.url, token, str(plane.ca), api.namespace)
 
@@ -278,6 +280,52 @@ def test_the_largest_objects_are_within_the_limits_of_expressions(thief: Api, ap
 def test_other_accounts_are_not_restricted(api: Api) -> None:
     api.patch("ConfigMap", "editable", {"data": {"a": "2"}})
     api.delete("ConfigMap", "foreign")
+
+
+# The names of revisions
+
+
+PAGE = ROOT / "docs" / "reference" / "attach.md"
+
+
+def test_only_the_tool_may_create_a_revision(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    """The policy on the page, for the names and users of this test."""
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
+    create_account(api, "deployer", rules)
+    create_account(api, "tenant", rules)
+    deployer, tenant = (token_client(api, plane, name) for name in ("deployer", "tenant"))
+    [block] = re.findall(r"```yaml\n(.*?kind: ValidatingAdmissionPolicy\n.*?)```", section(), re.S)
+    name = f"names-{api.namespace}"
+    text = (
+        block.replace("postrender-names", name)
+        .replace("serviceaccount:ci:", f"serviceaccount:{api.namespace}:")
+        .replace("metadata.name: prod", f"metadata.name: {api.namespace}")
+    )
+    manifests.kubectl("apply", "-f", "-", stdin=text)
+    numbers = count()
+
+    def create(client: Api, name: str) -> str:
+        metadata = {"generateName" if name.endswith("-") else "name": name}
+        return refusal(lambda: client.create({"kind": "ConfigMap", "metadata": metadata}))
+
+    def is_in_force() -> bool:
+        return "only the tool" in create(tenant, f"web-{next(numbers)}-m567dfc6df")
+
+    try:
+        api.wait_for(is_in_force, "the policy is in force")
+        assert not create(deployer, "web-config-m567dfc6df")
+        assert not create(tenant, "web-config-m567dfc6da")
+        assert not create(tenant, "web-config-m567d-")
+        assert "only the tool" in create(tenant, "other-m567dfc6df")
+    finally:
+        api.delete(BINDING, name)
+        api.delete(POLICY, name)
+
+
+def section() -> str:
+    return PAGE.read_text("utf-8").partition("### Reserve the names of revisions")[2]
 
 
 @pytest.mark.usefixtures("policy")
