@@ -80,3 +80,22 @@ def test_a_list_is_parsed_once_for_all_of_its_items() -> None:
 
 def meta(number: int) -> str:
     return f"metadata: {{name: a{number}, annotations: {{postrender/qqq: x}}}}"
+
+
+def test_a_claim_template_does_not_take_annotations() -> None:
+    text = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: app}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: 1}
+spec:
+  volumeClaimTemplates:
+    - metadata: {name: data, annotations: {postrender/strategy: rename}}
+"""
+    inventory = take_inventory(read_stream(text.encode(), "app.yaml"), Settings())
+    (finding,) = find_idle_annotations(inventory)
+    assert finding.code == "misplaced-annotation"
+    assert finding.location.path == "spec.volumeClaimTemplates[0].metadata.annotations"
+    assert inventory.items[1].identity.namespace is None

@@ -375,6 +375,27 @@ def test_the_kind_and_the_name_of_what_a_program_writes(
 
 
 @pytest.mark.parametrize(
+    ("kind", "spec", "is_written"),
+    [
+        ("ClusterCertificate", {"secretName": "a"}, True),
+        ("ClusterCertificate", {"secretRef": {"name": "a"}}, True),
+        ("ClusterCertificate", {"issuer": {"secretName": "a"}}, False),
+        ("Widget", {"secretName": "a"}, False),
+        ("Widget", {"secretName": "a", "generate": True}, True),
+        ("Widget", {"secretName": "a", "generate": "true"}, False),
+        ("Widget", {"writeSecretTo": {"secretName": "a"}}, True),
+        ("Widget", {"outputs": [{"secretName": "a"}]}, False),
+    ],
+)
+def test_a_name_in_an_unknown_kind_that_a_program_can_write(
+    kind: str, spec: Obj, is_written: bool
+) -> None:
+    sample: Obj = {"apiVersion": "example.com/v1", "kind": kind, "spec": spec}
+    _, matches = find_catalogued(("example.com", kind), (SECRET,), sample)
+    assert [(value, rule.is_written) for _, value, rule in matches] == [("a", is_written)]
+
+
+@pytest.mark.parametrize(
     "sample",
     [sample for sample in SAMPLES if "written" in dict.fromkeys(results(sample).values())],
     ids=lambda sample: str(sample["kind"]),

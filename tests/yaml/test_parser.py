@@ -71,6 +71,20 @@ def test_a_flow_collection_that_kubectl_rejects(flow: str, problem: str) -> None
     assert error.value.problem == f"the document is not valid YAML ({problem})"
 
 
+@pytest.mark.parametrize("levels", [MAX_DEPTH - 1, MAX_DEPTH])
+def test_an_alias_counts_with_the_levels_of_its_value(levels: int) -> None:
+    """The mapping is one more level, and the text itself has about half of them."""
+    half = levels // 2
+    outer = "[" * (levels - half) + "*a" + "]" * (levels - half)
+    text = f"a: &a {'[' * half}{']' * half}\nb: {outer}\n"
+    if levels < MAX_DEPTH:
+        assert parse_document(text, LOCATION).data is not None
+    else:
+        with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
+            _ = parse_document(text, LOCATION).data
+
+
+
 def test_the_slower_parser_has_the_same_limits() -> None:
     nested = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
     with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
