@@ -40,6 +40,10 @@ MAX_EXPANDED_NODES = 1_000_000
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
+_RESOLVED_TAGS = ("int", "float", "bool", "null")
+_TAG = re.compile(r"(?:^|[\s\[{,:?-])!", re.M)  # also matches text inside a scalar
+# The tag `!`, also after an anchor.
+_BARE_TAG = re.compile(r"(?:&\S+(?=\s)(?:\s|#.*\n)*)?!(?=\s|\Z)")
 _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
@@ -115,6 +119,8 @@ def compose(text: str, location: Location) -> NodeDocument:
         has_aliases = _has_shared_nodes(root, location)
     if root is not None and "\\" in text and SURROGATE.search(text):
         _join_surrogates(root, location)
+    if root is not None and "!" in text and _TAG.search(text):
+        _apply_tags(root, text)
     return NodeDocument(text, root, location, has_aliases=has_aliases)
 
 
@@ -178,6 +184,40 @@ def _join_surrogates(node: YamlNode, location: Location) -> None:
             ) from None
 
 
+def _apply_tags(root: YamlNode, text: str) -> None:
+    """Mark scalars with the tag `!` as strings, which the parser drops, and apply tags to keys."""
+    pending, keys, seen = [root], [], set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.__class__ is ScalarNode:
+            is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
+            if is_string and node.ctag is UNTAGGED and node.value != MERGE:
+                node.ctag = STRING
+        elif node.__class__ is MappingNode:
+            keys += [key for key, _ in node.value]
+        pending += children(node)
+    for key in keys:
+        if key.__class__ is ScalarNode:
+            _apply_tag_of_key(key)
+
+
+def _apply_tag_of_key(key: YamlNode) -> None:
+    """Give a key the style by which key_name() decides whether the key is a string.
+
+    `!!str on` is the key `on`, and `!!int "0x10"` is the key `16` (sigs.k8s.io/yaml 1.6).
+    """
+    tag = (key.tag or "").removeprefix(_TAG_PREFIX)
+    if tag in _RESOLVED_TAGS:
+        key.style = ""
+    elif tag == "binary":
+        key.value, key.style = _from_base64(key.value), "'"
+    elif key.ctag is not UNTAGGED and tag != "merge":
+        key.style = key.style or "'"
+
+
 def children(node: YamlNode) -> list[YamlNode]:
     """The items of a list, or the keys and values of a mapping; [] for a scalar."""
     if isinstance(node, MappingNode):
@@ -232,16 +272,18 @@ def read_scalar(node: YamlNode) -> Scalar:
     tag = (node.tag or "").removeprefix(_TAG_PREFIX)
     if tag == "binary":
         return _from_base64(text)
-    return resolve_plain(text) if tag in ("int", "float", "bool", "null") else text
+    return resolve_plain(text) if tag in _RESOLVED_TAGS else text
 
 
 def _from_base64(text: str) -> str:
+    """The decoded text; a byte that is not UTF-8 becomes U+FFFD, as in the JSON of Go."""
     import base64
 
     try:
-        return base64.b64decode(text).decode()
+        decoded = base64.b64decode(text).decode(errors="surrogateescape")
     except ValueError:
-        return text  # not base64, or not UTF-8: the API server reports the error
+        return text  # not base64: sigs.k8s.io/yaml refuses the document
+    return re.sub("[\udc80-\udcff]", "\ufffd", decoded)
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:

@@ -84,7 +84,6 @@ def test_an_alias_counts_with_the_levels_of_its_value(levels: int) -> None:
             _ = parse_document(text, LOCATION).data
 
 
-
 def test_the_slower_parser_has_the_same_limits() -> None:
     nested = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
     with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
@@ -114,3 +113,38 @@ def test_the_slower_parser_has_the_same_limits() -> None:
 def test_an_anchor_that_is_defined_again(text: str, data: Json) -> None:
     assert compose(text, LOCATION).read() == data
     assert parse_document(text, LOCATION).data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: ! true", {"a": "true"}),
+        ("a: [! 1, ! true, !!str yes, ! ~]", {"a": ["1", "true", "yes", "~"]}),
+        ("a: ! null", {"a": "null"}),
+        ('a: ! "1"', {"a": "1"}),
+        ("a: &x ! 1\nb: *x", {"a": "1", "b": "1"}),
+        ("a: &x !  # text\n  1", {"a": "1"}),
+        ("a: ! [1]", {"a": [1]}),
+        ("a: !\nb: 1", {"a": "", "b": 1}),
+        ("a: !foo 1", {"a": "1"}),
+        ("a: !!int '1'", {"a": 1}),
+        ("a: b! 1", {"a": "b! 1"}),
+        ("a: |\n  ! 1\nb: 1", {"a": "! 1\n", "b": 1}),
+        ("! on: 1", {"on": 1}),
+        ("!!str on: 1", {"on": 1}),
+        ("&x !!str on: 1", {"on": 1}),
+        ("!foo on: 1", {"on": 1}),
+        ("!!bool on: 1", {"true": 1}),
+        ("!!bool 'on': 1", {"true": 1}),
+        ("!!int '0x10': 1", {"16": 1}),
+        ("!!float '1e3': 1", {"1000": 1}),
+        ("!!str 1.0: 1", {"1.0": 1}),
+        ("!!binary aGk=: 1", {"hi": 1}),
+        ("a: !!binary aOmp", {"a": "h\ufffd\ufffd"}),
+        ("!!merge <<: {a: b}", {"a": "b"}),
+        ("! <<: {a: b}", {"a": "b"}),
+        ("!!str <<: {a: b}", {"<<": {"a": "b"}}),
+    ],
+)
+def test_tags_of_values_and_keys(text: str, data: Json) -> None:
+    assert parse_document(f"{text}\n", LOCATION).data == data
