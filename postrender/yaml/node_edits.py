@@ -70,6 +70,10 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
     start, end = node.start_mark.index, node.end_mark.index
     if start == end:
         return _after_colon(document, path, node.start_mark.line)
+    if document.text[start] in "&!" and not (node.value or node.style):
+        # An anchor or a tag without a value. An alias can refer to the anchor.
+        is_anchor = node.ctag is UNTAGGED
+        return Site(end, end, form="value", line=node.start_mark.line) if is_anchor else None
     return Site(
         start=after_properties(document.text, node),
         end=end,
