@@ -39,7 +39,7 @@ def contents(objects: list[Obj], namespace: str) -> Counter[tuple[str, str]]:
     """Count what each object references, as (object, content)."""
     by_name = {
         (kind_of(item), name_of(item), namespace_of(item) or namespace): go_json(
-            {key: item.get(key) for key in ("kind", "data", "binaryData", "stringData")}
+            {key: stored(item.get(key)) for key in ("kind", "data", "binaryData", "stringData")}
         )
         for item in objects
     }
@@ -51,6 +51,13 @@ def contents(objects: list[Obj], namespace: str) -> Counter[tuple[str, str]]:
         # The definition of a kind references nothing.
         if (kind, name, home) in by_name and kind_of(item) != "CustomResourceDefinition"
     )
+
+
+def stored(values: Any) -> Any:
+    """Return data as the API server stores it, with "" for a null."""
+    if not isinstance(values, dict):
+        return values
+    return {key: "" if value is None else value for key, value in values.items()}
 
 
 def references(value: Any) -> Iterator[tuple[str, str]]:

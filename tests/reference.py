@@ -425,6 +425,10 @@ def group_of(run: Run, config: Config, groups: list[Group]) -> str:
 
 def mark_revision(run: Run, config: Config, groups: list[Group]) -> None:
     config.obj.setdefault("immutable", True)
+    # The API server stores a null as an empty string, which a later apply of the null would remove.
+    for name in ("data", "binaryData", "stringData"):
+        values = config.obj.get(name) or {}
+        values.update({key: "" for key, value in values.items() if value is None})
     make(config.obj, "metadata", "labels")[GROUP] = group_of(run, config, groups)
     annotations = make(config.obj, "metadata", "annotations")
     annotations["postrender/base-name"] = config.base_name

@@ -96,7 +96,9 @@ def _revision_edits(
 ) -> list[Edit]:
     """The edits that turn an object into its revision.
 
-    The edits also replace folded scalars, because Helm 4 can add newlines to these scalars.
+    The edits also replace folded scalars, because Helm 4 can add newlines to these scalars, and
+    nulls of the data. The API server stores these as empty strings, which each later apply of the
+    null would remove, and the API server refuses this for an immutable object.
     is_sweepable: whether the attacher deletes the revision if it does not find a consumer.
     """
     item = decision.item
@@ -121,6 +123,7 @@ def _revision_edits(
             annotations[SWEEP_ANNOTATION] = "false"
     return [
         *(SetScalar(path, text) for path, text in item.folded),
+        *(SetScalar((*item.path, *path), "") for path in _null_values(item)),
         SetScalar((*metadata, "name"), context.names[item.key]),
         *_merge_edits(item, "labels", item.labels, {GROUP_LABEL: group_name}),
         *_merge_edits(item, "annotations", item.annotations, annotations),
@@ -128,6 +131,13 @@ def _revision_edits(
         *(Remove((*metadata, key)) for key in _OF_THE_LIVE_OBJECT if key in written),
         *_immutable_edits(item, decision.is_immutable),
     ]
+
+
+def _null_values(item: Item) -> Iterator[Path]:
+    for field in ("data", "binaryData", "stringData"):
+        for key, value in mapping_at(item.content, (field,)).items():
+            if value is None:
+                yield field, key
 
 
 def _merge_edits(
