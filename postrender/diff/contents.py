@@ -51,6 +51,7 @@ from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, mapping_at
 
+_DATA = ("data", "binaryData", "stringData")
 _REVISION_ANNOTATIONS = (
     BASE_NAME_ANNOTATION,
     PAIRING_ANNOTATION,
@@ -136,13 +137,17 @@ def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
 def _fields(
     pair: Pair, names: BaseNames, left_out: Iterable[str] | None
 ) -> tuple[FieldChange, ...]:
-    """The changes outside of the data, such as changes of labels or `immutable`."""
+    """The changes outside of the data, such as changes of labels, and the nulls in the data."""
     if pair.both is None:
         return ()
     old, new = pair.both
     before, after = differing(*without_cluster_values(old.data, new.data))
+    # The revisions of an input get labels, and empty strings instead of nulls.
+    is_revised = left_out is None and (old.is_revised or new.is_revised)
+    nulls = ({}, {}) if is_revised else (_nulls(before, after), _nulls(after, before))
     fields = find_field_changes(
-        _outside_data(before, names.of_all, left_out), _outside_data(after, names.of_all, left_out)
+        _outside_data(before, is_revised, names.of_all, left_out) | nulls[0],
+        _outside_data(after, is_revised, names.of_all, left_out) | nulls[1],
     )
     if old.is_immutable != new.is_immutable and old.is_revised == new.is_revised:
         fields.append(
@@ -154,18 +159,46 @@ def _fields(
 
 
 def _outside_data(
-    data: dict[str, Json], base_names: Mapping[str, str], left_out: Iterable[str] | None
+    data: dict[str, Json],
+    is_revised: bool,
+    base_names: Mapping[str, str],
+    left_out: Iterable[str] | None,
 ) -> dict[str, Json]:
-    """A ConfigMap or Secret in the form of `comparable`; left_out: as for compare_content."""
-    annotations = strings_at(data, "annotations")
+    """A ConfigMap or Secret in the form of `comparable`.
+
+    data: the differing part of the object.
+    left_out: as for compare_content.
+    """
     metadata = dict(mapping_at(data, ("metadata",)))
-    if left_out is not None:
-        metadata["annotations"] = without(annotations, *left_out)
-    else:
-        metadata["annotations"] = without(without_keep(annotations), *_REVISION_ANNOTATIONS)
-        metadata["labels"] = without(strings_at(data, "labels"), GROUP_LABEL)
-    rest = without(data, "data", "binaryData", "stringData", "immutable", "kind")
+    texts, labels = strings_at(data, "annotations"), metadata.get("labels")
+    if left_out is None:
+        texts, left_out = without_keep(texts), _REVISION_ANNOTATIONS
+        if isinstance(labels, dict):
+            metadata["labels"] = without(labels, GROUP_LABEL)
+        if is_revised and not metadata.get("labels"):
+            metadata.pop("labels", None)
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, dict):
+        nulls = {key: None for key, value in annotations.items() if value is None}
+        metadata["annotations"] = nulls | without(texts, *left_out)
+    rest = without(data, *_DATA, "immutable", "kind")
     return comparable({**rest, "metadata": metadata}, base_names)
+
+
+def _nulls(data: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
+    """The data fields of a ConfigMap or Secret with their nulls only, and empty data fields.
+
+    other: the object on the other side.
+    """
+    fields: dict[str, Json] = {}
+    for field in _DATA:
+        values = data.get(field)
+        nulls = None
+        if isinstance(values, dict):
+            nulls = {key: None for key, value in values.items() if value is None}
+        if field in data and (nulls or not values or field in other):
+            fields[field] = nulls
+    return fields
 
 
 def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:

@@ -196,8 +196,7 @@ _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key",
 # The maximum length of a list for difflib. The time of difflib grows with the square of the length.
 _MAX_SEQUENCE = 1000
 
-# Mappings that a preview shows key by key even if one side does not have the mapping. An absent
-# mapping in these fields means the same as an empty mapping.
+# Mappings that a preview shows key by key even if one side does not have the mapping.
 _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
 # Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
@@ -244,7 +243,8 @@ def differing(
 def find_field_changes(old: Json, new: Json) -> list[FieldChange]:
     """The fields that differ, in the order of the older object, and added fields last.
 
-    A field that is null on one side and absent on the other side counts as equal.
+    A null is a value, because an apply of the null deletes the field in the cluster: its
+    FieldChange is ADDED or REMOVED, with None as both values.
     """
     return [] if is_same(old, new) else list(_changes(old, new, ""))
 
@@ -265,14 +265,18 @@ def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
 def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
     for key in {**old, **new}:
         before, after = old.get(key), new.get(key)
-        if before is not after and not is_same(before, after):
+        if before is None and after is None:
+            if (key in old) != (key in new):
+                change = ADDED if key in new else REMOVED
+                yield FieldChange(path=_inside(path, key), change=change, old=None, new=None)
+        elif not is_same(before, after):
             if key in _SHOWN_BY_KEY:
                 before, after = _or_empty(before, after), _or_empty(after, before)
             yield from _changes(before, after, _inside(path, key))
 
 
 def _or_empty(value: Json, other: Json) -> Json:
-    return {} if value is None and isinstance(other, dict) else value
+    return {} if value is None and other and isinstance(other, dict) else value
 
 
 def _inside(path: str, key: str) -> str:

@@ -107,8 +107,8 @@ class FieldChange(NamedTuple):
     that ends in `[]` means the order of a list.
     change: ADDED, REMOVED or CHANGED.
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
-    values are the names of the items that both sides have. Both values are None if pod templates
-    differ only in a revision name, or in notation such as `env: null`.
+    values are the names of the items that both sides have. Both values are None if a null is ADDED
+    or REMOVED, and if pod templates differ (CHANGED) only in a revision name or in notation.
     """
 
     path: str

@@ -20,7 +20,7 @@ from postrender.kubernetes.annotations import (
     RENDER_ID_ANNOTATION,
 )
 from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group
+from postrender.kubernetes.kinds import api_group
 from postrender.records import NamedTuple
 from postrender.text import replace_words
 from postrender.yaml.paths import Json, mapping_at
@@ -34,8 +34,10 @@ _READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 _CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
 _DERIVED_ANNOTATIONS = frozenset({RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION})
 _STRING_MAPPINGS = ("annotations", "labels")
-# An empty value of these fields means the same as an absent field.
-_EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
+# Mappings of a pod template that the API server stores only if they are not empty (core/v1).
+_STORED_UNLESS_EMPTY = frozenset(
+    {"annotations", "labels", "metadata", "nodeSelector", "resources", "limits", "requests"}
+)
 _MIN_REVISION_LENGTH = CONTENT_HASH_LENGTH + 2
 _REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
@@ -57,16 +59,17 @@ class _Form(NamedTuple):
     base_names: by revision name.
     redacts: whether the content of Secrets, and digests, become Redacted text.
     keeps_derived: whether objects keep _DERIVED_ANNOTATIONS.
-    keeps_empty_lists: whether mappings keep their empty lists.
+    is_stored: whether mappings lose their nulls and empty values, as in the API server. A manifest
+        keeps them, because they decide whether an apply deletes what another program has written.
     """
 
     base_names: Mapping[str, str]
     redacts: bool = True
     keeps_derived: bool = False
-    keeps_empty_lists: bool = True
+    is_stored: bool = False
 
 
-_AS_STORED = _Form(base_names=NOTHING, redacts=False, keeps_empty_lists=False)
+_AS_STORED = _Form(base_names=NOTHING, redacts=False, is_stored=True)
 
 
 def without_cluster_values(
@@ -121,19 +124,16 @@ def comparable(
     """An object with base names, and without name, namespace and _IGNORED_FIELDS.
 
     The content of Secrets, and digests, become Redacted text.
-    is_exact: whether to keep _DERIVED_ANNOTATIONS, as Redacted text. If so, a workload loses its
-    empty lists, which the API server does not store.
+    is_exact: whether to keep _DERIVED_ANNOTATIONS, as Redacted text.
     """
     metadata = without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # a part of the identity
-    group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
-    form = _Form(
-        base_names=base_names,
-        keeps_derived=is_exact,
-        keeps_empty_lists=not is_exact or group_kind not in WORKLOAD_KINDS,
-    )
-    compared = _in_form({**without(data, "metadata"), "metadata": metadata}, form)
+    if not metadata.get("annotations"):  # Helm and kubectl write annotations into each object
+        metadata.pop("annotations", None)
+    form = _Form(base_names, keeps_derived=is_exact)
+    rest = without(data, "metadata")
+    compared = _in_form({**rest, "metadata": metadata} if metadata else rest, form)
     if not isinstance(compared, dict):
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
@@ -166,13 +166,18 @@ def _in_form(data: Json, form: _Form) -> Json:
             if value.__class__ is str:
                 is_short = len(value) < _MIN_REVISION_LENGTH
                 compared[key] = value if is_short else with_base_names(value, form.base_names)
-            elif value is not None and (form.keeps_empty_lists or value != []):
+            elif value is None:
+                if not form.is_stored and key not in _IGNORED_FIELDS:
+                    compared[key] = None
+            elif not form.is_stored or value != []:
                 inner = (
                     _annotations_or_labels(value, form)
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
                     else _in_form(value, form)
                 )
-                if inner or key not in _EMPTY_IS_ABSENT:
+                # A mapping that only had annotations of postrender counts as absent.
+                is_absent = key in _STORED_UNLESS_EMPTY if form.is_stored else bool(value)
+                if inner or not is_absent:
                     compared[key] = inner
         return compared
     if isinstance(data, list):
@@ -184,9 +189,10 @@ def _in_form(data: Json, form: _Form) -> Json:
 
 def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
     texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
+    nulls: dict[str, Json] = {key: None for key, value in values.items() if value is None}
     if not form.redacts:
         return dict(texts)
-    return {
+    return nulls | {
         key: Redacted(text)
         if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION
         else mark_digest(key, with_base_names(text, form.base_names))

@@ -129,7 +129,8 @@ def describe_field(field: FieldChange, style: Style) -> str:
 def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
     """The change of a value: `image: app:1 -> app:2`. An absent value is None."""
     if old is None and new is None:
-        return f"{subject} {WRITTEN_DIFFERENTLY}"
+        words = WRITTEN_DIFFERENTLY if change == CHANGED else f"{change}: {style.code('null')}"
+        return f"{subject} {words}"
     if old == new == NOT_SHOWN:
         return f"{subject}: changed {NOT_SHOWN}"
     if change == CHANGED:

@@ -81,24 +81,25 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
         return WorkloadChange(identity=pair.identity, change=change, effect=effect)
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
-    fields, causes, is_in_template = _difference(old, new, comparison)
+    own = template = _difference(old, new, comparison)
+    if new_source is not new or old_source is not old:
+        template = _difference(old_source, new_source, comparison)
+    causes = template.causes
     if comparison.old.missing_source(old) or comparison.new.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
-    elif new_source is not new or old_source is not old:
-        _, causes, _ = _difference(old_source, new_source, comparison)
     rollouts = comparison.new.rollouts.get(new.item.key, ()) if new.item else ()
     in_place = () if new.is_hook else tuple(_in_place(old_source, new_source, comparison))
-    if not (causes or fields or in_place):
+    if not (causes or own.fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
     return WorkloadChange(
         identity=pair.identity,
-        change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        effect=effect_of(old, new, causes, rollouts) if causes else STAYS,
+        change=CHANGED if own.fields or (own.is_in_template and not via) else UNCHANGED,
+        effect=effect_of(old, new, causes, rollouts) if causes and template.is_stored else STAYS,
         causes=causes,
         via=via,
         in_place=in_place,
-        fields=fields,
+        fields=own.fields,
     )
 
 
@@ -107,15 +108,23 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-def _difference(
-    old: ComparedObject, new: ComparedObject, comparison: Comparison
-) -> tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool]:
+class _Difference(NamedTuple):
     """The difference between two workloads.
 
-    1. the changes outside of pod templates;
-    2. the causes of the difference between the pod templates;
-    3. whether the pod templates differ in more than revision names and notation.
+    fields: the changes outside of pod templates.
+    causes: of the difference between the pod templates.
+    is_in_template: whether the pod templates differ in more than revision names and notation.
+    is_stored: whether the API server stores other pod templates, so that the workload can roll. It
+        does not store nulls and empty lists.
     """
+
+    fields: tuple[FieldChange, ...]
+    causes: tuple[Cause, ...]
+    is_in_template: bool
+    is_stored: bool
+
+
+def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
     names = comparison.base_names
     before, after = differing(*without_cluster_values(old.data, new.data))
     changes = find_field_changes(comparable(before, names), comparable(after, names))
@@ -125,25 +134,28 @@ def _difference(
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
         # metric without a Job.
         inside = _template_fields(kind)
-        return tuple(change for change in changes if not inside.match(change.path)), (), False
+        fields = tuple(change for change in changes if not inside.match(change.path))
+        unstored = _field_causes(change for change in changes if inside.match(change.path))
+        causes = _ordered(unstored)
+        return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
     template_changes = [change for change in changes if around.match(change.path)]
     config_causes = list(_config_causes(_template_usages(old, new, comparison), comparison))
     field_changes = _without_references(template_changes, config_causes)
-    causes = [*config_causes, *_field_causes(field_changes)]
-    causes = causes or list(_causes_of_last_resort(new, *templates))
-    ordered = tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
-    return fields, ordered, bool(template_changes)
+    causes = _ordered([*config_causes, *_field_causes(field_changes)])
+    causes = causes or _ordered(_causes_of_last_resort(new, *templates))
+    return _Difference(fields, causes, is_in_template=bool(template_changes), is_stored=True)
+
+
+def _ordered(causes: Iterable[Cause]) -> tuple[Cause, ...]:
+    return tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
 
 
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """The causes for templates that differ only in a revision name in free text, or in notation.
-
-    An example is `env: null`.
-    """
+    """The causes for templates that differ only in a revision name in free text, or in notation."""
     parts = template_path(workload.identity.group_kind) or ()
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
     paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
@@ -279,7 +291,7 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
         items = change.old if change.new is None else change.new
         is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)
         is_whole = is_list and change.change != CHANGED
-        if not is_whole or not isinstance(items, list):
+        if not (is_whole and items and isinstance(items, list)):
             yield change
             continue
         for item in items:

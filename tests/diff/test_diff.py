@@ -120,7 +120,15 @@ def test_a_null_in_a_pod_template_does_not_roll_the_workload(tmp_path: Path) -> 
     new = f"{old}          env: null\n"
     rendered = [rendered_text(tmp_path, side) for side in (old, new)]
     for sides in ((old, new), rendered):
-        assert preview_of(tmp_path, *sides)["workloads"] == []
+        preview = preview_of(tmp_path, *sides)
+        assert effects(preview) == {"shop": "stays"}
+        [cause] = preview["workloads"][0]["causes"]
+        assert cause["field"] == {
+            "path": "spec.template.spec.containers[name=app].env",
+            "change": "added",
+            "old": None,
+            "new": None,
+        }
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ RUN = Settings(attacher=AttacherSettings(image="image:1"))
 TEXTS = ("x", "web", "evil:1", "", "cluster-admin", "keep", "true", "postrender", "0")
 # Fields that the API server ignores in a request, and the status of its own kinds.
 IGNORED = ("creationTimestamp", "generation", "selfLink")
-MAY_BE_EMPTY = ("annotations", "labels", "metadata", "nodeSelector", "data", "binaryData")
 
 
 class Mutation(NamedTuple):
@@ -146,7 +145,9 @@ def mutate(data: Any, random: Random) -> None:
                 "postrender/render-id",
             ]
         )
-        parent[added] = random.choice([True, "x", 1, {"x": "y"}, ["x"], [{"name": "x"}]])
+        parent[added] = random.choice(
+            [True, "x", 1, None, {}, [], {"x": "y"}, ["x"], [{"name": "x"}]]
+        )
     else:
         parent.insert(random.randrange(len(parent) + 1), random.choice([*TEXTS, value]))
 
@@ -166,7 +167,7 @@ def other_scalar(value: Any, random: Random) -> Any:
     if isinstance(value, (int, float)):
         return value + random.choice([-1, 1])
     text = str(value or "")
-    return random.choice([*TEXTS, text + "x", text[1:], text.swapcase(), text + " "])
+    return random.choice([*TEXTS, None, text + "x", text[1:], text.swapcase(), text + " "])
 
 
 def applied(objects: list[Obj]) -> list[str]:
@@ -191,19 +192,25 @@ def as_stored(data: Any, key: str = "") -> Any:
         rest = {
             name: value
             for name, value in stored.items()
-            if value is not None and value != [] and not (name in MAY_BE_EMPTY and not value)
+            if not (name in IGNORED and value is None) and not (value == {} and data[name])
         }
+        if key == "subjects" and rest.get("namespace", "") is None:
+            del rest["namespace"]  # the API server replaces the list of subjects as a whole
         if key == "annotations":
             rest = own_annotations(rest)
         if isinstance(rest.get("resourceNames"), list):
             rest["resourceNames"] = list(dict.fromkeys(map(str, rest["resourceNames"])))
+        if "kind" in data and isinstance(rest.get("metadata"), dict):
+            metadata = rest["metadata"]
+            if not metadata.get("annotations"):  # Helm and kubectl write annotations there
+                metadata.pop("annotations", None)
         if key == "metadata":
             rest = {name: value for name, value in rest.items() if name not in IGNORED}
         group = api_group(str(data.get("apiVersion"))) if "kind" in data else "."
         if "." not in group or group.endswith(".k8s.io"):
             rest.pop("status", None)
         return rest
-    return [as_stored(value) for value in data] if isinstance(data, list) else data
+    return [as_stored(value, key) for value in data] if isinstance(data, list) else data
 
 
 def reported(mutation: Mutation) -> bool:
