@@ -3,8 +3,8 @@
 The author of a chart, a repository or an input can be a stranger. A stranger's settings may change
 the output. They must not choose a cluster, write files, read files outside the repository, or start
 programs (except git, because postrender keeps it from starting programs of the repository, such as
-hooks). RESTRICTED_SETTINGS lists every setting with an effect outside the output, and a test checks
-that the list is complete.
+hooks, and from reading another repository). RESTRICTED_SETTINGS lists every setting with an effect
+outside the output, and a test checks that the list is complete.
 
 The search ends at the first folder that contains .git, or else at the root folder. Anybody can
 create a file in a shared folder such as /tmp, so postrender rejects a file that does not belong to
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from postrender.config.repository import folders_upward, git_reads_only, has_git, is_inside
 from postrender.errors import Finding, Location, UserError
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name
@@ -128,21 +129,6 @@ def find_config(start: str, *, is_untrusted: bool) -> tuple[Source | None, tuple
     return None, _findings_above(folders[len(inside) :], inside)
 
 
-def folders_upward(start: str) -> list[str]:
-    """A folder, which has an absolute path, and the folders above it up to the root."""
-    folders: list[str] = []
-    folder = start
-    while folder and folder not in folders:
-        folders.append(folder)
-        folder = os.path.dirname(folder)
-    return folders
-
-
-def has_git(folder: str) -> bool:
-    """Whether a folder is the root of a git repository."""
-    return os.path.exists(os.path.join(folder, ".git"))
-
-
 def _check_is_absent(path: str) -> None:
     """Refuse a path that is not a file. Docker creates a folder for a volume without a file."""
     if os.path.lexists(path):
@@ -183,15 +169,6 @@ def is_owner_trusted(path: str) -> bool:
     if user == _ROOT and sudo_user.isdecimal():
         trusted.add(int(sudo_user))
     return os.lstat(path).st_uid in trusted and os.stat(path).st_uid in trusted
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is in a folder, or the folder itself, after following all links."""
-    try:
-        root, resolved = os.path.realpath(folder), os.path.realpath(path)
-    except ValueError:  # the path contains a NUL
-        return False
-    return resolved == root or resolved.startswith(os.path.join(root, ""))
 
 
 def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...]:
@@ -329,7 +306,9 @@ def _manifests_need(value: str, repository: str) -> _Need:
     if value.startswith("helm:"):
         return FULL, "run helm"
     if value.startswith("git:"):
-        return REPOSITORY, "run git"
+        if repository and git_reads_only(repository):
+            return REPOSITORY, "run git"
+        return FULL, "read another git repository" if repository else "run git"
     return _path_need(value, repository)
 
 

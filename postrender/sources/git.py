@@ -14,6 +14,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 
+from postrender.config.repository import working_repository
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 from postrender.sources.paths import (
@@ -267,14 +268,20 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))
-    inherited = {key: os.environ[key] for key in os.environ if key not in _PROGRAM_VARIABLES}
+    variables = {key: os.environ[key] for key in os.environ if key not in _PROGRAM_VARIABLES}
+    variables |= {**_SAFE_VARIABLES, "LC_ALL": "C"}
+    # git ignores a `.git` that is not valid, and would search for a repository above.
+    root = working_repository()
+    if root:
+        ceilings = (os.path.dirname(root), variables.get("GIT_CEILING_DIRECTORIES", ""))
+        variables["GIT_CEILING_DIRECTORIES"] = os.pathsep.join(filter(None, ceilings))
     try:
         done = subprocess.run(
             [program, *_SAFE_OPTIONS, *arguments],
             input=stdin,
             capture_output=True,
             check=False,
-            env={**inherited, **_SAFE_VARIABLES, "LC_ALL": "C"},
+            env=variables,
         )
     except OSError as error:
         raise UserError(

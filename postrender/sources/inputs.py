@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from postrender.config.find import folders_upward, has_git
+from postrender.config.repository import folders_upward, has_git
 from postrender.errors import Location, UserError
 from postrender.sources.paths import (
     CHART_FILE,
