@@ -34,7 +34,6 @@ from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.records import NamedTuple
 from postrender.text import conjoined
-from postrender.yaml.paths import mapping_at
 
 _log = logging.getLogger(__name__)
 
@@ -363,9 +362,6 @@ def _difference(revision: Revision, data: Object) -> str:
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name:
         return ""
-    values = [*mapping_at(data, ("data",)).values(), *mapping_at(data, ("binaryData",)).values()]
-    if not all(isinstance(value, str) for value in values):
-        return "the content"
     # The hash of a mutable revision covers the field `immutable`.
     is_right, is_right_if_mutable = (
         has_expected_content(revision, base_name, {**data, "immutable": state})

@@ -454,6 +454,7 @@ def test_a_write_without_its_answer_has_not_happened(waits: Waits, answer: Json)
 @pytest.mark.parametrize("rest", ["1", "random"])
 def test_a_list_that_does_not_end(rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server repeats a token, or always has a new one."""
+    assert module.MAX_PAGES <= 10_000
     monkeypatch.setattr(module, "MAX_PAGES", 20)
     number = count()
 
@@ -512,6 +513,7 @@ def test_an_answer_of_one_byte_a_second(waits: Waits) -> None:
 
 
 def test_an_answer_without_an_end(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
+    assert module.MAX_BYTES <= 16 << 20
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     client = client_with(lambda _: httpx2.Response(200, content=repeat(b"x" * 100)))
     with pytest.raises(ApiError, match="the answer has more than"):
