@@ -46,6 +46,12 @@ from postrender.yaml.stream import Stream, read_streams
             aliases=("detailed-exitcode",),
         ),
         Option(
+            "old-config",
+            "Use this configuration file for OLD. diff then renders each side with its own file, "
+            "and compares the outputs. By default, both sides have one configuration.",
+            metavar="FILE|FOLDER",
+        ),
+        Option(
             "first-release",
             "Preview the first release with postrender. OLD contains the manifests that you have "
             "applied without postrender.",
@@ -94,6 +100,7 @@ def diff(
     context: int,
     only: tuple[str, ...],
     config: str | None,
+    old_config: str | None,
     **given: object,
 ) -> int:
     if old == new == "-":
@@ -101,7 +108,10 @@ def diff(
             "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
         )
     settings = with_hash_key(settings_of(config, given), given)
-    report_ignored(settings.findings)
+    old_settings = None
+    if old_config is not None:
+        old_settings = with_hash_key(settings_of(old_config, given), given)
+    report_ignored((*settings.findings, *(old_settings.findings if old_settings else ())))
     sides = [_side(name, settings) for name in (old, new)]
     if not any(side.documents for side in sides):
         raise UserError(
@@ -110,7 +120,14 @@ def diff(
         )
     unused = [find_unused_configuration(side, settings, config) for side in sides]
     report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
-    preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
+    preview = compare(
+        sides[0],
+        sides[1],
+        settings,
+        context,
+        old_settings=old_settings,
+        is_first_release=is_first_release,
+    )
     preview = only_sections(preview, only)
     reporter = REPORTERS[form]
     write_for_reader(reporter.render(preview, stdout_terminal()), reporter.escapes)

@@ -36,7 +36,7 @@ from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
-from postrender.yaml.stream import Source, Stream, has_content
+from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 
 def compare(
@@ -45,33 +45,61 @@ def compare(
     settings: Settings,
     context: int = 3,
     *,
+    old_settings: Settings | None = None,
     is_first_release: bool = False,
 ) -> Preview:
     """The preview of a change from `old` to `new`, each an input or an output of postrender.
 
     context: the number of unchanged lines before and after each change in a text.
+    old_settings: the settings for `old`. If they differ from `settings`, both inputs are rendered
+        first, so that the preview has every effect of the change.
     is_first_release: whether the user applied `old` without postrender.
     Raises UserError if postrender rejects an input, if a side has content but no objects, and if
     `old` is an output of postrender in spite of is_first_release.
     """
     if is_first_release:
         _check_plain(old)
+    is_output = is_rendered(old), is_rendered(new)
+    old_configuration = None
+    if old_settings is None or _rendering(old_settings) == _rendering(settings):
+        old_settings = settings
+    else:
+        old, new = _output_of(old, old_settings), _output_of(new, settings)
+        is_output, old_configuration = (True, True), old_settings.configuration
     history = NO_HISTORY
     if _needs_history(settings):
-        history = _history_of(old, settings, is_plain=is_first_release)
+        history = _history_of(old, settings, is_plain=is_first_release or is_output[0])
     if is_first_release or _needs_history(settings):
         old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
     else:
         old_indexes, new_indexes = select_documents(old, new, settings.namespace)
-    old_side = read_side(old, old_indexes, settings, is_plain=is_first_release)
-    new_side = read_side(new, new_indexes, settings, history)
+    old_side = read_side(
+        old, old_indexes, old_settings, is_output=is_output[0], is_plain=is_first_release
+    )
+    new_side = read_side(new, new_indexes, settings, history, is_output=is_output[1])
     _check_objects(old_side, old_indexes)
     _check_objects(new_side, new_indexes)
 
     find_lost_owners = partial(lost_owners, old, new, settings, history)
     resolver = Resolver(settings.namespace)
     preview = _compare(old_side, new_side, resolver, context, find_lost_owners)
-    return preview._replace(configuration=settings.configuration)
+    return preview._replace(
+        configuration=settings.configuration, old_configuration=old_configuration
+    )
+
+
+def _rendering(settings: Settings) -> Settings:
+    """The settings without those that do not change an output."""
+    return settings._replace(file="", configuration="", findings=())
+
+
+def _output_of(stream: Stream, settings: Settings) -> Stream:
+    """The output for an input. An output stays as it is."""
+    if is_rendered(stream):
+        return stream
+    plan = make_plan(take_inventory(stream, settings), settings)
+    text = "".join(render(plan)).encode()
+    return read_streams([Source(stream.source, text)], stream.source)
 
 
 def _check_plain(stream: Stream) -> None:
@@ -107,18 +135,17 @@ def _needs_history(settings: Settings) -> bool:
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
     """The history in a stream, which is rendered first if it is an input.
 
-    is_plain: whether the user applied the stream without postrender.
+    is_plain: whether the user applied the stream as it is.
     """
-    if is_plain or is_rendered(stream):
+    if is_plain:
         # Each document becomes a source, because a joined text could lack `---` between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )
     else:
         attacher = settings.attacher._replace(is_enabled=False)
-        plan_settings = settings._replace(attacher=attacher)
-        plan = make_plan(take_inventory(stream, plan_settings), plan_settings)
-        sources = (Source(stream.source, "".join(render(plan)).encode()),)
+        output = _output_of(stream, settings._replace(attacher=attacher))
+        sources = tuple(Source(stream.source, part.text.encode()) for part in output.documents)
     return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 
 

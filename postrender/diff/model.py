@@ -284,6 +284,7 @@ class Preview(NamedTuple):
     old and new: the names of the two sources.
     only: the sections that the user selected, () for all.
     configuration: the configuration file, "" for none; None does not appear in the formats.
+    old_configuration: of the older manifests, None if both sides have the same configuration.
     """
 
     old: str
@@ -296,6 +297,7 @@ class Preview(NamedTuple):
     graph: Graph = Graph()
     only: tuple[str, ...] = ()
     configuration: str | None = None
+    old_configuration: str | None = None
 
     @property
     def has_certain_changes(self) -> bool:

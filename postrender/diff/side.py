@@ -50,30 +50,31 @@ def read_side(
     settings: Settings,
     history: History = NO_HISTORY,
     *,
+    is_output: bool,
     is_plain: bool = False,
 ) -> Side:
     """A side of a comparison, with the objects of the selected documents of a stream.
 
     history: the earlier outputs of postrender, if the settings need a history.
+    is_output: whether the stream is an output of postrender, which is compared as it is.
     is_plain: whether the user applied the stream without postrender, so that objects keep their
     names.
     """
     side_settings = preview_settings(settings)
     fixed_kinds = {CONFIG_MAP, SECRET} if is_plain else set() if settings.with_secrets else {SECRET}
     inventory = take_full_inventory(stream, indexes, side_settings)
-    inventory = inventory._replace(fixed_kinds=frozenset(fixed_kinds))
+    inventory = inventory._replace(fixed_kinds=frozenset(fixed_kinds), is_output=is_output)
     data = {index: inventory.document(index).data for index in inventory.parsed}
     context = build_context(inventory, side_settings, history)
     inventory = context.inventory if context else inventory
     edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
-    was_rendered = is_rendered(stream)
     roots = {
         item.key: root
         for item in inventory.items
         if isinstance(root := value_at(data[item.document], item.path), dict)
     }
     # The user applies an output without these edits.
-    written = _written(roots, edits) if was_rendered else {}
+    written = _written(roots, edits) if is_output else {}
     originals = _originals(roots, context) if context else {}
     by_item = _objects_by_item(inventory, roots, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
@@ -81,7 +82,7 @@ def read_side(
     base_names = {revision.name: revision.identity.name for revision in revisions}
     secret_names = secret_names_of_side(revisions, inventory, data)
     attacher_objects, attacher_arguments = expected_attachers(
-        context if was_rendered else None, render_ids, settings
+        context if is_output else None, render_ids, settings
     )
     non_objects = tuple(_non_objects(stream, data, context, inventory))
     # Only messages need positions from here on, and can read a document again.
@@ -94,7 +95,7 @@ def read_side(
         originals=originals,
         context=context,
         resolver=context.resolver if context else new_resolver(inventory, side_settings),
-        is_rendered=was_rendered,
+        is_rendered=is_output,
         base_names={**secret_names, **base_names},
         secret_names=secret_names,
         written=written,

@@ -183,11 +183,20 @@ def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     return MARKS[change.change]
 
 
-def describe_configuration(file: str | None, code: Callable[[str], str]) -> str:
-    """The configuration file that a report used; "" for None. code: the form of the path."""
+def describe_configuration(
+    file: str | None, code: Callable[[str], str], old_file: str | None = None
+) -> str:
+    """The configuration file that a report used; "" for None.
+
+    code: the form of the path.
+    old_file: the file for the older manifests, None for one file.
+    """
     if file is None:
         return ""
-    return f"Configuration: {code(file)}" if file else "No configuration file"
+    files = [code(name) if name else "no file" for name in (old_file or "", file)]
+    if old_file is not None:
+        return f"Configuration: {files[0]} for OLD, {files[1]} for NEW"
+    return f"Configuration: {files[1]}" if file else "No configuration file"
 
 
 def describe_change(change: str) -> str:

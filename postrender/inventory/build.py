@@ -45,6 +45,8 @@ class Inventory(NamedTuple):
     findings: a finding for each duplicate key.
     fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` reads
         Secrets even if the setting `secrets` is false.
+    is_output: whether the stream is an output that keeps its names. `diff` compares outputs as they
+        are.
     """
 
     stream: Stream
@@ -52,6 +54,7 @@ class Inventory(NamedTuple):
     items: tuple[Item, ...]
     findings: tuple[Finding, ...]
     fixed_kinds: frozenset[GroupKind] = frozenset()
+    is_output: bool = False
 
     @property
     def fixed_names(self) -> set[str]:

@@ -105,6 +105,8 @@ def decide_strategies(
         else:
             _check_annotations(inventory, item)
             decision = decision or _decide(item, item_links, mounted_in.get(item.key), settings)
+        if inventory.is_output and decision.strategy == RENAME:
+            decision = StrategyDecision(item, IGNORE, "the output contains the object as it is")
         if item.error and (decision.strategy != IGNORE or decision.is_revision):
             raise item.error
         if item.error:

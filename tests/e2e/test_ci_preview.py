@@ -228,7 +228,6 @@ def test_a_dependency_in_a_chart_repository(
 
 
 IGNORE = "rules: [{match: {}, strategy: ignore}]\n"
-CHANGES_CONFIGURATION = "This branch changes the configuration of postrender"
 
 
 @pytest.mark.parametrize("folder", ["chart/", ""])
@@ -241,7 +240,6 @@ def test_the_preview_uses_the_configuration_of_argo_cd(checkout: Checkout, folde
     text = checkout.preview()
     assert f"\nConfiguration: `{folder}postrender.yaml`\n" in text
     assert "shop-config-" not in text
-    assert CHANGES_CONFIGURATION not in text
     assert f"{folder}postrender.yaml" in (checkout.folder / "preview/preview.html").read_text()
     explicit = checkout.run(
         *(".ci/preview", "main", "change", "shop", "chart"), POSTRENDER_CONFIG=os.devnull
@@ -255,11 +253,14 @@ def test_the_preview_uses_the_configuration_of_argo_cd(checkout: Checkout, folde
 def test_a_branch_that_changes_the_configuration(checkout: Checkout) -> None:
     assert "\nNo configuration file\n" in checkout.preview()
     commit(checkout.folder, {"chart/postrender.yaml": "# only a comment\n"})
-    assert CHANGES_CONFIGURATION not in checkout.preview()
-    commit(checkout.folder, {"chart/postrender.yaml": IGNORE})
+    assert "\nConfiguration: `chart/postrender.yaml`\n" in checkout.preview()
+    attacher = "attacher: {image: 'evil:1', podTemplate: {spec: {hostPID: true}}}\n"
+    commit(checkout.folder, {"chart/postrender.yaml": attacher})
     text = checkout.preview()
     assert text.startswith(f"{MARKER}\n")
-    assert CHANGES_CONFIGURATION in text.split("\n\n")[3]
+    assert "\nConfiguration: no file for OLD, `chart/postrender.yaml` for NEW\n" in text
+    assert "`spec.template.spec.hostPID` added: `true`" in text
+    assert "evil:1" in text
     assert checkout.is_tidy()
 
 
@@ -272,7 +273,7 @@ def test_a_branch_that_repairs_the_configuration(checkout: Checkout) -> None:
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
     assert done.returncode == 0, done.stderr
     assert "error: " not in done.stderr
-    assert CHANGES_CONFIGURATION in checkout.markdown()
+    assert "configuration of postrender at the base commit is invalid" in checkout.markdown()
 
 
 def test_the_configuration_of_a_branch_cannot_write_files(checkout: Checkout) -> None:

@@ -62,6 +62,7 @@ class JsonReporter(Reporter):
             "old": preview.old,
             "new": preview.new,
             "configuration": preview.configuration or "",
+            "oldConfiguration": preview.old_configuration,
             "hasChanges": preview.has_changes,
             "summary": _summary(preview),
             "contents": [_content(content) for content in preview.contents],

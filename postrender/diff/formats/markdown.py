@@ -153,7 +153,7 @@ class MarkdownReporter(Reporter):
         table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
         sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
         title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
-        used = describe_configuration(preview.configuration, code)
+        used = describe_configuration(preview.configuration, code, preview.old_configuration)
         title += f"\n{used}\n" if used else ""
         contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
         sections = [

@@ -110,7 +110,7 @@ class TextReporter(Reporter):
         page = _Page(width, style, terminal.is_coloured)
         summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
         body = [line for section in _sections(preview, page) for line in section]
-        used = describe_configuration(preview.configuration, visible)
+        used = describe_configuration(preview.configuration, visible, preview.old_configuration)
         configuration = list(page.lines(used, "", _DIM)) if used else []
         if not body:
             return "\n".join([*summary, *configuration]) + "\n"

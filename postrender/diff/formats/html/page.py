@@ -113,7 +113,7 @@ def _hash(text: str) -> str:
 
 def _header(preview: Preview) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
-    used = describe_configuration(preview.configuration, str)
+    used = describe_configuration(preview.configuration, str, preview.old_configuration)
     parts = [
         tag("p", "postrender diff", class_="brand"),
         tag("h1", "Changes ", tag("span", *sides, class_="sides")),

@@ -1,0 +1,112 @@
+"""A preview of a changed configuration, and of finished outputs, which no configuration changes."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from postrender.config.load import settings_from
+from postrender.config.settings import Settings
+from postrender.diff.build import compare
+from postrender.diff.model import Preview
+from postrender.inventory.build import take_inventory
+from postrender.output import render
+from postrender.plan.build import make_plan
+from postrender.yaml.stream import Stream, read_stream
+
+MANIFESTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app-config}
+data: {greeting: hello}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-config}
+data: {a: b}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: hunter2}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+        - name: web
+          image: web:1
+          envFrom:
+            - configMapRef: {name: app-config}
+            - configMapRef: {name: web-config}
+            - secretRef: {name: login}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: widget}
+spec: {config: web-config}
+"""
+IMAGE = {"image": "good:1"}
+CONFIGURATIONS: list[dict[str, Any]] = [
+    {"attacher": IMAGE},
+    {"attacher": {"image": "evil:1"}},
+    {"attacher": {**IMAGE, "podTemplate": {"spec": {"hostPID": True}}}},
+    {"attacher": {**IMAGE, "enabled": False}},
+    {"attacher": {**IMAGE, "mode": "job"}},
+    {"attacher": {**IMAGE, "rbac": {"create": False}}},
+    {"attacher": {**IMAGE, "group": "shop"}},
+    {"attacher": IMAGE, "secrets": True},
+    {"attacher": IMAGE, "keepOriginal": True},
+    {"attacher": IMAGE, "immutable": False},
+    {"attacher": IMAGE, "rules": [{"strategy": "ignore"}]},
+    {"attacher": IMAGE, "rules": [{"match": {"name": "web-*"}, "strategy": "checksum"}]},
+    {"attacher": IMAGE, "rules": [{"match": {"kind": "Deployment"}, "rewriteReferences": False}]},
+    {
+        "attacher": IMAGE,
+        "references": [{"kind": "Widget", "path": "spec.config", "target": "ConfigMap"}],
+    },
+]
+
+
+def stream(text: str) -> Stream:
+    return read_stream(text.encode(), "manifests.yaml")
+
+
+def output(settings: Settings) -> str:
+    return "".join(render(make_plan(take_inventory(stream(MANIFESTS), settings), settings)))
+
+
+def preview(old: str, new: str, settings: Settings, old_settings: Settings | None) -> Preview:
+    return compare(stream(old), stream(new), settings, old_settings=old_settings)
+
+
+@pytest.mark.parametrize("number", range(len(CONFIGURATIONS)))
+def test_a_changed_configuration_is_told(number: int) -> None:
+    """Also if it changes only the attacher. If the outputs differ, so does the preview."""
+    all_settings = [settings_from(values) for values in CONFIGURATIONS]
+    for other, settings in enumerate(all_settings):
+        old_settings = all_settings[number]
+        found = preview(MANIFESTS, MANIFESTS, settings, old_settings)
+        outputs = output(old_settings), output(settings)
+        assert found.has_changes == (outputs[0] != outputs[1]), CONFIGURATIONS[other]
+        # Outputs with revisions have the same preview, whatever the current configuration.
+        if all("postrender/attach-group" in text for text in outputs):
+            for unrelated in (settings, *all_settings[7:12]):
+                assert preview(*outputs, unrelated, None).has_changes == found.has_changes
+
+
+@pytest.mark.parametrize(("number", "other"), permutations((0, 7, 8, 11, 13), 2))
+def test_an_output_has_no_other_revisions(number: int, other: int) -> None:
+    """The configuration of the working directory does not render an output again."""
+    settings, unrelated = (settings_from(CONFIGURATIONS[index]) for index in (number, other))
+    text = output(settings)
+    found = preview(text, text.replace("web:1", "web:2"), unrelated, None)
+    assert found.revisions
+    assert all(revision.name in text for revision in found.revisions)
+    assert [workload.identity.name for workload in found.workloads] == ["web"]
+    assert found.contents == ()
