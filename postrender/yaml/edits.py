@@ -62,7 +62,6 @@ class Site(NamedTuple):
     indent: the column of the block YAML, 0 for the other forms.
     missing: the keys at the end of the edit's path that the edit must create.
     quote: the quote, `|` or `>` of the replaced scalar; "" if unquoted, and for other forms.
-    alias_paths: the other paths that YAML aliases give to the changed value.
     line: of the replaced scalar (SetScalar) or of the item (AddAfter), from 0.
     """
 
@@ -72,7 +71,6 @@ class Site(NamedTuple):
     indent: int = 0
     missing: Path = ()
     quote: str = ""
-    alias_paths: tuple[Path, ...] = ()
     line: int = 0
 
 

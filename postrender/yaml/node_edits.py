@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
@@ -43,24 +43,23 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
     UserError if keys or items are to be added to a value that has another type and is not null.
     """
     if isinstance(edit, SetScalar):
-        site = _locate_scalar(document, edit.path)
-    elif isinstance(edit, Remove):
+        return _locate_scalar(document, edit.path)
+    if isinstance(edit, Remove):
         return None
-    elif isinstance(edit, AddAfter):
-        site = _locate_after(document, edit.path)
-    else:
-        site = _locate_collection(
-            document, edit.path, SequenceNode if isinstance(edit, AddItems) else MappingNode
-        )
-    if site is None or not document.has_aliases:
-        return site
-    # The edit changes the text of a node. Aliases give the node more paths with the same value.
+    if isinstance(edit, AddAfter):
+        return _locate_after(document, edit.path)
+    kind = SequenceNode if isinstance(edit, AddItems) else MappingNode
+    return _locate_collection(document, edit.path, kind)
+
+
+def alias_paths(document: NodeDocument, edit: Edit, site: Site) -> Iterator[Path]:
+    """The other paths that YAML aliases give to the value that an edit at a site changes."""
     changed = edit.path[: len(edit.path) - len(site.missing)]
     if isinstance(edit, AddAfter):
         changed = edit.path[:-1]
     rest = edit.path[len(changed) :]
     paths = document.paths_to(node_at(document.root, changed))
-    return site._replace(alias_paths=tuple((*path, *rest) for path in paths if path != changed))
+    return ((*path, *rest) for path in paths if path != changed)
 
 
 def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:

@@ -34,8 +34,11 @@ from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.scalars import WORDS, Scalar, key_text, resolve_plain
 
 MERGE = "<<"
-# A limit for hostile documents, in which nested aliases can expand to billions of nodes.
-MAX_EXPANDED_NODES = 1_000_000
+# Limits for hostile documents, in which nested aliases can expand to billions of nodes. A document
+# may expand to the first number, and to some values for each value of its text. go-yaml, with which
+# Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
+# come from aliases (decode.go: allowedAliasRatio).
+_ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
 # The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
 _UNFINISHED = (0, 0)
 
@@ -138,10 +141,13 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     contains an alias of itself.
     """
     extents: dict[int, tuple[int, int]] = {}
+    aliases = 0
 
     def extent(node: YamlNode) -> tuple[int, int]:
         """The number of nodes and of levels in the tree of a node."""
+        nonlocal aliases
         known = extents.get(id(node))
+        aliases += known is not None
         if known == _UNFINISHED:
             raise UserError(
                 "a YAML anchor contains an alias of the anchor itself, so the value does not end",
@@ -158,14 +164,17 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
         return known
 
     size, depth = extent(root)
-    if size > MAX_EXPANDED_NODES:
+    if depth > MAX_DEPTH:
+        refuse_depth(location)
+    written = len(extents) + aliases
+    limit = min(MAX_EXPANDED_NODES, _ALWAYS_PERMITTED + _PERMITTED_RATIO * written)
+    limit = max(limit, 2 * written)
+    if size > limit:
         raise UserError(
-            f"the YAML aliases expand to more than {MAX_EXPANDED_NODES:,} values",
+            f"the YAML aliases expand to more than {limit:,} values",
             "Use fewer aliases",
             location,
         )
-    if depth > MAX_DEPTH:
-        refuse_depth(location)
     return size > len(extents)
 
 

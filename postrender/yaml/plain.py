@@ -111,7 +111,7 @@ class PlainDocument:
     entry_lines: these line numbers for each block collection, by the id() of the collection.
     """
 
-    __slots__ = ("_lines", "_starts", "data", "entry_lines", "text")
+    __slots__ = ("_lines", "_positions", "_spans", "_starts", "data", "entry_lines", "text")
 
     def __init__(self, text: str, data: dict[str, Json], entry_lines: dict[int, list[int]]):
         self.text = text
@@ -123,6 +123,10 @@ class PlainDocument:
         """Free the memory of the lines. The next access splits the text again."""
         self._lines: list[str] = []
         self._starts: list[int] = []
+        # The positions of the keys of a mapping by its id(), and the result of flow_spans by line.
+        # A large stream has many documents, so these start without the memory of a dict.
+        self._positions: dict[int, dict[str | int, int]] | None = None
+        self._spans: dict[int, list[tuple[int, int, str]]] | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -152,9 +156,29 @@ class PlainDocument:
         """
         try:
             collection = self.existing_value(path[:-1])
-            return int(self.entry_lines[id(collection)][index_of(collection, path[-1])])
+            return int(self.entry_lines[id(collection)][self.index_of(collection, path[-1])])
         except (KeyError, IndexError, TypeError, ValueError):
             return None
+
+    def index_of(self, collection: Any, part: str | int) -> Any:
+        """The position of an entry in its collection; KeyError for a missing key."""
+        if collection.__class__ is not dict:
+            return part
+        if self._positions is None:
+            self._positions = {}
+        positions = self._positions.get(id(collection))
+        if positions is None:
+            positions = {key: index for index, key in enumerate(collection)}
+            self._positions[id(collection)] = positions
+        return positions[part]
+
+    def flow_span(self, number: int, index: int) -> tuple[int, int, str]:
+        """The start, end and quote of a value in the flow collection of a line."""
+        if self._spans is None:
+            self._spans = {}
+        if number not in self._spans:
+            self._spans[number] = flow_spans(self.lines[number])
+        return self._spans[number][index]
 
     def existing_value(self, path: Path) -> Any:
         """The value at a path; KeyError, IndexError or TypeError if it is missing."""
@@ -182,11 +206,6 @@ class PlainDocument:
         """Whether the value at a path is a literal, None if entry_line() returns None."""
         number = self.entry_line(path)
         return None if number is None else self.parsed_entry(number)[0] == LITERAL
-
-
-def index_of(collection: Any, part: str | int) -> Any:
-    """The position of an entry in its collection; ValueError for a missing key."""
-    return list(collection).index(part) if collection.__class__ is dict else part
 
 
 def read_plain(text: str) -> PlainDocument | None:

@@ -27,7 +27,7 @@ from postrender.yaml.edits import (
 )
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path, object_path
-from postrender.yaml.plain import SCALAR, PlainDocument, flow_spans, index_of
+from postrender.yaml.plain import SCALAR, PlainDocument
 from postrender.yaml.scalars import resolve_plain
 
 TYPE_CHECKING = False
@@ -62,8 +62,9 @@ def edited_text(document: ParsedDocument, edits: Sequence[Edit], newline: str) -
     path of an alias, and for an addition to a value of a wrong type.
     """
     splices: list[Splice] = []
+    edit_keys: set[str] = set()
     for path, object_edits in _by_object(edits).items():
-        spliced = _splices(document, object_edits, edits, newline)
+        spliced = _splices(document, object_edits, edits, newline, edit_keys)
         if spliced is None:
             from postrender.yaml.node_edits import rewrite_object
 
@@ -94,36 +95,50 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _splices(
-    document: ParsedDocument, edits: Sequence[Edit], all_edits: Sequence[Edit], newline: str
+    document: ParsedDocument,
+    edits: Sequence[Edit],
+    all_edits: Sequence[Edit],
+    newline: str,
+    edit_keys: set[str],
 ) -> list[Splice] | None:
     """The splices for the edits of one object, None if the object must be written again.
 
     It must be written again if an edit has no site or is a Remove, if two edits replace the same
     text differently, and for an addition to a value with aliases, unless all_edits has the same
     addition for each alias.
+    edit_keys: the repr() of all_edits; empty before the first call.
     """
-    splices: dict[tuple[int, int], list[Splice]] = {}
-    edit_keys: set[str] = set()
+    splices: dict[tuple[int, int], dict[Splice, None]] = {}
     for edit in edits:
         if isinstance(edit, Remove):
             return None
         site = locate(document, edit)
         if site is None:
             return None
-        if site.alias_paths and not edit_keys:
-            edit_keys = set(map(repr, all_edits))
-        for path in site.alias_paths:
+        new = (site.start, site.end, _new_text(_content(edit, site), site, newline))
+        same_site = splices.setdefault((site.start, site.end), {})
+        if new in same_site:
+            continue  # an edit at an alias of the value, which has the same other paths
+        for path in _alias_paths(document, edit, site):
+            if not edit_keys:
+                edit_keys.update(map(repr, all_edits))
             if repr(edit._replace(path=path)) not in edit_keys:
                 if isinstance(edit, SetScalar):
                     _refuse_alias(edit, path, document.location_of(edit.path)._replace(path=""))
                 return None
-        new = (site.start, site.end, _new_text(_content(edit, site), site, newline))
-        same_site = splices.setdefault((site.start, site.end), [])
-        if new not in same_site:
-            same_site.append(new)
+        same_site[new] = None
     if any(len(same_site) > 1 and start < end for (start, end), same_site in splices.items()):
         return None
     return [new for same_site in splices.values() for new in same_site]
+
+
+def _alias_paths(document: ParsedDocument, edit: Edit, site: Site) -> Iterable[Path]:
+    """The other paths that YAML aliases give to the value that an edit changes."""
+    if document.plain or not document.nodes.has_aliases:
+        return ()
+    from postrender.yaml.node_edits import alias_paths
+
+    return alias_paths(document.nodes, edit, site)
 
 
 def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
@@ -281,7 +296,7 @@ def _span_in_flow(
     number = plain.entry_line(path[:-1])
     if number is None:
         raise ValueError(path)
-    return number, flow_spans(plain.lines[number])[index_of(parent, path[-1])]
+    return number, plain.flow_span(number, plain.index_of(parent, path[-1]))
 
 
 _IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
@@ -81,15 +82,21 @@ class Stream(NamedTuple):
 
     def location_of(self, document: Document, line: int = 0) -> Location:
         """The location of a line of a document; line: the line in the document, from 0."""
-        # Helm writes the comment `# Source:`. The method find() is faster than the pattern.
-        has_comment = document.text.find("# Source: ", 0, 4096) >= 0
-        comment = _SOURCE.search(document.text, 0, 4096) if has_comment else None
         return Location(
             source=document.source,
             line=document.line + line,
             document=document.number,
-            template=comment[1] if comment else "",
+            template=_template_of(document.text),
         )
+
+
+@lru_cache(maxsize=1)  # many locations in a row are in one document
+def _template_of(text: str) -> str:
+    """The chart template in Helm's comment `# Source:`, "" without the comment."""
+    # The method find() is faster than the pattern.
+    has_comment = text.find("# Source: ", 0, 4096) >= 0
+    comment = _SOURCE.search(text, 0, 4096) if has_comment else None
+    return comment[1] if comment else ""
 
 
 def read_stream(data: bytes, source: str) -> Stream:

@@ -80,7 +80,7 @@ def laughs(depth: int) -> str:
     ("text", "problem"),
     [
         (chain(900), "nested levels"),
-        (chain(20_000), "expand to more"),
+        (chain(20_000), "nested levels"),
         (laughs(12), "expand to more"),
         (laughs(60), "expand to more"),
         (f"{CONFIG}x: &a [*a]\n", "an alias of the anchor itself"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from postrender.errors import Location
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import SetScalar, apply_edits
-from postrender.yaml.node_edits import locate_in_nodes, verbatim_at
+from postrender.yaml.node_edits import alias_paths, locate_in_nodes, verbatim_at
 from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
 from postrender.yaml.splice import edited_text
@@ -100,7 +100,10 @@ def test_an_edit_of_any_scalar_changes_the_parsed_value(anchor: str, mapping: st
         edit = SetScalar(path, "changed")
         site = locate_in_nodes(document, edit)
         assert site is not None
-        edits = [edit, *(SetScalar(other, "changed") for other in site.alias_paths)]
+        edits = [
+            edit,
+            *(SetScalar(other, "changed") for other in alias_paths(document, edit, site)),
+        ]
         expected = apply_edits(copy.deepcopy(data), edits)
         assert read(edited_text(ParsedDocument(text, LOCATION, None), edits, "\n")) == expected, (
             text,
