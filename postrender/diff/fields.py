@@ -1,11 +1,11 @@
 """The differences between two values: the lines of texts, the fields of objects, and data keys.
 
-difflib compares only short texts, because its time grows with the square of the number of lines.
-Like `git diff --patience`, `find_hunks` splits long texts at lines that occur exactly once in each.
-A long part without such a line counts as replaced.
+difflib compares only short texts, because its time grows with the square of the number of lines, or
+with the third power if many lines are equal. Like `git diff --patience`, `find_hunks` splits other
+texts at lines that occur exactly once in each. A long part without such a line counts as replaced.
 
 List items match by a key such as `name` or `port` if the values of the key are unique in each list.
-difflib matches the items of other lists. In lists longer than _MAX_SEQUENCE, items match by index.
+Items of other lists match like the lines of texts.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import binascii
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from io import StringIO
+from itertools import accumulate
 
 from postrender.diff.model import (
     ADDED,
@@ -34,9 +36,19 @@ from postrender.records import NamedTuple
 from postrender.text import common_length
 from postrender.yaml.paths import Json, format_path, mapping_at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from difflib import Match, SequenceMatcher
+
 # difflib compares texts if the count of old lines times the count of new lines is at most this
-# number. For any content, difflib then needs at most about a tenth of a second.
+# number, and lists up to this length.
 _MAX_PAIRS = 40_000
+_MAX_SEQUENCE = 1000
+# The work of difflib for each line or item, in pairs of equal lines. In 700 comparisons of public
+# charts, the work was at most 3.
+_MAX_WORK = 100
+# How often a part of a text is split at anchors.
+_MAX_SPLITS = 16
 
 
 class _Change(NamedTuple):
@@ -67,44 +79,98 @@ def _changed_blocks(old: list[str], new: list[str]) -> Iterator[_Change]:
 
 
 def _changes_between(
-    old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
+    old: Sequence[str],
+    new: Sequence[str],
+    start: int,
+    end: int,
+    new_start: int,
+    new_end: int,
+    splits: int = 0,
 ) -> Iterator[_Change]:
     count, new_count = end - start, new_end - new_start
     if not count and not new_count:
         return
+    whole = _Change(start=start, end=end, new_start=new_start, new_end=new_end)
     if count * new_count <= 1:  # a side does not have lines, or each side has one line that differs
-        yield _Change(start=start, end=end, new_start=new_start, new_end=new_end)
-    elif count * new_count <= _MAX_PAIRS:
-        from difflib import SequenceMatcher
-
-        matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            if tag != "equal":
+        yield whole
+        return
+    if count * new_count <= _MAX_PAIRS:
+        changes = _changes_by_difflib(old[start:end], new[new_start:new_end])
+        if changes is not None:
+            for change in changes:
                 yield _Change(
-                    start=start + i1,
-                    end=start + i2,
-                    new_start=new_start + j1,
-                    new_end=new_start + j2,
+                    start=start + change.start,
+                    end=start + change.end,
+                    new_start=new_start + change.new_start,
+                    new_end=new_start + change.new_end,
                 )
+            return
+    if splits == _MAX_SPLITS:
+        yield whole
     else:
-        yield from _changes_by_anchors(old, new, start, end, new_start, new_end)
+        yield from _changes_by_anchors(old, new, whole, splits + 1)
+
+
+def _changes_by_difflib(old: Sequence[str], new: Sequence[str]) -> list[_Change] | None:
+    """The changes that difflib finds, None if this would be too much work."""
+    matcher = _matcher_class()(old, new)
+    try:
+        return [
+            _Change(start=start, end=end, new_start=new_start, new_end=new_end)
+            for tag, start, end, new_start, new_end in matcher.get_opcodes()
+            if tag != "equal"
+        ]
+    except _TooMuchWork:
+        return None
+
+
+class _TooMuchWork(Exception):  # noqa: N818
+    """The work of difflib exceeds the limit."""
+
+
+@cache
+def _matcher_class() -> Callable[[Sequence[str], Sequence[str]], SequenceMatcher[str]]:
+    from difflib import SequenceMatcher
+
+    class Matcher(SequenceMatcher[str]):
+        """A SequenceMatcher that stops after too much work.
+
+        The work of a search for the longest match is the number of pairs of equal lines.
+        """
+
+        def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+            super().__init__(None, old, new, autojunk=False)
+            counts = Counter(new)
+            self.pairs = [0, *accumulate(counts[line] for line in old)]
+            self.rest = _MAX_WORK * (len(old) + len(new))
+
+        def find_longest_match(
+            self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+        ) -> Match:
+            self.rest -= self.pairs[len(self.pairs) - 1 if ahi is None else ahi] - self.pairs[alo]
+            if self.rest < 0:
+                raise _TooMuchWork
+            return super().find_longest_match(alo, ahi, blo, bhi)
+
+    return Matcher
 
 
 def _changes_by_anchors(
-    old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
+    old: Sequence[str], new: Sequence[str], whole: _Change, splits: int
 ) -> Iterator[_Change]:
+    start, end, new_start, new_end = whole
     anchors = _anchors(old, new, range(start, end), range(new_start, new_end))
     if not anchors:
-        yield _Change(start=start, end=end, new_start=new_start, new_end=new_end)
+        yield whole
         return
     for anchor, new_anchor in anchors:
         if anchor < start:
             continue  # the equal lines after the previous anchor include this anchor
-        yield from _changes_between(old, new, start, anchor, new_start, new_anchor)
+        yield from _changes_between(old, new, start, anchor, new_start, new_anchor, splits)
         start, new_start = anchor, new_anchor
         while start < end and new_start < new_end and old[start] == new[new_start]:
             start, new_start = start + 1, new_start + 1
-    yield from _changes_between(old, new, start, end, new_start, new_end)
+    yield from _changes_between(old, new, start, end, new_start, new_end, splits)
 
 
 def _anchors(
@@ -193,9 +259,6 @@ def _line(sign: str, old: int, new: int, text: str) -> Line:
 
 # The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
 _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
-# The maximum length of a list for difflib. The time of difflib grows with the square of the length.
-_MAX_SEQUENCE = 1000
-
 # Mappings that a preview shows key by key even if one side does not have the mapping.
 _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
@@ -327,20 +390,15 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
     """Pairs of ranges: the items in the new range replace the items in the old range."""
-    if max(len(old), len(new)) > _MAX_SEQUENCE:
-        yield range(len(old)), range(len(new))
-        return
     before, after = list(map(_encode, old)), list(map(_encode, new))
     if len(before) == len(after) == 1:
         if before != after:
             yield range(1), range(1)
         return
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for tag, start, end, new_start, new_end in matcher.get_opcodes():
-        if tag != "equal":
-            yield range(start, end), range(new_start, new_end)
+    is_short = max(len(old), len(new)) <= _MAX_SEQUENCE
+    changes = _changes_by_difflib(before, after) if is_short else None
+    for change in _changed_blocks(before, after) if changes is None else changes:
+        yield range(change.start, change.end), range(change.new_start, change.new_end)
 
 
 Content = Mapping[str, str | bytes]

@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from postrender.diff.model import Cause, ContentChange, RevisionChange
 from postrender.diff.pairs import ComparedObject, base_name_of
-from postrender.inventory.model import Item
+from postrender.inventory.model import ItemKey
 from postrender.kubernetes.hashing import (
     CONTENT_HASH_LENGTH,
     HASH_SUFFIX,
@@ -115,10 +114,11 @@ def secret_names_of_side(
 def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
     """The base names of a plan, by the revision names to redact."""
     revisions: list[_Revision] = []
+    dependents = _dependents_of_secrets(context)
     for decision in context.decisions.values():
         item = decision.item
         base_name = base_name_of(item, is_revision=decision.is_revision)
-        is_secret = _depends_on_secret(context, item)
+        is_secret = item.identity.group_kind == SECRET or item.key in dependents
         revisions += [
             _Revision(name=name, base_name=base_name, content=item.content, is_secret=is_secret)
             for name in {item.identity.name, context.revision_of(item)} - {"", base_name}
@@ -149,22 +149,32 @@ def _find_secret_names(
     for suspect in suspects:
         if base_name := without_hash(suspect):
             names.setdefault(suspect, base_name)
-    has_grown = bool(names)
-    while has_grown:
-        has_grown = False
-        for revision in revisions:
-            if revision.name not in names and _holds_any(revision.content, names.keys()):
+    # A revision can hold the name of another one, and so on, so the search follows the holders.
+    others = [revision for revision in revisions if revision.name not in names]
+    searched = {revision.name for revision in others} | names.keys() if names else set()
+    holders: dict[str, list[_Revision]] = defaultdict(list)
+    for revision in others if names else ():
+        for word in searched.intersection(_words_in(revision.content)):
+            holders[word].append(revision)
+    found = list(names)
+    while found:
+        for revision in holders.pop(found.pop(), ()):
+            if revision.name not in names:
                 names[revision.name] = revision.base_name
-                has_grown = True
+                found.append(revision.name)
     return names
 
 
-def _holds_any(data: object, names: AbstractSet[str]) -> bool:
+def _words_in(data: object) -> Iterator[str]:
     if isinstance(data, str):
-        return not names.isdisjoint(words_of(data))
-    if isinstance(data, Mapping):
-        return any(_holds_any(part, names) for pair in data.items() for part in pair)
-    return isinstance(data, (list, tuple)) and any(_holds_any(part, names) for part in data)
+        yield from words_of(data)
+    elif isinstance(data, Mapping):
+        for pair in data.items():
+            for part in pair:
+                yield from _words_in(part)
+    elif isinstance(data, (list, tuple)):
+        for part in data:
+            yield from _words_in(part)
 
 
 def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
@@ -180,18 +190,22 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
             yield from _texts_under_secret_keys(value, key if name == "name" else name)
 
 
-def _depends_on_secret(context: PlanContext, item: Item) -> bool:
-    seen = {item.key}
-    queue = [item]
-    while queue:
-        current = queue.pop()
-        if current.identity.group_kind == SECRET:
-            return True
-        for link in context.links.get(current.key, ()):
-            if link.target.key not in seen:
-                seen.add(link.target.key)
-                queue.append(link.target)
-    return False
+def _dependents_of_secrets(context: PlanContext) -> set[ItemKey]:
+    """The Secrets, and the objects that reference a Secret directly or indirectly."""
+    sources: dict[ItemKey, list[ItemKey]] = defaultdict(list)
+    found: set[ItemKey] = set()
+    for key, links in context.links.items():
+        for link in links:
+            sources[link.target.key].append(key)
+            if link.target.identity.group_kind == SECRET:
+                found.add(link.target.key)
+    pending = list(found)
+    while pending:
+        for source in sources.pop(pending.pop(), ()):
+            if source not in found:
+                found.add(source)
+                pending.append(source)
+    return found
 
 
 # ---------------------------------------------------------------------------------- marks on values
@@ -245,17 +259,18 @@ def redact(
 class _Redactor:
     """A value of an unknown type, such as Redacted, becomes NOT_SHOWN."""
 
-    __slots__ = ("_has_base_names", "_names", "_names_by_hash", "_unchanged")
+    __slots__ = ("_has_base_names", "_lengths_by_hash", "_names", "_unchanged")
 
     def __init__(self, secret_names: Mapping[str, str], *, has_base_names: bool) -> None:
         self._has_base_names = has_base_names
         self._names = secret_names
         # The types of the values that cannot contain a name to redact.
         self._unchanged = _NON_TEXT_SCALARS if secret_names else _SCALARS
-        self._names_by_hash: dict[str, list[str]] = defaultdict(list)
-        # The longest name is first, because `_text` replaces the first name that matches.
+        # The lengths of the names with each hash, the longest first, because `_text` replaces the
+        # first name that matches.
+        self._lengths_by_hash: dict[str, dict[int, None]] = defaultdict(dict)
         for name in sorted(secret_names, key=len, reverse=True):
-            self._names_by_hash[name[-CONTENT_HASH_LENGTH - 1 :]].append(name)
+            self._lengths_by_hash[name[-CONTENT_HASH_LENGTH - 1 :]][len(name)] = None
 
     def redact(self, value: Any) -> Any:
         kind = value.__class__
@@ -294,7 +309,7 @@ class _Redactor:
         if not set(map(type, values)) <= _SCALARS:
             return False
         matches = _REVISION_END.finditer("\n".join(map(str, values))) if self._names else ()
-        return not any(match[0] in self._names_by_hash for match in matches)
+        return not any(match[0] in self._lengths_by_hash for match in matches)
 
     def _text(self, text: str) -> str:
         """A text with base names instead of the revision names to redact.
@@ -304,9 +319,10 @@ class _Redactor:
         parts: list[str] = []
         end = 0
         for match in _REVISION_END.finditer(text):
-            for name in self._names_by_hash.get(match[0], ()):
-                start = match.end() - len(name)
-                if start >= end and text.startswith(name, start):
+            for length in self._lengths_by_hash.get(match[0], ()):
+                start = match.end() - length
+                name = text[start : match.end()] if start >= end else ""
+                if name in self._names:
                     parts += text[end:start], self._names[name]
                     end = match.end()
                     break
