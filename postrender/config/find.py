@@ -190,6 +190,10 @@ def _findings_above(folders: list[str], inside: list[str]) -> tuple[Finding, ...
     return ()
 
 
+# The maximum length of a chain of `extends`.
+_MAX_FILES = 50
+
+
 def extended_file(
     value: str, file: str, earlier: Sequence[str], source: Source, location: Location
 ) -> str:
@@ -220,6 +224,12 @@ def extended_file(
         raise UserError(
             f"the extended file {path} belongs to another user",
             f"If you trust both files, pass --config {source.file}. Otherwise delete `extends`",
+            location,
+        )
+    if len(earlier) >= _MAX_FILES:
+        raise UserError(
+            f"the configuration has more than {_MAX_FILES} files in a chain of `extends`",
+            "Merge some of these files",
             location,
         )
     if any(os.path.samefile(path, other) for other in earlier):

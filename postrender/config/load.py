@@ -27,7 +27,7 @@ from postrender.records import NamedTuple
 from postrender.references.rule import Rule
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Json, Path, parse_pattern, value_at
+from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OTHER_FILE = "Check the file, or pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
+
+# postrender compares each entry of these lists with many objects. The limit bounds this product.
+_COMPARED_LISTS = (("rules",), ("references",), ("leftovers", "ignore"))
+_MAX_ENTRIES = 1000
 
 Values = dict[str, "Any"]
 
@@ -196,7 +200,15 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """The settings for valid values."""
+    """The settings for valid values; UserError for too many entries in a list of conditions."""
+    for path in _COMPARED_LISTS:
+        entries = value_at(values, path)
+        if isinstance(entries, list) and len(entries) > _MAX_ENTRIES:
+            raise UserError(
+                f"the configuration has {len(entries):,} entries in {format_path(path)}, expected "
+                f"at most {_MAX_ENTRIES:,}",
+                "Replace several entries with one that has globs, such as web-*",
+            )
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),
