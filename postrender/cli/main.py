@@ -15,6 +15,7 @@ from postrender.cli.report import (
     end_process,
     report_bug,
     report_error,
+    too_large_error,
     unwritable_error,
 )
 from postrender.errors import UsageError, UserError
@@ -62,12 +63,16 @@ def run(arguments: Sequence[str]) -> int:
         return FAULT
     except KeyboardInterrupt:
         return INTERRUPTED
+    except MemoryError:
+        pass  # the error is reported below, where Python has freed the memory of the run
     except Exception as error:
         if is_completion and isinstance(error, OSError):  # click cannot write the completions
             report_error(unwritable_error(error))
             return FAULT
         report_bug(error)
         return BUG
+    report_error(too_large_error())
+    return FAULT
 
 
 def _run_without_click(words: Sequence[str]) -> int | None:

@@ -173,6 +173,14 @@ def _print(line: str, colour: str = "") -> None:
         sys.stderr = None
 
 
+def too_large_error() -> UserError:
+    """The error for an input that needs more memory than the process may use."""
+    return UserError(
+        "the input is too large for the memory that postrender may use",
+        "Raise the memory limit of the container or process, or split the input",
+    )
+
+
 def report_bug(error: BaseException) -> None:
     """Write the traceback of a bug to a temporary file, and print the path of the file.
 
