@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from binascii import a2b_base64
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # The forms in which a name occurs in a text:
@@ -69,6 +70,12 @@ class WordSet:
         """Whether one of the names is a word of a text."""
         return self.may_be_in(text) and not self._encoded.isdisjoint(_spaced(text).split())
 
+    def in_words(self, text: str) -> dict[str, None]:
+        """The names that are words of a text, in order."""
+        return dict.fromkeys(
+            word.decode("ascii") for word in _spaced(text).split() if word in self._encoded
+        )
+
     def may_be_in(self, text: str) -> bool:
         """False if a fast search proves that no name is a word of a text."""
         if self._few is None:
@@ -91,22 +98,22 @@ def replace_words(text: str, renames: Mapping[str, str]) -> str:
     return re.sub(_WORD, lambda match: match[1] + renames.get(match[2], match[2]), text)
 
 
-def forms_of(text: str, name: str) -> set[str]:
-    """The forms in which a name occurs in a text, empty if no word of the text is the name."""
+def forms_of(text: str, names: WordSet) -> dict[str, set[str]]:
+    """The forms in which names occur in a text, by name."""
     is_one_line = "\n" not in text.strip()
-    return {
-        form
-        for line in text.split("\n")
-        if name in line
-        for form in _forms_in_line(line, name, is_value=is_one_line)
-    }
+    forms: dict[str, set[str]] = defaultdict(set)
+    for line in text.split("\n"):
+        if names.may_be_in(line):
+            for name, form in _forms_in_line(line, names, is_value=is_one_line):
+                forms[name].add(form)
+    return forms
 
 
 _DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
 
 
-def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """The form of the name in each token that contains it as a word.
+def _forms_in_line(line: str, names: WordSet, *, is_value: bool) -> Iterator[tuple[str, str]]:
+    """The names in each token of a line, with the form of each name.
 
     A token is a part of the line between two delimiters, such as spaces, quotes or brackets.
     is_value: whether the line is the whole text.
@@ -114,34 +121,39 @@ def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
     tokens = split_defaults(line).translate(_DELIMITERS).split()
     is_unspaced = is_value and not any(char.isspace() for char in line.strip())
     for number, token in enumerate(tokens):
-        if name not in token or name not in words_of(token):
+        found = names.in_words(token) if names.may_be_in(token) else ()
+        if not found:
             continue
         before = tokens[number - 1] if number else ""
         flag, equals, value = token.rpartition("=")
         is_argument = bool(equals) and (flag.startswith("-") or len(tokens) == 1)
-        form = _form_of_value(value, name)
-        if form == WHOLE and not (is_value and (is_unspaced or is_argument or before[:1] == "-")):
-            form = WORD
-        yield form
+        is_whole = is_value and (is_unspaced or is_argument or before[:1] == "-")
+        for name, form in _forms_in_value(value, found):
+            yield name, WORD if form == WHOLE and not is_whole else form
 
 
-def _form_of_value(value: str, name: str) -> str:
-    """The form of a name in one token, or in the part of a token after the last `=`."""
+def _forms_in_value(value: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The form of each name in one token, or in the part of a token after the last `=`."""
     bare = value.rstrip(".:!?")
-    if bare == name:
-        return WHOLE
-    if "://" in value or value.startswith("//"):
-        return HOST
+    is_url = "://" in value or value.startswith("//")
     host, _, rest = value.partition("/")
     host_name, colon, port = host.rpartition(":")
-    if colon and port.isdigit() and host_name.rpartition("@")[2] == name:
-        return HOST
-    if "@" in host and host.rpartition("@")[2] == name:
-        return HOST
-    if not rest:
-        return WORD
-    is_qualified = bare.count("/") == 1 and rest.rstrip(".:!?") == name
-    return WHOLE if is_qualified and host and host[0] not in ".~" else PATH
+    hosts = []
+    if colon and port.isdigit():
+        hosts.append(host_name.rpartition("@")[2])
+    if "@" in host:
+        hosts.append(host.rpartition("@")[2])
+    is_qualified = bare.count("/") == 1 and bool(host) and host[0] not in ".~"
+    qualified = rest.rstrip(".:!?") if is_qualified else ""
+    for name in names:
+        if name == bare:
+            yield name, WHOLE
+        elif is_url or name in hosts:
+            yield name, HOST
+        elif not rest:
+            yield name, WORD
+        else:
+            yield name, WHOLE if name == qualified else PATH
 
 
 def common_length(old: Sequence[str], new: Sequence[str]) -> int:

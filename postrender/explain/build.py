@@ -7,7 +7,8 @@ Secret covers the Secret's revision name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import UNCHANGED, Edge, Graph, GraphNode
@@ -20,6 +21,7 @@ from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS, Iden
 from postrender.plan.build import Plan
 from postrender.plan.links import Link, by_target
 from postrender.plan.model import PlanContext
+from postrender.plan.mounts import Mount
 from postrender.plan.strategy import StrategyDecision, is_known_revision
 from postrender.records import NamedTuple
 
@@ -128,6 +130,9 @@ def _objects(
     plan: Plan, context: PlanContext, secret_names: Mapping[str, str]
 ) -> tuple[ObjectEntry, ...]:
     links = by_target(link for links in context.links.values() for link in links)
+    mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
+    for mount in (mount for several in context.mounts.values() for mount in several):
+        mounts[mount.item.key].append(mount)
     group_names = {
         (context.resolver.effective_namespace(group.namespace), revision): group.name
         for group in plan.groups
@@ -146,14 +151,17 @@ def _objects(
                 revision="" if revision in secret_names else revision,
                 keep_reason=decision.keep_reason,
                 attach_group=group_names.get((namespace, (identity.kind.lower(), revision)), ""),
-                references=_references(context, decision, links.get(key, ())),
+                references=_references(context, decision, links.get(key, ()), mounts[key]),
             )
         )
     return tuple(entries)
 
 
 def _references(
-    context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
+    context: PlanContext,
+    decision: StrategyDecision,
+    links: Sequence[Link],
+    mounts: Iterable[Mount],
 ) -> tuple[ObjectReference, ...]:
     """The references to an object. References that can cause a rename are first."""
     is_renamed = decision.strategy == RENAME
@@ -171,12 +179,7 @@ def _references(
                 is_rewritten=is_renamed and link.is_rewritten,
             )
         )
-    causes += _auto_mounts(context, decision.item.key, is_renamed=is_renamed)
-    return (*causes, *others)
-
-
-def _auto_mounts(context: PlanContext, key: ItemKey, *, is_renamed: bool) -> list[ObjectReference]:
-    return [
+    causes += [
         ObjectReference(
             identity=mount.workload.identity,
             line=0,
@@ -184,10 +187,9 @@ def _auto_mounts(context: PlanContext, key: ItemKey, *, is_renamed: bool) -> lis
             source=FROM_AUTO_MOUNT,
             is_rewritten=is_renamed,
         )
-        for mounts in context.mounts.values()
         for mount in mounts
-        if mount.item.key == key
     ]
+    return (*causes, *others)
 
 
 def _earlier(context: PlanContext) -> tuple[EarlierEntry, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
@@ -87,7 +88,7 @@ class Inventory(NamedTuple):
         if kept is not None:
             return kept
         document = self.stream.documents[index]
-        return parse_document(document.text, self.stream.location_of(document))
+        return _parsed_again(document.text, self.stream.location_of(document))
 
     def template(self, item: Item, number: int) -> Json:
         """The data of one pod template of a workload."""
@@ -109,6 +110,11 @@ class Inventory(NamedTuple):
         """The location of a reference; path: to show instead, such as the rule in a Role."""
         line = self.document(item.document).line_of(reference.path)
         return self.location_of(item, reference.path if path is None else path, line)
+
+
+@lru_cache(maxsize=1)  # one step asks for many values of one document
+def _parsed_again(text: str, location: Location) -> ParsedDocument:
+    return parse_document(text, location)
 
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:

@@ -23,7 +23,7 @@ from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision, is_helm_hook
 from postrender.references.rule import SELECTOR
-from postrender.text import HOST, PATH, conjoined, forms_of, shown, words_of
+from postrender.text import HOST, PATH, conjoined, shown, words_of
 
 # The most names that a finding lists.
 _MAX_LISTED = 3
@@ -105,41 +105,42 @@ def find_lost_owners(
     lost: dict[tuple[str, str], tuple[str, ...]] = {}
     if not owners.release_owners.isdisjoint(lasting):
         return lost
-    for ref, workloads in owners.workloads.items():
-        kind, _, name = ref.partition("/")
-        kinds = [
-            decision.item.identity.kind
-            for decision in context.decisions.values()
-            if decision.item.identity.kind.lower() == kind
-            and context.revision_of(decision.item) == name
-        ]
-        if kinds and not any(_is_in_stream(context, workload) for workload in workloads):
+    kinds: dict[str, str] = {}
+    for decision in context.decisions.values():
+        kind = decision.item.identity.kind
+        kinds.setdefault(f"{kind.lower()}/{context.revision_of(decision.item)}", kind)
+    refs = {ref: kinds.get(ref, "") for ref in owners.workloads}
+    present = _in_stream(
+        context, {title for ref in refs if refs[ref] for title in owners.workloads[ref]}
+    )
+    for ref, kind in refs.items():
+        workloads = owners.workloads[ref]
+        if kind and present.isdisjoint(workloads):
             deleted = dict.fromkeys((*workloads, *sorted(owners.release_owners)))
-            lost[kinds[0], name] = tuple(deleted)
+            lost[kind, ref.partition("/")[2]] = tuple(deleted)
     return lost
 
 
-def _is_in_stream(context: PlanContext, workload: str) -> bool:
-    """Whether the stream has a workload.
+def _in_stream(context: PlanContext, workloads: AbstractSet[str]) -> AbstractSet[str]:
+    """Those of the workloads, as `Kind/name`, that the stream has.
 
     In an unexamined document, the function searches the text for the kind and the field `name`.
     """
-    kind, _, name = workload.partition("/")
-    if any(
-        (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items
-    ):
-        return True
-    examined = {item.document for item in context.inventory.items}
-    return any(
-        f"kind: {kind}" in document.text and _has_name(document.text, name)
-        for index, document in enumerate(context.inventory.stream.documents)
-        if index not in examined
-    )
+    items = context.inventory.items
+    found = workloads & {str(item.identity) for item in items}
+    kinds = {workload.partition("/")[0] for workload in workloads - found}
+    examined = {item.document for item in items}
+    for index, document in enumerate(context.inventory.stream.documents if kinds else ()):
+        if index not in examined:
+            in_text = [kind for kind in kinds if f"kind: {kind}" in document.text]
+            names = _names_in(document.text) if in_text else ()
+            found |= workloads & {f"{kind}/{name}" for kind in in_text for name in names}
+    return found
 
 
-def _has_name(text: str, name: str) -> bool:
-    lines = (line for line in text.splitlines() if name in line)
-    return any(words_of(line.partition("name:")[2])[:1] == [name] for line in lines)
+def _names_in(text: str) -> set[str]:
+    parts = (line.partition("name:")[2] for line in text.splitlines() if "name:" in line)
+    return {name for part in parts for name in words_of(part)[:1]}
 
 
 def find_helm_3_hooks(
@@ -286,7 +287,7 @@ def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
     """Whether a mention most likely means a host, a path, a program or another object."""
     if mention.name in fixed_names or mention.is_program:
         return True
-    return forms_of(mention.text, mention.name) <= {HOST, PATH}
+    return mention.forms <= {HOST, PATH}
 
 
 def _leftover(context: PlanContext, mention: Mention, target: Item) -> Finding:

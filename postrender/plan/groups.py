@@ -194,24 +194,22 @@ def _group_names(
     for item in workloads:
         for target in context.targets(item):
             names.setdefault(target.key, group_keys[item.key][1])
+    sources: dict[ItemKey, list[Item]] = defaultdict(list)
+    for link in (link for links in context.links.values() for link in links):
+        if link.triggers_rename:
+            sources[link.target.key].append(link.source)
     for key in context.names:
         item = context.decisions[key].item
         if key not in names:
             default = defaults.get(_namespace(context, item.identity))
-            names[key] = default or _name_without_workloads(context, item)
+            names[key] = default or _name_without_workloads(context, item, sources[key])
     for key, decision in context.decisions.items():
         if decision.is_revision and decision.item.labels.get(GROUP_LABEL):
             names[key] = decision.item.labels[GROUP_LABEL]
     return names
 
 
-def _name_without_workloads(context: PlanContext, item: Item) -> str:
-    sources = [
-        link.source
-        for links in context.links.values()
-        for link in links
-        if link.target.key == item.key and link.triggers_rename
-    ]
+def _name_without_workloads(context: PlanContext, item: Item, sources: Sequence[Item]) -> str:
     release = release_name(context.settings.attacher, sources)
     if release:
         return group_name_for_release(release)

@@ -16,6 +16,7 @@ from postrender.config.settings import NOTHING
 from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
+from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import GroupKind, is_namespaced_workload
 from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple
@@ -170,18 +171,27 @@ def reference_edits(
             new_names.append(names[link.target.key])
             if link.reference.rule.adds_names:
                 new_names += retained_names.get(link.target.key, ())
-    return [edit for path in references for edit in _edits(references[path], renames[path])]
+    # The items of each list with references that get names, by the id() of the list.
+    existing: dict[int, set[str]] = {}
+    return [
+        edit for path in references for edit in _edits(references[path], renames[path], existing)
+    ]
 
 
-def _edits(reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
+def _edits(
+    reference: Reference, renames: Mapping[str, list[str]], existing: dict[int, set[str]]
+) -> list[Edit]:
     if reference.rule.adds_names:
         path = item_path(reference.path)
-        added: list[Json] = []
+        if id(reference.items) not in existing:
+            existing[id(reference.items)] = set(map(canonical_json, reference.items))
+        added: dict[str, Json] = {}
         for name in (name for names in renames.values() for name in names):
             item = _renamed(reference.items[int(path[-1])], reference.path[len(path) :], name)
-            if item not in reference.items and item not in added:
-                added.append(item)
-        return [AddAfter(path, tuple(added))] if added else []
+            key = canonical_json(item)
+            if key not in existing[id(reference.items)]:
+                added.setdefault(key, item)
+        return [AddAfter(path, tuple(added.values()))] if added else []
     if reference.rule.is_word:
         first = {old: new[0] for old, new in renames.items()}
         return [SetScalar(reference.path, replace_words(reference.name, first))]

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 
 from postrender.errors import UserError
@@ -27,7 +28,12 @@ from postrender.kubernetes.annotations import (
     MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
 )
-from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, is_namespaced_workload
+from postrender.kubernetes.kinds import (
+    MAX_LABEL_LENGTH,
+    SECRET,
+    ObjectKey,
+    is_namespaced_workload,
+)
 from postrender.plan.links import item_order
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
@@ -35,6 +41,12 @@ from postrender.records import NamedTuple
 from postrender.text import shown
 from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mappings_in, value_at
+
+# The maximum product of the auto-mounts in a workload and its containers, volumes, volumeMounts and
+# envFrom. The input grows with their sum, but the time and the output grow with the product.
+_MAX_ENTRIES = 20_000
+# In _check_paths, the name of a mount's containers if the mount is in every container.
+_EVERY = ""
 
 
 class Mount(NamedTuple):
@@ -59,15 +71,20 @@ def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[
     Hooks, revisions, and objects with a revision that is also in the stream do not get one.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
-    for item in sorted(inventory.items, key=item_order):
-        is_fixed = item.identity.group_kind in inventory.fixed_kinds
-        if not is_fixed and _is_requested(item) and not _has_revision(inventory, item, resolver):
-            mount = _mount(inventory, resolver, item)
+    requested = [
+        item
+        for item in sorted(inventory.items, key=item_order)
+        if item.identity.group_kind not in inventory.fixed_kinds and _is_requested(item)
+    ]
+    revised = _revised_keys(inventory, resolver) if requested else frozenset()
+    workloads = _Workloads(inventory, resolver)
+    for item in requested:
+        if _key_of(resolver, item, item.identity.name) not in revised:
+            mount = _mount(inventory, workloads, item)
             mounts[mount.workload.key].append(mount)
     for workload_mounts in mounts.values():
-        for number, mount in enumerate(workload_mounts):
-            for earlier in workload_mounts[:number]:
-                _check_paths(inventory, earlier, mount)
+        _check_paths(inventory, workload_mounts)
+        _check_count(inventory, workload_mounts)
     return mounts
 
 
@@ -78,17 +95,22 @@ def _is_requested(item: Item) -> bool:
     return has_env_from or bool(item.annotations.get(MOUNT_PATH_ANNOTATION))
 
 
-def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
-    return any(
-        other.annotations.get(BASE_NAME_ANNOTATION) == item.identity.name
-        and other.identity.group_kind == item.identity.group_kind
-        and resolver.is_same(other.identity.namespace, item.identity.namespace)
-        for other in inventory.items
-        if other.content is not None and is_known_revision(other)
-    )
+def _key_of(resolver: Resolver, item: Item, name: str) -> ObjectKey:
+    return ObjectKey(item.identity.group_kind, resolver.namespace_of(item.identity.namespace), name)
 
 
-def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
+def _revised_keys(inventory: Inventory, resolver: Resolver) -> AbstractSet[ObjectKey]:
+    """The keys of the objects of which the stream has a revision."""
+    return {
+        _key_of(resolver, item, item.annotations[BASE_NAME_ANNOTATION])
+        for item in inventory.items
+        if item.content is not None
+        and BASE_NAME_ANNOTATION in item.annotations
+        and is_known_revision(item)
+    }
+
+
+def _mount(inventory: Inventory, workloads: _Workloads, item: Item) -> Mount:
     path = item.annotations.get(MOUNT_PATH_ANNOTATION, "")
     if path and not path.startswith("/"):
         raise UserError(
@@ -106,7 +128,7 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
     containers = item.annotations.get(CONTAINERS_ANNOTATION, "").split(",")
     return Mount(
         item=item,
-        workload=_workload(inventory, resolver, item),
+        workload=_workload(inventory, workloads, item),
         path=_normal(path),
         env_from=item.annotations.get(ENV_FROM_ANNOTATION) == "true",
         containers=tuple(name.strip() for name in containers if name.strip()),
@@ -118,23 +140,57 @@ def _normal(path: str) -> str:
     return path.rstrip("/") or path[:1]
 
 
-def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
-    namespace = resolver.effective_namespace(item.identity.namespace)
-    in_namespace = [
-        workload
-        for workload in inventory.items
-        if is_namespaced_workload(workload.identity.group_kind)
-        and resolver.effective_namespace(workload.identity.namespace) == namespace
-    ]
-    workloads = [workload for workload in in_namespace if workload.is_rewritable]
+class _Workloads:
+    """The workloads of a stream.
+
+    by_namespace: all workloads. rewritable: those that postrender rewrites, by namespace.
+    with_template: those of `rewritable` with a pod template.
+    by_title: those of `rewritable`, by namespace and `Kind/name`.
+    """
+
+    def __init__(self, inventory: Inventory, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self.by_namespace: dict[str | None, list[Item]] = defaultdict(list)
+        self.rewritable: dict[str | None, list[Item]] = defaultdict(list)
+        self.with_template: dict[str | None, list[Item]] = defaultdict(list)
+        self.by_title: dict[tuple[str | None, str], list[Item]] = defaultdict(list)
+        for item in inventory.items:
+            if is_namespaced_workload(item.identity.group_kind):
+                namespace = self.namespace_of(item)
+                self.by_namespace[namespace].append(item)
+                if item.is_rewritable:
+                    self.rewritable[namespace].append(item)
+                    self.by_title[namespace, str(item.identity)].append(item)
+                    if item.templates:
+                        self.with_template[namespace].append(item)
+
+    def namespace_of(self, item: Item) -> str | None:
+        return self._resolver.effective_namespace(item.identity.namespace)
+
+    def template_holders(self, workload: Item) -> list[Item]:
+        """The workload itself or, for a Rollout with a workloadRef, the referenced workloads."""
+        if not workload.workload_ref:
+            return [workload]
+        (_, kind), name = workload.workload_ref
+        return [
+            holder
+            for holder in self.by_title[self.namespace_of(workload), f"{kind}/{name}"]
+            if holder.identity.group_kind == workload.workload_ref[0]
+        ]
+
+
+def _workload(inventory: Inventory, all_workloads: _Workloads, item: Item) -> Item:
+    namespace = all_workloads.namespace_of(item)
+    in_namespace = all_workloads.by_namespace[namespace]
+    workloads = all_workloads.rewritable[namespace]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None:
         selected = workloads
-        candidates = [workload for workload in workloads if workload.templates]
+        candidates = all_workloads.with_template[namespace]
     else:
-        selected = [workload for workload in workloads if str(workload.identity) == mount_in]
+        selected = all_workloads.by_title[namespace, mount_in]
         candidates = [
-            holder for workload in selected for holder in _template_holders(workload, workloads)
+            holder for workload in selected for holder in all_workloads.template_holders(workload)
         ]
     if len(candidates) == 1:
         return candidates[0]
@@ -209,27 +265,60 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
     ]
 
 
-def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """The workload itself or, for a Rollout with a workloadRef, the referenced workloads."""
-    if not workload.workload_ref:
-        return [workload]
-    return [
-        holder
-        for holder in workloads
-        if (holder.identity.group_kind, holder.identity.name) == workload.workload_ref
-    ]
-
-
-def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
-    is_shared = not (mount.containers and earlier.containers) or bool(
-        set(mount.containers) & set(earlier.containers)
+def _check_paths(inventory: Inventory, mounts: Sequence[Mount]) -> None:
+    """Refuse two mounts at one path in a container; mounts: all of one workload."""
+    at_paths: dict[str, list[Mount]] = defaultdict(list)
+    for mount in mounts:
+        if mount.path:
+            at_paths[mount.path].append(mount)
+    conflicts: list[tuple[Mount, Mount]] = []
+    for several in at_paths.values():
+        by_container: dict[str, Mount] = {}
+        for mount in several:
+            names = mount.containers or (_EVERY,)
+            earlier = [by_container[name] for name in (*names, _EVERY) if name in by_container]
+            if not mount.containers and by_container:
+                earlier = list(by_container.values())
+            if earlier:
+                conflicts.append((mount, min(earlier, key=several.index)))
+                break
+            by_container.update(dict.fromkeys(names, mount))
+    if not conflicts:
+        return
+    mount, other = min(conflicts, key=lambda pair: mounts.index(pair[0]))
+    raise UserError(
+        f"{mount.item.identity} and {other.item.identity} both request a mount at "
+        f"{mount.path} in {mount.workload.identity}, expected different paths",
+        f"Change {MOUNT_PATH_ANNOTATION} of one of the two objects",
+        inventory.location_of(mount.item),
     )
-    if mount.path and mount.path == earlier.path and is_shared:
+
+
+def _check_count(inventory: Inventory, mounts: Sequence[Mount]) -> None:
+    """Refuse auto-mounts that add more than _MAX_ENTRIES; mounts: all of one workload."""
+    workload = mounts[0].workload
+    count = 0
+    for number in range(len(workload.templates)):
+        spec = value_at(inventory.template(workload, number), ("spec",))
+        containers = [
+            container
+            for key in ("containers", "initContainers")
+            for container in mappings_in(value_at(spec, (key,)))
+        ]
+        count += len(containers) + len(mappings_in(value_at(spec, ("volumes",))))
+        count += sum(
+            len(mappings_in(container.get(key)))
+            for container in containers
+            for key in ("volumeMounts", "envFrom")
+        )
+    if count * len(mounts) > _MAX_ENTRIES:
         raise UserError(
-            f"{mount.item.identity} and {earlier.item.identity} both request a mount at "
-            f"{mount.path} in {mount.workload.identity}, expected different paths",
-            f"Change {MOUNT_PATH_ANNOTATION} of one of the two objects",
-            inventory.location_of(mount.item),
+            f"{len(mounts)} ConfigMaps and Secrets request an auto-mount in {workload.identity}, "
+            f"which has {count} containers, volumes and entries of the two. The product of the two "
+            f"numbers is more than {_MAX_ENTRIES:,}",
+            "Put the data into fewer ConfigMaps, or write the volumes of the workload by hand, "
+            f"and remove the annotations {MOUNT_PATH_ANNOTATION} and {ENV_FROM_ANNOTATION}",
+            inventory.location_of(mounts[-1].item),
         )
 
 
@@ -320,15 +409,21 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
     if not mount.containers:
         return [entry for entry in entries if entry[0] == "containers"]
     names = [value_at(container, ("name",)) for _, _, container in entries]
+    existing = {name for name in names if isinstance(name, str)}
     for name in mount.containers:
-        if name not in names:
+        if name not in existing:
             raise UserError(
                 f"{CONTAINERS_ANNOTATION} lists {shown(name)}, expected containers of "
                 f"{mount.workload.identity} ({', '.join(map(shown, filter(None, names)))})",
                 f"Fix or remove {shown(name)} in {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
-    return [entry for entry, name in zip(entries, names, strict=True) if name in mount.containers]
+    selected = set(mount.containers)
+    return [
+        entry
+        for entry, name in zip(entries, names, strict=True)
+        if isinstance(name, str) and name in selected
+    ]
 
 
 def _is_mounted(

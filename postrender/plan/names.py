@@ -12,7 +12,7 @@ so the names of the referenced revisions come first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import UserError
@@ -117,7 +117,7 @@ def _number_key(revision: EarlierRevision) -> tuple[bool, int, int]:
 
 
 class _Namer:
-    """The recursive computation of revision names.
+    """The computation of revision names, those of the referenced objects first.
 
     stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
@@ -136,30 +136,43 @@ class _Namer:
         self.decisions = decisions
         self.links = links
         self.done: dict[ItemKey, str] = {}
-        self.stack: list[ItemKey] = []
+        self.stack: dict[ItemKey, Iterator[ItemKey]] = {}
 
     def name(self, key: ItemKey) -> str:
+        # A chain of references can be longer than Python's stack.
         if key not in self.done:
-            if key in self.stack:
-                self.refuse_cycle(key)
-            self.stack.append(key)
-            self.done[key] = self.new_name(self.decisions[key])
-            self.stack.pop()
+            self.stack[key] = self.targets(key)
+        while self.stack:
+            last = next(reversed(self.stack))
+            target = next(self.stack[last], None)
+            if target is None:
+                self.done[last] = self.new_name(self.decisions[last])
+                del self.stack[last]
+            elif target in self.stack:
+                self.refuse_cycle(target)
+            elif target not in self.done:
+                self.stack[target] = self.targets(target)
         return self.done[key]
+
+    def links_of(self, key: ItemKey) -> list[Link]:
+        return [link for link in self.links.get(key, ()) if link.target.key in self.decisions]
+
+    def targets(self, key: ItemKey) -> Iterator[ItemKey]:
+        return (link.target.key for link in self.links_of(key))
 
     def new_name(self, decision: StrategyDecision) -> str:
         item = decision.item
-        links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
         data = item.content or {}
+        links = self.links_of(item.key)
         if links:
-            names = {link.target.key: self.name(link.target.key) for link in links}
             data = copied(data)
-            apply_edits(data, reference_edits(links, names), item.path)
+            apply_edits(data, reference_edits(links, self.done), item.path)
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(item, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
-        cycle = [*self.stack[self.stack.index(key) :], key]
+        names = list(self.stack)
+        cycle = [*names[names.index(key) :], key]
         objects = " -> ".join(str(self.decisions[member].item.identity) for member in cycle)
         raise UserError(
             f"these objects reference each other in a cycle: {objects}",

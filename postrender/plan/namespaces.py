@@ -53,6 +53,11 @@ CLUSTER_SCOPED = frozenset({"ClusterRole"})
 Candidates = Mapping[tuple[GroupKind, str], Sequence[Item]]
 
 
+# The input grows with the sum of the names and of the objects that they can mean, and the time with
+# the product. The limit is for the product, without the first object that each name can mean.
+_MAX_MEANINGS = 100_000
+
+
 class Resolver:
     """The interpretation of absent namespaces in one stream.
 
@@ -63,7 +68,7 @@ class Resolver:
     candidates: the ConfigMaps and Secrets by kind and name.
     """
 
-    __slots__ = ("candidates", "only_namespace", "release_namespace")
+    __slots__ = ("_by_namespace", "_meanings", "candidates", "only_namespace", "release_namespace")
 
     def __init__(
         self, release_namespace: str, only_namespace: str = "", candidates: Candidates = NOTHING
@@ -71,6 +76,8 @@ class Resolver:
         self.release_namespace = release_namespace
         self.only_namespace = only_namespace
         self.candidates = candidates
+        self._by_namespace: dict[int, tuple[Sequence[Item], dict[str | None, list[Item]]]] = {}
+        self._meanings = 0
 
     def find(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> Sequence[Item]:
         """The objects that a reference means, () if the reference does not resolve.
@@ -80,10 +87,12 @@ class Resolver:
         if not candidates:
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
+            self.count_meanings(candidates)
             return candidates
         if reference.rule.keep_reason or reference.rule.family == SELECTOR:
             # postrender keeps the original of each result. An original that programs do not need
             # is harmless, but a program fails without an original that the program needs.
+            self.count_meanings(candidates)
             return [
                 candidate
                 for candidate in candidates
@@ -95,11 +104,11 @@ class Resolver:
         self, namespace: str | None, candidates: Sequence[Item]
     ) -> Sequence[Item]:
         """The candidate that a reference in a namespace means, as a list of at most one."""
-        matches = [
-            candidate
-            for candidate in candidates
-            if self.is_same(namespace, candidate.identity.namespace)
-        ]
+        if len(candidates) == 1:
+            is_same = self.is_same(namespace, candidates[0].identity.namespace)
+            matches = candidates if is_same else ()
+        else:
+            matches = self._in_namespace(candidates).get(self.namespace_of(namespace), ())
         if matches:
             # An ordinary object has priority over a hook with the same name.
             return [min(matches, key=lambda match: match.is_hook)]
@@ -109,6 +118,26 @@ class Resolver:
                 return candidates
         return ()
 
+    def _in_namespace(self, candidates: Sequence[Item]) -> dict[str | None, list[Item]]:
+        """Objects by namespace; only once for a list, because many references can have a name."""
+        if id(candidates) not in self._by_namespace:
+            items: dict[str | None, list[Item]] = defaultdict(list)
+            for candidate in candidates:
+                items[self.namespace_of(candidate.identity.namespace)].append(candidate)
+            self._by_namespace[id(candidates)] = (candidates, items)  # the list keeps its id()
+        return self._by_namespace[id(candidates)][1]
+
+    def count_meanings(self, candidates: Sequence[Item]) -> None:
+        """Refuse a stream in which names without a namespace mean too many objects altogether."""
+        self._meanings += max(0, len(candidates) - 1)
+        if self._meanings > _MAX_MEANINGS:
+            raise UserError(
+                f"the input has objects of one name in many namespaces, such as "
+                f"{candidates[0].identity}, and the names in other objects can mean more than "
+                f"{_MAX_MEANINGS:,} of these objects",
+                "Render the namespaces one by one",
+            )
+
     def is_ambiguous(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> bool:
         """Whether an unresolved reference possibly means one of the candidates."""
         rule = reference.rule
@@ -116,6 +145,7 @@ class Resolver:
         if self.release_namespace or is_lenient or item.identity.kind in CLUSTER_SCOPED:
             return False
         namespace = reference.namespace or item.identity.namespace
+        self.count_meanings(candidates)
         return any(
             (namespace is None) != (candidate.identity.namespace is None)
             for candidate in candidates

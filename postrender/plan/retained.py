@@ -152,7 +152,7 @@ def with_retired_secrets(
     }
     if SECRET in context.settings.revisable or len(groups) != 1 or not names:
         return tuple(groups)
-    retired = (("secret", name) for name in sorted(names) if not _is_in_stream(context, name))
+    retired = (("secret", name) for name in sorted(names - _names_in_stream(context, names)))
     return (groups[0]._replace(retired=tuple(retired)),)
 
 
@@ -169,12 +169,13 @@ def _names_in(item: Item) -> Iterator[str]:
             yield from (ref.removeprefix("secret/") for ref in value.split(","))
 
 
-def _is_in_stream(context: PlanContext, name: str) -> bool:
-    """Whether a name is in a document without objects of an attacher."""
+def _names_in_stream(context: PlanContext, names: set[str]) -> set[str]:
+    """The names in documents without objects of an attacher."""
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
-    names = WordSet([name])
-    return any(
-        names.is_in(document.text)
+    words = WordSet(names)
+    return {
+        name
         for index, document in enumerate(context.inventory.stream.documents)
-        if index not in attachers
-    )
+        if index not in attachers and words.may_be_in(document.text)
+        for name in words.in_words(document.text)
+    }

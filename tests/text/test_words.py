@@ -76,9 +76,14 @@ FORMS = {
 )
 def test_the_form_of_a_name_in_a_text(text: str, form: str) -> None:
     """Only a whole value may mean the object; a host or a path means something else."""
-    assert forms_of(text, "app") == {form}
+    assert forms_of(text, WordSet(["app"])) == {"app": {form}}
 
 
 def test_a_text_can_have_a_name_in_several_forms() -> None:
-    assert forms_of("app http://app /etc/app", "app") == {WORD, HOST, PATH}
-    assert forms_of("app-2 my-app x.app", "app") == set()
+    assert forms_of("app http://app /etc/app", WordSet(["app"])) == {"app": {WORD, HOST, PATH}}
+    assert forms_of("app-2 my-app x.app", WordSet(["app"])) == {}
+
+
+def test_a_text_can_have_several_names() -> None:
+    forms = forms_of("--map=a http://b/a", WordSet(["a", "b", "c"]))
+    assert forms == {"a": {WORD, HOST}, "b": {HOST}}

@@ -33,8 +33,11 @@ def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
 
     A sign with is_write has priority over other signs. Then the order of RULES decides.
     """
-    signs = [sign for rule in RULES for sign in rule(evidence)]
-    signs = with_writers(evidence, signs)
+    # Of one source, only the first sign for an object can count.
+    found: dict[tuple[ItemKey, ItemKey, bool], Sign] = {}
+    for sign in (sign for rule in RULES for sign in rule(evidence)):
+        found.setdefault((sign.target.key, sign.source.key, sign.is_write), sign)
+    signs = with_writers(evidence, list(found.values()))
     first: dict[ItemKey, Sign] = {}
     for sign in sorted(signs, key=lambda sign: not sign.is_write):
         first.setdefault(sign.target.key, sign)

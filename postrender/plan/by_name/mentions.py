@@ -46,7 +46,7 @@ from postrender.references.built_in import find_built_in, is_custom
 from postrender.references.custom import embedded_references
 from postrender.references.rule import RBAC, SELECTOR
 from postrender.references.unrelated import COVERED, names_something_else
-from postrender.text import WordSet, decoded, letters_of, words_of
+from postrender.text import WordSet, decoded, forms_of, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, mapping_at, matches_start, value_at
 
@@ -87,6 +87,7 @@ class Mention(NamedTuple):
         another string, the last two keys of the path. For the key `value`, also the `name` beside
         it. For the key `name`, also the kind beside it or one level above, such as
         `kind: ConfigMap`.
+    forms: the forms in which the text has the name (`postrender.text`).
     targets: the objects that the name can mean.
     is_program: whether the string is the program or the subcommand of a container.
     """
@@ -97,6 +98,7 @@ class Mention(NamedTuple):
     text: str
     name: str
     fields: tuple[str, ...]
+    forms: AbstractSet[str]
     targets: tuple[Item, ...]
     is_program: bool
 
@@ -198,33 +200,46 @@ class _Search:
             for reference in item.references
             if reference.rule.family == SELECTOR
         }
+        kinds: dict[Path, list[str]] = {}
         for path, scalar in _strings(data, None if item.identity.kind == "Secret" else names):
             if (item.key, (*item.path, *path)) in self.linked or path in selected:
                 continue
             if not (path in target_kinds or _may_reference(item, path, data)):
                 continue
             text = decoded(scalar) if _is_encoded(item, path) else scalar
-            for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name):
-                targets = self.targets_of(item, name, path, target_kinds.get(path))
-                if targets:
-                    yield Mention(
-                        item=item,
-                        path=path,
-                        line=_line_of(document, (*item.path, *path), scalar, name),
-                        text=text,
-                        name=name,
-                        fields=_field_names(data, path, text),
-                        targets=targets,
-                        is_program=_is_program(data, path, text),
-                    )
+            targets = {
+                name: self.targets_of(item, name, path, target_kinds.get(path))
+                for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name)
+            }
+            found = WordSet(name for name in targets if targets[name])
+            if not found:
+                continue
+            lines = _lines_of(document, (*item.path, *path), scalar, found)
+            forms = forms_of(text, found)
+            fields = _field_names(data, path, text, kinds)
+            is_program = _is_program(data, path, text)
+            for name in filter(targets.get, targets):
+                yield Mention(
+                    item=item,
+                    path=path,
+                    line=lines.get(name, lines[""]),
+                    text=text,
+                    name=name,
+                    fields=fields,
+                    forms=forms[name],
+                    targets=targets[name],
+                    is_program=is_program,
+                )
 
     def targets_of(
         self, item: Item, name: str, path: Path, kind: GroupKind | None
     ) -> tuple[Item, ...]:
         """The objects that a name at a path can mean. kind: the target of a reference there."""
+        targets = self.by_name[name]
+        self.resolver.count_meanings(targets)
         return tuple(
             target
-            for target in self.by_name.get(name, ())
+            for target in targets
             if self.resolver.may_mean(item, target)
             and kind in (None, target.identity.group_kind)
             and not (target.key == item.key and path[0] == "metadata")
@@ -281,11 +296,14 @@ def _is_free_text(path: Path) -> bool:
     return keys[-2:] == ["env", "value"]
 
 
-def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
+def _field_names(
+    data: Json, path: Path, text: str, kinds_in_lists: dict[Path, list[str]]
+) -> tuple[str, ...]:
     """The value of Mention.fields.
 
     A flag is in the string itself (`--config-map=web`), or is the preceding string of the list.
     The kind in `[kubectl, get, cm, web]` is `configmap`.
+    kinds_in_lists: the results of _kinds_before for the lists of the object, by path.
     """
     keys = [part for part in path if isinstance(part, str)]
     if keys[-2:] == ["env", "value"]:
@@ -295,7 +313,12 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
         if not flag and path[-1]:
             before = str(value_at(data, (*path[:-1], path[-1] - 1)))
             flag = before if before.startswith("-") and "=" not in before else ""
-        flag = flag or _kind_before(data, path, text)
+        if not flag:
+            flag = _kind_in(text.rpartition("/")[0])
+        if not flag:
+            if path[:-1] not in kinds_in_lists:
+                kinds_in_lists[path[:-1]] = _kinds_before(value_at(data, path[:-1]))
+            flag = kinds_in_lists[path[:-1]][path[-1]]
         return (flag,) if flag else tuple(keys[-1:])
     if path[-1] == "value" and isinstance(name := value_at(data, (*path[:-1], "name")), str):
         return (name, *keys[-2:])
@@ -332,30 +355,29 @@ def _is_program(data: Json, path: Path, text: str) -> bool:
     return is_container and (path[-2] == "command" or not container.get("command"))
 
 
-def _kind_before(data: Json, path: Path, text: str) -> str:
-    """The kind before a name in a kubectl command, "" if there is none.
-
-    The kind can be in the string itself (`cm/web`), or in a list (`pod,cm`).
-    """
-    words = value_at(data, path[:-1])
-    earlier = words[: int(path[-1])] if isinstance(words, list) else []
-    kinds = (
-        KUBECTL_KINDS[part]
-        for word in reversed([*earlier, text.rpartition("/")[0]])
-        if isinstance(word, str)
-        for part in word.split(",")
-        if part in KUBECTL_KINDS
-    )
-    return next(kinds, "")
+def _kind_in(word: Json) -> str:
+    """The first kind in a word of a kubectl command, such as `pod,cm`, "" if there is none."""
+    parts = word.split(",") if isinstance(word, str) else ()
+    return next((KUBECTL_KINDS[part] for part in parts if part in KUBECTL_KINDS), "")
 
 
-def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
-    """The line of a name in a block literal, or the first line of any other scalar."""
+def _kinds_before(words: Json) -> list[str]:
+    """For each word of a kubectl command, the nearest kind before it, "" if there is none."""
+    kinds = [""]
+    for word in words if isinstance(words, list) else ():
+        kinds.append(_kind_in(word) or kinds[-1])
+    return kinds
+
+
+def _lines_of(document: ParsedDocument, path: Path, text: str, names: WordSet) -> Mapping[str, int]:
+    """The first line of each name in a block literal; at "", the first line of the scalar."""
     line = document.line_of(path)
-    if not document.is_literal(path):
-        return line
-    lines = (number for number, part in enumerate(text.split("\n"), 1) if name in words_of(part))
-    return line + next(lines, 0)
+    lines = {"": line}
+    if document.is_literal(path):
+        for number, part in enumerate(text.split("\n"), line + 1):
+            for name in names.in_words(part) if names.may_be_in(part) else ():
+                lines.setdefault(name, number)
+    return lines
 
 
 def _strings(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:

@@ -49,9 +49,10 @@ def find_roles(evidence: Evidence) -> Iterator[Sign]:
         if link.reference.rule.family == RBAC and not link.source.is_attacher
     ]
     permissions = _Permissions(evidence) if links and _may_bind_people(evidence) else None
+    roles = {(link.source.identity.kind, link.source.identity.name) for link in links}
+    of_people = {role for role in roles if permissions and permissions.is_of_people(role)}
     for link in links:
-        role = link.source.identity
-        if not (permissions and permissions.is_of_people((role.kind, role.name))):
+        if (link.source.identity.kind, link.source.identity.name) not in of_people:
             yield _sign(evidence, link)
 
 
@@ -88,10 +89,13 @@ def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
     if not any(sign.source.templates for sign in signs):
         return list(signs)
     permissions = _Permissions(evidence)
+    writers = {
+        kind: permissions.writers_of(kind) for kind in {sign.target.identity.kind for sign in signs}
+    }
     return [
         sign._replace(is_write=True)
         if sign.source.templates
-        and permissions.may_write(_accounts_of(evidence, sign), sign.target.identity.kind)
+        and not writers[sign.target.identity.kind].isdisjoint(_accounts_of(evidence, sign))
         else sign
         for sign in signs
     ]
@@ -142,14 +146,15 @@ class _Permissions:
                 key = str(role.get("kind")), str(role.get("name"))
                 self.subjects[key] += mappings_in(data.get("subjects"))
 
-    def may_write(self, accounts: AbstractSet[str], kind: str) -> bool:
-        """Whether one of the ServiceAccounts may change all objects of a kind."""
+    def writers_of(self, kind: str) -> set[str]:
+        """The names of the ServiceAccounts that may change all objects of a kind."""
         resources = _resources_of(kind)
-        return any(
-            not resources.isdisjoint(self.writable.get(role, ()))
-            and any(str(subject.get("name")) in accounts for subject in subjects)
+        return {
+            str(subject.get("name"))
             for role, subjects in self.subjects.items()
-        )
+            if not resources.isdisjoint(self.writable.get(role, ()))
+            for subject in subjects
+        }
 
     def is_of_people(self, role: _RoleKey) -> bool:
         """Whether a role has bindings, and all bindings are to users and groups of people.

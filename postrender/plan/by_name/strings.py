@@ -60,14 +60,21 @@ Many of these strings are templates and not valid YAML, so the rules search line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 from postrender.kubernetes.annotations import copier_of
+from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.plan.by_name import roles
 from postrender.plan.by_name.mentions import KUBECTL_KINDS, Evidence, Mention, Sign, sign_of
-from postrender.text import WHOLE, forms_of, letters_of, shown, words_of
+from postrender.text import WHOLE, WordSet, letters_of, shown, words_of
 from postrender.yaml.paths import format_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Text = TypeVar("Text")
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
 _COMMAND = r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)"
@@ -84,35 +91,74 @@ _CONFIG_MAP = "ConfigMap"
 
 def find_embedded_texts(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each mention in a manifest, a pod template or a command inside a string."""
-    texts: dict[str, tuple[str, Sequence[str], AbstractSet[str]]] = {}
+    texts = _texts(evidence, _EmbeddedText)
     for mention in evidence.mentions:
-        if mention.text not in texts:
-            lines = _lines_of(mention.text)
-            kinds = {kind for line in lines if "$" in line for kind in _variable_kinds(line)}
-            texts[mention.text] = letters_of(mention.text), lines, kinds
         for target in mention.targets:
-            if _references(*texts[mention.text], mention.name, target.identity.kind):
+            if texts[mention.text].references(mention.name, target.identity.kind):
                 reason = f"a text in {mention.item.identity} references the {target.identity.kind}"
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _references(
-    letters: str, lines: Sequence[str], variable_kinds: AbstractSet[str], name: str, kind: str
-) -> bool:
-    """Whether a text references an object by its name.
+class _Text:
+    """A text with mentions.
 
-    True if a line with the name also has the kind, or is the `name: …` of an object of the kind.
-    Also true if the text has the name, and a command reads the kind by a name from a variable.
+    numbers: by name, the numbers of the lines with the name. Comments are left out.
     """
-    if not (kind.lower() in letters or (kind == "ConfigMap" and "cm" in letters)):
-        return False
-    return any(
-        kind.lower() in variable_kinds
-        or _has_kind(line, kind)
-        or _is_below_kind(lines, number, kind)
-        for number, line in enumerate(lines)
-        if name in line and name in words_of(line) and not _is_comment(line)
-    )
+
+    def __init__(self, lines: Sequence[str], names: WordSet) -> None:
+        self.lines = lines
+        self.numbers: dict[str, list[int]] = defaultdict(list)
+        for number, line in enumerate(lines):
+            if names.may_be_in(line) and not _is_comment(line):
+                for name in names.in_words(line):
+                    self.numbers[name].append(number)
+
+
+class _EmbeddedText(_Text):
+    """A text that can be a manifest or a script.
+
+    kinds: the kinds in the text. variable_kinds: those that a command reads by a variable.
+    """
+
+    def __init__(self, text: str, names: WordSet) -> None:
+        super().__init__(_lines_of(text), names)
+        letters = letters_of(text)
+        self.kinds = {
+            kind
+            for kind in CONTENT_KINDS
+            if kind.lower() in letters or (kind == _CONFIG_MAP and "cm" in letters)
+        }
+        lines = (line for line in self.lines if "$" in line) if self.kinds else ()
+        self.variable_kinds = {kind for line in lines for kind in _variable_kinds(line)}
+        self._results: dict[tuple[int, str], bool] = {}
+
+    def references(self, name: str, kind: str) -> bool:
+        """Whether the text references an object by its name.
+
+        True if a line with the name also has the kind, or is the `name: …` of an object of the
+        kind. Also true if the text has the name, and a command reads the kind by a name from a
+        variable.
+        """
+        return kind in self.kinds and any(
+            self._is_reference(number, kind) for number in self.numbers.get(name, ())
+        )
+
+    def _is_reference(self, number: int, kind: str) -> bool:
+        if (number, kind) not in self._results:
+            self._results[number, kind] = (
+                kind.lower() in self.variable_kinds
+                or _has_kind(self.lines[number], kind)
+                or _is_below_kind(self.lines, number, kind)
+            )
+        return self._results[number, kind]
+
+
+def _texts(evidence: Evidence, make: Callable[[str, WordSet], Text]) -> dict[str, Text]:
+    """An object for each text with mentions, so that all names in the text share its lines."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for mention in evidence.mentions:
+        names[mention.text].append(mention.name)
+    return {text: make(text, WordSet(names[text])) for text in names}
 
 
 def _has_kind(line: str, kind: str) -> bool:
@@ -226,7 +272,10 @@ def _indent_of(line: str) -> int:
 def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each mention that is the name of a Spring application."""
     mentions = [mention for mention in evidence.mentions if any(map(_is_property, mention.fields))]
-    in_texts = [mention for mention in evidence.mentions if _is_in_text(mention)]
+    texts = _texts(evidence, _SpringText)
+    in_texts = [
+        mention for mention in evidence.mentions if texts[mention.text].sets_name(mention.name)
+    ]
     if in_texts and roles.may_read_all(evidence, _CONFIG_MAP):
         mentions += in_texts
     for mention in mentions:
@@ -244,19 +293,24 @@ def _is_property(text: str) -> bool:
     return _PROPERTY in letters_of(text).replace(".", "")
 
 
-def _is_in_text(mention: Mention) -> bool:
-    """Whether a text sets spring.application.name, in properties, Java options or YAML."""
-    if "spring" not in mention.text.lower():
-        return False
-    lines = mention.text.split("\n")
-    return any(
-        _is_property(line) or _is_nested(lines, number)
-        for number, line in enumerate(lines)
-        if mention.name in line and mention.name in words_of(line) and not _is_comment(line)
-    )
+class _SpringText(_Text):
+    """A text that can set spring.application.name, in properties, Java options or YAML."""
+
+    def __init__(self, text: str, names: WordSet) -> None:
+        super().__init__(text.split("\n") if "spring" in text.lower() else (), names)
+        self._results: dict[int, bool] = {}
+
+    def sets_name(self, name: str) -> bool:
+        return any(map(self._is_setting, self.numbers.get(name, ())))
+
+    def _is_setting(self, number: int) -> bool:
+        if number not in self._results:
+            is_property = _is_property(self.lines[number])
+            self._results[number] = is_property or _is_nested(self.lines, number)
+        return self._results[number]
 
 
-def _is_nested(lines: list[str], number: int) -> bool:
+def _is_nested(lines: Sequence[str], number: int) -> bool:
     """Whether a line is `name: …` below the keys `spring:` and `application:`."""
     if not lines[number].strip().startswith("name:"):
         return False
@@ -283,7 +337,7 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
             or (is_taken and not _is_about_configuration(mention))
         ):
             continue
-        if WHOLE in forms_of(mention.text, mention.name):
+        if WHOLE in mention.forms:
             field = format_path(mention.path)
             for target in mention.targets:
                 if target.key == mention.item.key:
