@@ -192,25 +192,29 @@ def equal_anchors(count: int) -> str:
 
 @of_stream
 def names_in_arguments(count: int) -> str:
-    return config_map() + workload(container("        args:\n" + lines(8, ["- w"] * count)))
+    return config_map() + USED + workload(container("        args:\n" + lines(8, ["- w"] * count)))
 
 
 @of_stream
 def flags_in_arguments(count: int) -> str:
     flags = ["- --config-map", "- w"] * count
-    return config_map() + workload(container("        args:\n" + lines(8, flags)))
+    return config_map() + USED + workload(container("        args:\n" + lines(8, flags)))
 
 
 @of_stream
 def different_names_in_arguments(count: int) -> str:
     entries = [f"- {name}" for name in names(count)]
-    return config_maps(count) + workload(container("        args:\n" + lines(8, entries)))
+    return (
+        config_maps(count)
+        + all_used(count)
+        + workload(container("        args:\n" + lines(8, entries)))
+    )
 
 
 @of_stream
 def names_in_one_argument(count: int) -> str:
     text = " ".join(names(count))
-    return config_maps(count) + workload(container(f"        args: ['{text}']\n"))
+    return config_maps(count) + all_used(count) + workload(container(f"        args: ['{text}']\n"))
 
 
 def role(entries: Iterable[str]) -> str:

@@ -86,4 +86,4 @@ def test_a_text_can_have_a_name_in_several_forms() -> None:
 
 def test_a_text_can_have_several_names() -> None:
     forms = forms_of("--map=a http://b/a", WordSet(["a", "b", "c"]))
-    assert forms == {"a": {WORD, HOST}, "b": {HOST}}
+    assert forms == {"a": {WHOLE, HOST}, "b": {HOST}}
