@@ -116,10 +116,13 @@ class Patch(NamedTuple):
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch. The API server keeps the owners that are not in it."""
+        """The strategic merge patch. The API server keeps the owners that are not in it.
+
+        With the uid, the API server refuses the patch of an object that somebody has re-created.
+        """
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
-        metadata: Object = {}
+        metadata: Object = {"uid": self.revision.uid}
         if references:
             metadata["ownerReferences"] = references
         if self.mark is not None:

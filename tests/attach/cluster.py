@@ -382,7 +382,10 @@ class Cluster:
             entry = {"manager": request.url.params["fieldManager"], "fieldsV1": fields}
             metadata["managedFields"] = [*metadata.get("managedFields", []), entry]
         for field, value in json.loads(request.content)["metadata"].items():
-            if field == "ownerReferences":
+            if field == "uid":
+                if value != metadata["uid"]:
+                    return self._respond(422, {"message": "metadata.uid is immutable"})
+            elif field == "ownerReferences":
                 merged = {owner["uid"]: owner for owner in metadata.get(field, [])}
                 for owner in value:
                     if owner.get("$patch") == "delete":

@@ -120,6 +120,7 @@ def test_the_patch_adds_owner_references() -> None:
     [patch] = changes(state_of([revision("app-new", [ROLLOUT])], ROLLOUT, NEW))
     assert patch.body == {
         "metadata": {
+            "uid": "app-new-uid",
             "ownerReferences": [
                 {
                     "apiVersion": "apps/v1",
@@ -129,7 +130,7 @@ def test_the_patch_adds_owner_references() -> None:
                     "controller": False,
                     "blockOwnerDeletion": False,
                 }
-            ]
+            ],
         }
     }
 
@@ -374,7 +375,10 @@ def test_an_unused_revision_is_marked_with_the_time() -> None:
     assert marks(state) == ["2026-11-21T12:00:00Z"]
     [patch] = changes(state)
     assert patch.body == {
-        "metadata": {"annotations": {"postrender/unused-since": "2026-11-21T12:00:00Z"}}
+        "metadata": {
+            "uid": "app-old-uid",
+            "annotations": {"postrender/unused-since": "2026-11-21T12:00:00Z"},
+        }
     }
 
 
@@ -388,7 +392,9 @@ def test_an_invalid_or_future_mark_is_replaced(since: str) -> None:
 def test_a_revision_that_is_used_again_loses_the_mark() -> None:
     state = state_of([revision("app-new", [ROLLOUT, NEW], unused_since=time(GRACE))], ROLLOUT, NEW)
     [patch] = changes(state)
-    assert patch.body == {"metadata": {"annotations": {"postrender/unused-since": None}}}
+    assert patch.body == {
+        "metadata": {"uid": "app-new-uid", "annotations": {"postrender/unused-since": None}}
+    }
 
 
 @pytest.mark.parametrize(("ahead", "is_marked"), [(GRACE, False), (GRACE + SECOND, True)])

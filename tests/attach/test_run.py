@@ -1273,6 +1273,18 @@ def test_a_mutable_config_map_is_read_again_after_a_change() -> None:
     assert cluster.requests.count(f"get {NEW_KEY}") > 1
 
 
+def test_a_config_map_that_is_re_created_after_the_check_gets_no_owners() -> None:
+    """Somebody replaces it between the comparison and the patch. Both patches are refused."""
+    again = {**NEW, **OTHER, "metadata": {**NEW["metadata"], "uid": "again"}}
+    cluster = Cluster(*APPLIED)
+    cluster.before(f"patch {NEW_KEY}", again)
+    run = Run(cluster, WANTED)
+    assert cluster.owners(NEW_KEY) == []
+    assert [text.partition(" (")[0] for text in run.problems] == [
+        f"postrender cannot patch configmaps/{NEW_NAME} in namespace prod"
+    ]
+
+
 def test_a_config_map_that_is_re_created_during_the_run_is_read_again() -> None:
     again = {**NEW, **OTHER, "metadata": {**NEW["metadata"], "uid": "again"}}
     cluster = Cluster(DEPLOYMENT, NEW)

@@ -14,6 +14,7 @@ from tests.e2e.api import KINDS, Api, Json, Resource
 from tests.e2e.attach_processes import Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.commands import LONG_AGO, attach_again, greetings, is_marked, mark_as_unused
+from tests.e2e.proxy import Proxy, before
 from tests.e2e.queries import (
     GROUP_LABEL,
     UNUSED,
@@ -146,6 +147,27 @@ def test_a_squatted_name_is_reported(
         for entry in api.get("ConfigMap", metadata["name"])["metadata"]["managedFields"]
     )
     assert attached == (expected in ("", "changed"))
+
+
+def test_a_config_map_that_somebody_replaces_after_the_check_gets_no_owners(
+    manifests: Release, api: Api, runner: Runner, plane: ControlPlane
+) -> None:
+    objects = render(manifests, chart("one"))
+    applied = [obj for obj in objects if obj["kind"] != "Job"]
+    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": applied}))
+    [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
+    name = revision["metadata"]["name"]
+
+    def replace() -> None:
+        api.delete("ConfigMap", name)
+        api.create({**revision, **MINE})
+
+    with Proxy(plane, before("PATCH", 1, replace)) as proxy:
+        run = runner.run(arguments_of(objects, timeout="3s"), proxy.url)
+    assert any("cannot patch configmaps" in text for text in run.errors()), run.log
+    assert not owners(api.get("ConfigMap", name))
+    again = runner.run(arguments_of(objects, timeout="3s"))
+    assert any("does not match the hash in the name" in text for text in again.errors())
 
 
 def test_a_deeply_nested_object_does_not_stop_a_run(
