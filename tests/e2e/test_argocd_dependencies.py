@@ -510,6 +510,12 @@ def test_a_local_dependency_is_rendered(sidecar: Sidecar, folder: str, is_locked
     assert 'password: "harmless"' in rendered(sidecar)
 
 
+def test_a_dependency_without_quotes_is_rendered(sidecar: Sidecar) -> None:
+    text = "dependencies: [{name: victim, version: 1.0.0, repository: file://../sub}]\n"
+    chart(sidecar, text)
+    assert 'password: "harmless"' in rendered(sidecar)
+
+
 def test_the_dependencies_of_an_old_chart_are_rendered(sidecar: Sidecar) -> None:
     entry = dependency("file://../sub")
     chart(sidecar, "", "v1")

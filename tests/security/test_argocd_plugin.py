@@ -267,6 +267,26 @@ def test_helm_gets_only_files_that_the_plugin_has_written(sidecar: Sidecar) -> N
     assert {name: (sidecar.chart / name).read_text() for name in texts} == texts
 
 
+SPELLINGS = {
+    "flow": "dependencies: [{name: other, version: 1.0.0, repository: https://example.com:8/x}]\n",
+    "block": "dependencies:\n- name: other\n  version: 1.0.0\n  repository: https://example.com:8/x\n",
+    "quotes": "dependencies: [{name: 'other', \"version\": '1.0.0', repository: \"https://example.com:8/x\"}]\n",
+    "a start": "---\n# A comment\ndependencies:\n  - repository: &x https://example.com:8/x\n"
+    "    name: other # A comment\n    version: 1.0.0\n",
+    "a byte order mark": "\ufeffdependencies: [{name: other, version: 1.0.0, repository: https://example.com:8/x}]\n",
+    "Windows": "dependencies:\r\n- name: other\r\n  version: 1.0.0\r\n  repository: https://example.com:8/x\r\n",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_list_of_dependencies_can_have_any_form(sidecar: Sidecar, spelling: str) -> None:
+    sidecar.write("Chart.yaml", SPELLINGS[spelling])
+    done = sidecar.run("init")
+    assert done.returncode == 0, done.stderr
+    expected = '{"name": "other", "version": "1.0.0", "repository": "https://example.com:8/x"}'
+    assert expected in sidecar.log.read_text()
+
+
 def test_the_address_of_a_repository_is_not_cut(sidecar: Sidecar) -> None:
     urls = [f"https://example.com/{'long/' * 30}", "http://example.com/short"]
     sidecar.write("Chart.yaml", one(repository=urls[0]))
@@ -410,6 +430,7 @@ def test_the_parameters_tab_does_not_show_files_from_outside(sidecar: Sidecar) -
         ("", {}),
         ("{}", {}),
         ("a: &x {b: 1, c.d: t}\ne: *x\n", {"a.b": "1", "a.c\\.d": "t", "e.b": "1", "e.c\\.d": "t"}),
+        ("a: {url: http://x.org}", {"a.url": "http://x.org"}),
         ("l: [1, [], {x: null}]\n", {"l[0]": "1", "l[1]": "[]", "l[2].x": "null"}),
     ],
 )
