@@ -25,7 +25,7 @@ help:
 	@echo 'make docs    update the generated parts of the documents'
 	@echo 'make site    build the documents as a site, in $(SITE)/built (needs npm)'
 	@echo 'make bench   measure speed and memory (takes four minutes)'
-	@echo 'make fuzz    run random inputs for five minutes, then random properties; longer: make fuzz SECONDS=3600'
+	@echo 'make fuzz    run random inputs (SECONDS=300), random properties, and a break of each defence'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
 	@echo 'make image-requirements  update the pinned packages of the image, the plugin and the formula'
 	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
@@ -141,6 +141,7 @@ SECONDS ?= 300
 fuzz: $(READY)
 	@$(RUN) tests.security.fuzz $(SECONDS)
 	@POSTRENDER_FUZZ=1 $(RUN) pytest -n auto -m "hypothesis or random_inputs"
+	@$(RUN) tests.security.defences
 
 # Helm packs a whole folder, so the needed files are copied to an empty folder. Helm installs an
 # unsigned archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'

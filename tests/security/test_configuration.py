@@ -248,6 +248,16 @@ def test_a_link_of_another_user_is_an_error(attack: Attack) -> None:
 
 
 @is_not_root
+def test_a_link_to_a_file_of_another_user_is_an_error(attack: Attack) -> None:
+    os.chown(attack.write("real.yaml", "nonsense: 1\n"), NOBODY, NOBODY)
+    (attack.repository / "postrender.yaml").symlink_to("real.yaml")
+    done = attack.run()
+    assert done.code == 1
+    assert "belongs to another user" in done.err
+    assert "nonsense" not in done.err
+
+
+@is_not_root
 def test_the_files_of_the_user_of_sudo_are_read(attack: Attack) -> None:
     file = attack.write(
         "postrender.yaml", "attacher: {enabled: false}\nrules: [{strategy: ignore}]\n"

@@ -81,6 +81,7 @@ def laughs(depth: int) -> str:
     [
         (chain(900), "nested levels"),
         (chain(20_000), "nested levels"),
+        (laughs(7), "expand to more"),
         (laughs(12), "expand to more"),
         (laughs(60), "expand to more"),
         (f"{CONFIG}x: &a [*a]\n", "an alias of the anchor itself"),

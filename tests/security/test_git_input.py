@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from postrender.errors import UserError
+from postrender.sources import git as git_source
 from postrender.sources.inputs import read_input, read_inputs
 from postrender.sources.programs import find_program
 from tests.repositories import git, new_repository, nobody
@@ -118,9 +119,7 @@ def test_a_hostile_configuration_does_not_run_commands() -> None:
 def test_an_old_git_without_the_switch_for_lazy_fetches_does_not_run_commands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "postrender.sources.git._SAFE_VARIABLES", {"GIT_ALLOW_PROTOCOL": ""}, raising=True
-    )
+    monkeypatch.delitem(git_source._SAFE_VARIABLES, "GIT_NO_LAZY_FETCH")
     assert refusal("git:main:web.yaml")
 
 

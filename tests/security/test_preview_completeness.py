@@ -10,7 +10,7 @@ import pytest
 
 from postrender.diff.formats import REPORTERS
 from postrender.diff.model import Preview
-from postrender.diff.values import Terminal
+from postrender.diff.values import WRITTEN_DIFFERENTLY, Terminal
 from tests.diff.reporters import check_shows
 from tests.effort import examples
 from tests.manifests import Obj
@@ -145,6 +145,9 @@ def test_an_object_next_to_unrendered_manifests_is_reported() -> None:
         ("ConfigMap", ("metadata", "labels", "postrender/attach-group"), "x"),
         ("Rollout", ("metadata", "annotations", "postrender/render-id"), "0123456789"),
         ("Rollout", ("metadata", "uid"), "x"),
+        ("Rollout", ("metadata", "finalizers"), ["x"]),
+        ("Rollout", ("metadata", "labels"), None),
+        ("Rollout", ("spec", "replicas"), None),
     ],
 )
 def test_a_changed_field_is_reported(kind: str, path: tuple[str | int, ...], value: object) -> None:
@@ -172,3 +175,33 @@ def test_a_field_that_a_cluster_adds_is_left_out() -> None:
     assert not compare_objects(old, new).has_changes
     new[0]["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "x", "uid": "x"}]
     assert compare_objects(old, new).has_changes
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("hostNetwork", True, "hostNetwork"),
+        ("hostPID", True, "hostPID"),
+        ("serviceAccountName", "root-account", "serviceAccountName"),
+        ("automountServiceAccountToken", True, "automountServiceAccountToken"),
+        ("volumes", [{"name": "x", "hostPath": {"path": "/etc/secrets"}}], "/etc/secrets"),
+        ("securityContext", {"runAsUser": 0}, "runAsUser"),
+        (
+            "containers",
+            [{"name": "x", "image": "x", "securityContext": {"privileged": True}}],
+            "privileged",
+        ),
+    ],
+)
+def test_a_changed_field_of_a_pod_is_shown(field: str, value: Any, shown: str) -> None:
+    """Every complete format shows the field itself, and not only that the workload changes."""
+    old = base()
+    new = copy.deepcopy(old)
+    rollout = next(data for data in new if data["kind"] == "Rollout")
+    rollout["spec"]["template"]["spec"][field] = value
+    preview = compare_objects(old, new)
+    assert preview.workloads[0].effect == "rolls"
+    for form, reporter in REPORTERS.items():
+        text = reporter.render(preview, Terminal(200, False))
+        check_shows(form, text, shown)
+        assert WRITTEN_DIFFERENTLY not in text

@@ -253,6 +253,15 @@ def test_the_key_is_never_printed(attack: Attack, command: list[str]) -> None:
     assert KEY.encode().hex() not in texts
 
 
+@pytest.mark.parametrize("key", [KEY[:3], KEY * 400])
+def test_an_invalid_key_is_not_printed(attack: Attack, key: str) -> None:
+    variable = {"POSTRENDER_SECRETS_HASH_KEY": key}
+    done = attack.run("--secrets", stdin=MANIFESTS, environment=variable)
+    assert done.code == 1
+    assert "the hash key has" in done.err
+    assert key[:3] not in done.err
+
+
 def test_a_key_has_no_text() -> None:
     key = HashKey(KEY.encode())
     assert KEY not in repr(key) + str(key) + f"{(key,)}"

@@ -48,6 +48,15 @@ def test_a_log_file_has_no_control_characters(tmp_path: Path) -> None:
     assert log.read_text() == "note: a\\x1b]0;title\\x07b\\u202e.\n"
 
 
+def test_a_message_has_no_control_characters(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {"a\\eb": 1}\n')
+    command = [sys.executable, "-m", "postrender", "check", "--", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "a\\x1bb" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 def test_the_log_of_attach_has_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     configure_log("info", is_json=False)
     logging.getLogger("postrender.attach.test").info("a\x1b[2Jb")
