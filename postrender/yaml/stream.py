@@ -90,7 +90,7 @@ class Stream(NamedTuple):
         )
 
 
-@lru_cache(maxsize=1)  # many locations in a row are in one document
+@lru_cache(maxsize=8)  # many locations in a row are in a few documents
 def _template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
     # The method find() is faster than the pattern.

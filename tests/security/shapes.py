@@ -828,9 +828,11 @@ def slow(count: int, repetitions: int, seed: int, *, is_whole: bool) -> Iterator
 def main() -> int:
     """Print a line for each run that grows too fast."""
     count, repetitions, seed = map(int, sys.argv[1:4])
-    lines = list(slow(count, repetitions, seed, is_whole="--whole" in sys.argv))
-    print("\n".join(lines))
-    return 1 if lines else 0
+    code = 0
+    for line in slow(count, repetitions, seed, is_whole="--whole" in sys.argv):
+        print(line, flush=True)
+        code = 1
+    return code
 
 
 if __name__ == "__main__":
