@@ -47,11 +47,10 @@ from postrender.kubernetes.annotations import (
     UNUSED_ANNOTATION,
     without_keep,
 )
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, mapping_at
 
-_DATA = ("data", "binaryData", "stringData")
 _REVISION_ANNOTATIONS = (
     BASE_NAME_ANNOTATION,
     PAIRING_ANNOTATION,
@@ -181,7 +180,7 @@ def _outside_data(
     if isinstance(annotations, dict):
         nulls = {key: None for key, value in annotations.items() if value is None}
         metadata["annotations"] = nulls | without(texts, *left_out)
-    rest = without(data, *_DATA, "immutable", "kind")
+    rest = without(data, *DATA_FIELDS, "immutable", "kind")
     return comparable({**rest, "metadata": metadata}, base_names)
 
 
@@ -191,7 +190,7 @@ def _nulls(data: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
     other: the object on the other side.
     """
     fields: dict[str, Json] = {}
-    for field in _DATA:
+    for field in DATA_FIELDS:
         values = data.get(field)
         nulls = None
         if isinstance(values, dict):

@@ -24,7 +24,7 @@ from postrender.diff.model import (
 from postrender.diff.pairs import ORIGINAL, ComparedObject, Pair, Side
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
-from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity, ObjectKey
+from postrender.kubernetes.kinds import DATA_FIELDS, POD, SECRET, GroupKind, Identity, ObjectKey
 from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -192,7 +192,7 @@ def _is_in_template(item: Item, reference: Reference) -> bool:
 def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_template: bool) -> Usage:
     version = used.name
     if used.strategy == CHECKSUM:
-        content = {key: used.data.get(key) for key in ("data", "binaryData", "stringData")}
+        content = {key: used.data.get(key) for key in DATA_FIELDS}
         version += canonical_json(content)
     return Usage(
         target=targets.of_object(used.identity),

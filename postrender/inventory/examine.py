@@ -18,6 +18,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CRD,
+    DATA_FIELDS,
     IMMUTABLE_WORKLOADS,
     GroupKind,
     Identity,
@@ -197,7 +198,7 @@ class _Examiner:
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
         """Refuse `data`, `binaryData` or `stringData` that is not a mapping of strings."""
-        for key in ("data", "binaryData", "stringData"):
+        for key in DATA_FIELDS:
             values = data.get(key)
             if values is None:
                 continue

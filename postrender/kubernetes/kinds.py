@@ -14,6 +14,8 @@ GroupKind = tuple[str, str]
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 CONTENT_KINDS = ("ConfigMap", "Secret")
+# The fields with the data of a ConfigMap or Secret.
+DATA_FIELDS = ("data", "binaryData", "stringData")
 POD: GroupKind = ("", "Pod")
 RBAC_GROUP = "rbac.authorization.k8s.io"
 # Of a DNS label, such as the name of a volume, and of the value of a Kubernetes label.
@@ -184,7 +186,7 @@ def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
 def content_size(data: Json) -> int:
     """The bytes of the values in a ConfigMap or Secret, as the API server counts them."""
     size, is_secret = 0, group_kind_of(data) == SECRET
-    for key in ("data", "binaryData", "stringData"):
+    for key in DATA_FIELDS:
         for value in mapping_at(data, (key,)).values():
             if isinstance(value, str):
                 is_encoded = key == "binaryData" or (key == "data" and is_secret)

@@ -41,7 +41,7 @@ from postrender.kubernetes.hashing import (
     render_id,
     revision_name,
 )
-from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS, ObjectKey, api_group
+from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, WORKLOAD_KINDS, ObjectKey, api_group
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
 from postrender.plan.groups import AttachGroups
 from postrender.plan.history import EarlierRevision, LiveState
@@ -134,7 +134,7 @@ def _revision_edits(
 
 
 def _null_values(item: Item) -> Iterator[Path]:
-    for field in ("data", "binaryData", "stringData"):
+    for field in DATA_FIELDS:
         for key, value in mapping_at(item.content, (field,)).items():
             if value is None:
                 yield field, key

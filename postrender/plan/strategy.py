@@ -26,7 +26,7 @@ from postrender.kubernetes.annotations import (
     filler_of,
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
-from postrender.kubernetes.kinds import SECRET
+from postrender.kubernetes.kinds import DATA_FIELDS, SECRET
 from postrender.kubernetes.placeholders import find_placeholder
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
@@ -372,7 +372,7 @@ def _keep_reason(item: Item, rule: StrategyRule | None, settings: Settings) -> s
 
 
 def _has_data(item: Item) -> bool:
-    return any((item.content or {}).get(key) for key in ("data", "binaryData", "stringData"))
+    return any((item.content or {}).get(key) for key in DATA_FIELDS)
 
 
 def _stale_revision_findings(
