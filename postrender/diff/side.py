@@ -23,12 +23,15 @@ from postrender.diff.redact import secret_names_of_side
 from postrender.errors import Location
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     PAIRING_ANNOTATION,
 )
 from postrender.kubernetes.kinds import (
+    ATTACHER_KINDS,
     CONFIG_MAP,
+    CONTENT_KINDS,
     SECRET,
     ObjectKey,
     group_kind_of,
@@ -116,8 +119,19 @@ def preview_settings(settings: Settings) -> Settings:
 
 
 def is_rendered(stream: Stream) -> bool:
-    """Whether a stream has GROUP_LABEL, the sign of an output of postrender."""
-    return any(GROUP_LABEL in document.text for document in stream.documents)
+    """Whether a stream has an object with GROUP_LABEL, the sign of an output of postrender."""
+    return any(
+        GROUP_LABEL in document.text and _may_be_labelled(root_kind(document.text))
+        for document in stream.documents
+    )
+
+
+def _may_be_labelled(kind: str) -> bool:
+    """Whether render writes the label to objects of a kind; "" is an unknown kind.
+
+    Other objects can contain the label too, such as a NetworkPolicy of the user.
+    """
+    return kind in ("", *CONTENT_KINDS, *ATTACHER_KINDS) or kind.endswith("List")
 
 
 def _written(

@@ -17,6 +17,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
+    ATTACHER_KINDS,
     CRD,
     DATA_FIELDS,
     IMMUTABLE_WORKLOADS,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from postrender.yaml.parser import YamlNode
 
 _ANNOTATIONS = ("metadata", "annotations")
-_ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 
 
 def examine(
@@ -139,7 +139,7 @@ class _Examiner:
             labels=labels,
             annotations=annotations,
             is_hook=is_hook,
-            is_attacher=kind in _ATTACHER_KINDS and GROUP_LABEL in labels,
+            is_attacher=kind in ATTACHER_KINDS and GROUP_LABEL in labels,
             opt_out=opt_out,
             is_rewritable=is_mutable and bool(name) and not (is_hook or opt_out),
         )

@@ -14,6 +14,8 @@ GroupKind = tuple[str, str]
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 CONTENT_KINDS = ("ConfigMap", "Secret")
+# The kinds of the objects of an attacher.
+ATTACHER_KINDS = ("ServiceAccount", "Role", "RoleBinding", "Job")
 # The fields with the data of a ConfigMap or Secret.
 DATA_FIELDS = ("data", "binaryData", "stringData")
 POD: GroupKind = ("", "Pod")

@@ -110,3 +110,19 @@ def test_an_output_has_no_other_revisions(number: int, other: int) -> None:
     assert all(revision.name in text for revision in found.revisions)
     assert [workload.identity.name for workload in found.workloads] == ["web"]
     assert found.contents == ()
+
+
+def test_an_input_that_mentions_the_label_is_rendered() -> None:
+    """A NetworkPolicy of the user can select the Pods of the attacher."""
+    policy = """\
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: attacher}
+spec:
+  podSelector: {matchExpressions: [{key: postrender/attach-group, operator: Exists}]}
+"""
+    old = MANIFESTS + policy
+    found = preview(old, old.replace("a: b", "a: c"), Settings(), None)
+    assert [change.strategy for change in found.contents] == ["rename"]
+    assert {revision.change for revision in found.revisions} >= {"new", "superseded"}
