@@ -175,8 +175,9 @@ def _in_form(data: Json, form: _Form) -> Json:
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
                     else _in_form(value, form)
                 )
-                # A mapping that only had annotations of postrender counts as absent.
-                is_absent = key in _STORED_UNLESS_EMPTY if form.is_stored else bool(value)
+                # Annotations that are all of postrender, and the metadata around, count as absent.
+                is_emptied = bool(value) and key in ("annotations", "metadata")
+                is_absent = key in _STORED_UNLESS_EMPTY if form.is_stored else is_emptied
                 if inner or not is_absent:
                     compared[key] = inner
         return compared

@@ -126,3 +126,18 @@ spec:
     found = preview(old, old.replace("a: b", "a: c"), Settings(), None)
     assert [change.strategy for change in found.contents] == ["rename"]
     assert {revision.change for revision in found.revisions} >= {"new", "superseded"}
+
+
+def test_an_annotation_of_postrender_does_not_remove_the_fields_around() -> None:
+    old = MANIFESTS.replace(
+        "    spec:\n      containers",
+        "    metadata: {annotations: {}}\n    spec:\n      containers",
+    )
+    checksum = "{postrender/checksum: '0'}"
+    found = preview(
+        old, old.replace("annotations: {}", f"annotations: {checksum}"), Settings(), None
+    )
+    [workload] = found.workloads
+    paths = [cause.field.path for cause in workload.causes if cause.field]
+    assert paths
+    assert all(path.startswith("spec.template.metadata") for path in paths)
