@@ -21,6 +21,7 @@ from postrender.yaml.document import parse_document
 
 ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_suffix(".yaml")
+LONGEST = 120  # seconds; a test takes a few
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".cache", ".hypothesis", "__pycache__")
 
 
@@ -50,8 +51,15 @@ def is_noticed(defence: Defence, copy: Path) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     try:
         done = subprocess.run(
-            [*command, defence.test], cwd=copy, env=environment, capture_output=True, check=False
+            [*command, defence.test],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=LONGEST,
         )
+    except subprocess.TimeoutExpired:
+        return True  # without a deadline, a test does not end
     finally:
         file.write_text(text)
     return done.returncode == 1  # other codes mean that no test ran
