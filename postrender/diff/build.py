@@ -57,9 +57,13 @@ def compare(
     Raises UserError if postrender rejects an input, if a side has content but no objects, and if
     `old` is an output of postrender in spite of is_first_release.
     """
-    if is_first_release:
-        _check_plain(old)
     is_output = is_rendered(old), is_rendered(new)
+    if is_first_release and is_output[0]:
+        raise UserError(
+            "--first-release is set, but OLD is an output of postrender",
+            "Pass the manifests from before the first release as OLD, or remove --first-release",
+            Location(old.source),
+        )
     old_configuration = None
     if old_settings is None or _rendering(old_settings) == _rendering(settings):
         old_settings = settings
@@ -80,7 +84,7 @@ def compare(
     _check_objects(old_side, old_indexes)
     _check_objects(new_side, new_indexes)
 
-    find_lost_owners = partial(lost_owners, old, new, settings, history)
+    find_lost_owners = partial(lost_owners, old_side, new_side, settings, history)
     resolver = Resolver(settings.namespace)
     preview = _compare(old_side, new_side, resolver, context, find_lost_owners)
     return preview._replace(
@@ -100,15 +104,6 @@ def _output_of(stream: Stream, settings: Settings) -> Stream:
     plan = make_plan(take_inventory(stream, settings), settings)
     text = "".join(render(plan)).encode()
     return read_streams([Source(stream.source, text)], stream.source)
-
-
-def _check_plain(stream: Stream) -> None:
-    if is_rendered(stream):
-        raise UserError(
-            "--first-release is set, but OLD is an output of postrender",
-            "Pass the manifests from before the first release as OLD, or remove --first-release",
-            Location(stream.source),
-        )
 
 
 def _check_objects(side: Side, selected: Iterable[int]) -> None:
@@ -137,15 +132,13 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
 
     is_plain: whether the user applied the stream as it is.
     """
-    if is_plain:
-        # Each document becomes a source, because a joined text could lack `---` between two files.
-        sources = tuple(
-            Source(document.source, document.text.encode()) for document in stream.documents
-        )
-    else:
+    if not is_plain:
         attacher = settings.attacher._replace(is_enabled=False)
-        output = _output_of(stream, settings._replace(attacher=attacher))
-        sources = tuple(Source(stream.source, part.text.encode()) for part in output.documents)
+        stream = _output_of(stream, settings._replace(attacher=attacher))
+    # Each document becomes a source, because a joined text could lack `---` between two files.
+    sources = tuple(
+        Source(document.source, document.text.encode()) for document in stream.documents
+    )
     return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 
 

@@ -22,6 +22,7 @@ from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentCha
 from postrender.diff.normalise import (
     BaseNames,
     comparable,
+    nulls_of,
     with_base_names,
     without,
     without_cluster_values,
@@ -178,8 +179,7 @@ def _outside_data(
             metadata.pop("labels", None)
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict):
-        nulls = {key: None for key, value in annotations.items() if value is None}
-        metadata["annotations"] = nulls | without(texts, *left_out)
+        metadata["annotations"] = nulls_of(annotations) | without(texts, *left_out)
     rest = without(data, *DATA_FIELDS, "immutable", "kind")
     return comparable({**rest, "metadata": metadata}, base_names)
 
@@ -192,9 +192,7 @@ def _nulls(data: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
     fields: dict[str, Json] = {}
     for field in DATA_FIELDS:
         values = data.get(field)
-        nulls = None
-        if isinstance(values, dict):
-            nulls = {key: None for key, value in values.items() if value is None}
+        nulls = nulls_of(values) if isinstance(values, dict) else None
         if field in data and (nulls or not values or field in other):
             fields[field] = nulls
     return fields

@@ -188,12 +188,16 @@ def _in_form(data: Json, form: _Form) -> Json:
     return data
 
 
+def nulls_of(values: Mapping[str, Json]) -> dict[str, Json]:
+    """The entries of a mapping whose value is null."""
+    return {key: None for key, value in values.items() if value is None}
+
+
 def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
     texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
-    nulls: dict[str, Json] = {key: None for key, value in values.items() if value is None}
     if not form.redacts:
         return dict(texts)
-    return nulls | {
+    return nulls_of(values) | {
         key: Redacted(text)
         if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION
         else mark_digest(key, with_base_names(text, form.base_names))

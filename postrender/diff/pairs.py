@@ -82,7 +82,6 @@ class Side(NamedTuple):
     by_item: the object of each item; if an item has a revision and an original, the revision.
     originals: the originals that stay next to their revisions, by item.
     context: the context of the plan, None as in build_context.
-    is_rendered: True for an output of postrender, False for an input.
     base_names: the base names, by revision name.
     secret_names: the base names, by the revision names to redact.
     written: the objects of an output without the edits of the plan, by item. Empty for an input.
@@ -98,7 +97,6 @@ class Side(NamedTuple):
     originals: Mapping[ItemKey, ComparedObject]
     context: PlanContext | None
     resolver: Resolver
-    is_rendered: bool
     base_names: Mapping[str, str]
     secret_names: Mapping[str, str]
     written: Mapping[ItemKey, dict[str, Json]]
@@ -106,6 +104,11 @@ class Side(NamedTuple):
     attacher_arguments: AttacherArguments
     non_objects: tuple[tuple[Json, Location], ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def is_rendered(self) -> bool:
+        """Whether the side is an output of postrender, and not an input."""
+        return self.inventory.is_output
 
     @property
     def revisions(self) -> list[ComparedObject]:

@@ -9,7 +9,6 @@ from postrender.config.settings import Settings
 from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, RevisionChange
 from postrender.diff.pairs import CURRENT, EARLIER, ComparedObject, Pair, Side, sort_key
 from postrender.diff.redact import redact
-from postrender.diff.side import is_rendered
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.build import Plan, make_plan
@@ -111,7 +110,7 @@ RevisionTitle = tuple[str, str]
 
 
 def lost_owners(
-    old: Stream, new: Stream, settings: Settings, history: History
+    old: Side, new: Side, settings: Settings, history: History
 ) -> Mapping[RevisionTitle, tuple[str, ...]]:
     """The deleted owners, by kind and name of each revision that loses all owners.
 
@@ -121,12 +120,12 @@ def lost_owners(
     owners = _owners(old, settings)
     if not owners.workloads:
         return {}
-    plan = _plan(new, settings, history)
+    plan = _plan(new.inventory.stream, settings, history)
     if plan.context is None:
         return {}
-    if is_rendered(new):
+    if new.is_rendered:
         lasting = read_owners(_texts(new)).release_owners
-        if not lasting and not is_rendered(old):
+        if not lasting and not old.is_rendered:
             # Only a plan decided the owners of the older side. Because the newer side is an output
             # without a release owner, the cluster probably does not have these owners.
             return {}
@@ -135,10 +134,10 @@ def lost_owners(
     return find_lost_owners(plan.context, lasting, owners)
 
 
-def _owners(stream: Stream, settings: Settings) -> PreviousOwners:
-    if is_rendered(stream):
-        return read_owners(_texts(stream))
-    plan = _plan(stream, settings)
+def _owners(side: Side, settings: Settings) -> PreviousOwners:
+    if side.is_rendered:
+        return read_owners(_texts(side))
+    plan = _plan(side.inventory.stream, settings)
     return planned_owners(plan.context, plan.groups) if plan.context else PreviousOwners()
 
 
@@ -146,5 +145,5 @@ def _plan(stream: Stream, settings: Settings, history: History = NO_HISTORY) -> 
     return make_plan(take_inventory(stream, settings), settings, history)
 
 
-def _texts(stream: Stream) -> Iterator[str]:
-    return (document.text for document in stream.documents)
+def _texts(side: Side) -> Iterator[str]:
+    return (document.text for document in side.inventory.stream.documents)

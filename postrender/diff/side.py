@@ -98,7 +98,6 @@ def read_side(
         originals=originals,
         context=context,
         resolver=context.resolver if context else new_resolver(inventory, side_settings),
-        is_rendered=is_output,
         base_names={**secret_names, **base_names},
         secret_names=secret_names,
         written=written,

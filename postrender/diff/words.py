@@ -193,10 +193,10 @@ def describe_configuration(
     """
     if file is None:
         return ""
-    files = [code(name) if name else "no file" for name in (old_file or "", file)]
     if old_file is not None:
-        return f"Configuration: {files[0]} for OLD, {files[1]} for NEW"
-    return f"Configuration: {files[1]}" if file else "No configuration file"
+        old, new = (code(name) if name else "no file" for name in (old_file, file))
+        return f"Configuration: {old} for OLD, {new} for NEW"
+    return f"Configuration: {code(file)}" if file else "No configuration file"
 
 
 def describe_change(change: str) -> str:

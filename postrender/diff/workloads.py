@@ -135,8 +135,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
         # metric without a Job.
         inside = _template_fields(kind)
         fields = tuple(change for change in changes if not inside.match(change.path))
-        unstored = _field_causes(change for change in changes if inside.match(change.path))
-        causes = _ordered(unstored)
+        causes = _ordered(_field_causes(change for change in changes if inside.match(change.path)))
         return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
