@@ -178,39 +178,44 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     return size > len(extents)
 
 
-def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair in a node and its children with the encoded character."""
-    for child_node in children(node):
-        _join_surrogates(child_node, location)
-    if node.__class__ is ScalarNode and not node.value.isascii():
-        try:
-            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError:
-            raise UserError(
-                "the string has a single \\u escape from the range D800 to DFFF, expected a pair",
-                "Write both escapes of the pair, or the character itself",
-                location._replace(line=location.line + node.start_mark.line),
-            ) from None
+def _every_node(root: YamlNode) -> Iterator[YamlNode]:
+    """Every node of a tree once, in the order of the text."""
+    pending, seen = [root], set()
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            pending += reversed(children(node))
+
+
+def _join_surrogates(root: YamlNode, location: Location) -> None:
+    """Replace each surrogate pair in the scalars with the encoded character."""
+    for node in _every_node(root):
+        if node.__class__ is ScalarNode and not node.value.isascii():
+            try:
+                node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+            except UnicodeDecodeError:
+                raise UserError(
+                    "the string has a single \\u escape from the range D800 to DFFF, expected a "
+                    "pair",
+                    "Write both escapes of the pair, or the character itself",
+                    location._replace(line=location.line + node.start_mark.line),
+                ) from None
 
 
 def _apply_tags(root: YamlNode, text: str) -> None:
     """Mark scalars with the tag `!` as strings, which the parser drops, and apply tags to keys."""
-    pending, keys, seen = [root], [], set()
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    nodes = list(_every_node(root))
+    for node in nodes:
         if node.__class__ is ScalarNode:
             is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
             if is_string and node.ctag is UNTAGGED and node.value != MERGE:
                 node.ctag = STRING
-        elif node.__class__ is MappingNode:
-            keys += [key for key, _ in node.value]
-        pending += children(node)
-    for key in keys:
-        if key.__class__ is ScalarNode:
-            _apply_tag_of_key(key)
+    for node in nodes:
+        for key, _ in node.value if node.__class__ is MappingNode else ():
+            if key.__class__ is ScalarNode:
+                _apply_tag_of_key(key)
 
 
 def _apply_tag_of_key(key: YamlNode) -> None:
