@@ -31,7 +31,15 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.text import shown, similar_words
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json, Path, format_path, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import (
+    Json,
+    Path,
+    format_path,
+    mapping_at,
+    mappings_in,
+    nested_mappings,
+    value_at,
+)
 from postrender.yaml.stream import Document, Stream, has_content
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -109,7 +117,7 @@ def find_idle_annotations(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _idle_annotations(inventory: Inventory, item: Item, data: Json) -> Iterator[Finding]:
-    for path, values in _annotations_and_labels(data, ()):
+    for path, values in _annotations_and_labels(data):
         for key in filter(_is_own, values):
             if key in USER_ANNOTATIONS:
                 place = _wrong_place(item, key, path)
@@ -119,18 +127,11 @@ def _idle_annotations(inventory: Inventory, item: Item, data: Json) -> Iterator[
                 yield _unknown(inventory, item, key, (*item.path, *path))
 
 
-def _annotations_and_labels(data: Json, path: Path) -> Iterator[tuple[Path, dict[str, Json]]]:
+def _annotations_and_labels(data: Json) -> Iterator[tuple[Path, dict[str, Json]]]:
     """The annotations and labels of an object, and of all templates in it."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if key in ("annotations", "labels") and path[-1:] == ("metadata",):
-                if isinstance(value, dict):
-                    yield (*path, key), value
-            elif isinstance(value, (dict, list)):
-                yield from _annotations_and_labels(value, (*path, key))
-    elif isinstance(data, list):
-        for number, value in enumerate(data):
-            yield from _annotations_and_labels(value, (*path, number))
+    for path, values in nested_mappings(data):
+        if path[-2:-1] == ("metadata",) and path[-1] in ("annotations", "labels"):
+            yield path, values
 
 
 def _wrong_place(item: Item, key: str, path: Path) -> str:
