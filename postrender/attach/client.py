@@ -219,7 +219,12 @@ class Client:
             max_bytes = PAGE_BYTES if size > 1 else None
             try:
                 answer = self._send(
-                    "list", resource, check, "", parameters, None, accept, max_bytes
+                    "list",
+                    resource,
+                    check,
+                    parameters=parameters,
+                    accept=accept,
+                    max_bytes=max_bytes,
                 )
             except _PageSizeError:
                 parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
