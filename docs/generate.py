@@ -18,6 +18,7 @@ from postrender.cli.click_app import COMMANDS, load
 from postrender.cli.options import FLAG, SWITCH, Option
 from postrender.config.settings import AttacherSettings
 from postrender.config.validate import schema_text
+from postrender.diff.risks import rules
 from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
@@ -138,6 +139,17 @@ def findings() -> str:
             for code, text in CODES.items()
         ),
     )
+
+
+def risks() -> str:
+    """Return a table of the rules about risks, and the documentation of each rule."""
+    documents = [(code, (rule.__doc__ or "").strip()) for code, rule in rules()]
+    rows = [
+        (f"[`{code}`](#{code})", text.partition("\n\n")[0].replace("\n", " ").rstrip("."))
+        for code, text in documents
+    ]
+    sections = (f"\n## {code}\n\n{text}\n" for code, text in documents)
+    return table(("code", "risk"), rows) + "".join(sections)
 
 
 def messages() -> str:
@@ -393,6 +405,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "json_field": lambda: json_definition("field"),
     "json_binary": lambda: json_definition("binary"),
     "kinds": kinds,
+    "risks": risks,
     "messages": messages,
     "configuration": configuration,
     "other_options": other_options,

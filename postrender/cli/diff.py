@@ -46,6 +46,13 @@ from postrender.yaml.stream import Stream, read_streams
             aliases=("detailed-exitcode",),
         ),
         Option(
+            "fail-on",
+            "Exit with code 4 if there is a risk. Repeatable.",
+            CHOICES,
+            choices=("risk",),
+            default_text="none",
+        ),
+        Option(
             "old-config",
             "Use this configuration file for OLD. diff then renders each side with its own file, "
             "and compares the outputs. By default, both sides have one configuration.",
@@ -96,6 +103,7 @@ def diff(
     new: str,
     form: str,
     exit_code: bool,
+    fail_on: tuple[str, ...],
     is_first_release: bool,
     context: int,
     only: tuple[str, ...],
@@ -131,7 +139,8 @@ def diff(
     preview = only_sections(preview, only)
     reporter = REPORTERS[form]
     write_for_reader(reporter.render(preview, stdout_terminal()), reporter.escapes)
-    return CHANGES if exit_code and preview.has_changes else DONE
+    is_failure = (exit_code and preview.has_changes) or (fail_on and preview.risks)
+    return CHANGES if is_failure else DONE
 
 
 def _side(name: str, settings: Settings) -> Stream:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 # The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
-# changes, with `diff --exit-code`. INTERRUPTED: an interrupt, such as Ctrl-C.
+# changes, with `diff --exit-code`, or a risk, with `diff --fail-on risk`. INTERRUPTED: an
+# interrupt, such as Ctrl-C.
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}

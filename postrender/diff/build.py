@@ -26,6 +26,8 @@ from postrender.diff.pairs import (
 )
 from postrender.diff.redact import redact
 from postrender.diff.revisions import RevisionTitle, find_revisions, lost_owners
+from postrender.diff.risks import find_risks
+from postrender.diff.risks.facts import Facts
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_undecided
@@ -174,12 +176,24 @@ def _compare(
     graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
     removes_workload = any(change.change == REMOVED for change in workloads.values())
     lost = find_lost_owners() if removes_workload else NOTHING
+    revisions = find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost)
+    facts = Facts(
+        pairs=[pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher],
+        old=old,
+        new=new,
+        resolver=resolver,
+        base_names=names.of_all,
+        contents=tuple(changed.values()),
+        workloads=tuple(workloads.values()),
+        revisions=revisions,
+    )
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,
+        risks=find_risks(facts),
         contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
         workloads=tuple(workloads.values()),
-        revisions=find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost),
+        revisions=revisions,
         objects=tuple(objects),
         undecided=find_undecided(old, new, pairs, usages, connected, duplicates, resolver),
         graph=graph,

@@ -234,6 +234,22 @@ class Undecided(NamedTuple):
     fix: str
 
 
+class Risk(NamedTuple):
+    """Something in a change that can break or lose something.
+
+    fact, consequence: a clause, and a sentence without its period. They do not name the object, so
+    that equal risks of many objects are one line.
+    path: of the field, "" for the whole object.
+    code: of the rule, which postrender.diff.risks adds.
+    """
+
+    identity: Identity
+    fact: str
+    consequence: str
+    path: str = ""
+    code: str = ""
+
+
 class GraphNode(NamedTuple):
     """An object in the graph of references.
 
@@ -298,6 +314,7 @@ class Preview(NamedTuple):
     only: tuple[str, ...] = ()
     configuration: str | None = None
     old_configuration: str | None = None
+    risks: tuple[Risk, ...] = ()
 
     @property
     def has_certain_changes(self) -> bool:
@@ -314,7 +331,7 @@ class Preview(NamedTuple):
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
     """A preview with only the sections in `names`, or all sections if `names` is empty.
 
-    The result always has the undecided parts and the graph.
+    The result always has the risks, the undecided parts and the graph.
     """
     if not names:
         return preview

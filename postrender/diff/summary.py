@@ -24,10 +24,11 @@ from postrender.diff.model import (
     ObjectChange,
     Preview,
     RevisionChange,
+    Risk,
     WorkloadChange,
 )
 from postrender.diff.values import Forms, counted
-from postrender.diff.words import CHANGES, EFFECTS, LOST, OUTSIDE_DATA
+from postrender.diff.words import CHANGES, EFFECTS, LOST, NOUNS, OUTSIDE_DATA
 from postrender.text import conjoined
 
 TYPE_CHECKING = False
@@ -56,6 +57,14 @@ def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisi
     return shown, others
 
 
+def group_risks(risks: Iterable[Risk]) -> list[list[Risk]]:
+    """Groups of risks that differ only in the object, in the given order."""
+    groups: dict[Hashable, list[Risk]] = defaultdict(list)
+    for risk in risks:
+        groups[risk.code, risk.fact, risk.consequence, risk.path].append(risk)
+    return list(groups.values())
+
+
 def describe_rest(rest: Sequence[object]) -> str:
     """The line between the first object of a group and the rest of the group."""
     return f"the same change in {counted(len(rest), 'more object')}:"
@@ -74,7 +83,7 @@ _IN_PLACE = Forms("reads new content but does not roll", "read new content but d
 def summary_line(preview: Preview) -> str:
     """The summary of a preview as one line without a final period.
 
-    Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
+    Example: `2 risks; 1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
     """
     main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     rest = _other_objects(preview)
@@ -83,6 +92,8 @@ def summary_line(preview: Preview) -> str:
     clauses = [", ".join(group) for group in (main, rest) if group]
     if not clauses and not preview.undecided:
         clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
+    if count := len(preview.risks):
+        clauses.insert(0, counted(count, NOUNS["risks"].one))
     if preview.undecided:
         clauses.append(counted(len(preview.undecided), "undecided part"))
     return "; ".join(clauses)

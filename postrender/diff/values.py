@@ -210,6 +210,7 @@ def namer(preview: Preview) -> Callable[[Identity], str]:
     identities = {content.identity for content in preview.contents}
     identities |= {workload.identity for workload in preview.workloads}
     identities |= {change.identity for change in preview.objects}
+    identities |= {risk.identity for risk in preview.risks}
     counts = Counter(map(_without_group, identities))
 
     def name(identity: Identity) -> str:

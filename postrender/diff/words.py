@@ -33,6 +33,7 @@ from postrender.diff.model import (
     ContentChange,
     ObjectChange,
     RevisionChange,
+    Risk,
     WorkloadChange,
     change_of,
 )
@@ -45,11 +46,13 @@ from postrender.diff.values import (
     listed,
     name_of,
 )
+from postrender.errors import sentences
 from postrender.records import NamedTuple
 from postrender.text import conjoined
 
 # The title of each section, by the section's field in Preview.
 TITLES = {
+    "risks": "Risks",
     "workloads": "Workloads",
     "contents": "ConfigMaps and Secrets",
     "revisions": "Revisions",
@@ -60,6 +63,7 @@ TITLES = {
 
 # The items of each section.
 NOUNS = {
+    "risks": Forms("risk", "risks"),
     "workloads": Forms("workload", "workloads"),
     "contents": Forms("ConfigMap or Secret", TITLES["contents"]),
     "revisions": Forms("revision", "revisions"),
@@ -283,6 +287,13 @@ def _content_users(content: ContentChange, style: Style) -> list[str]:
         for verb, users in (("referenced by", current), ("no longer referenced by", content.former))
         if users
     ]
+
+
+def describe_risk(risk: Risk, style: Style) -> str:
+    """The fact and the consequence, as sentences that end with the code of the rule."""
+    path = f"{style.code(risk.path)}: " if risk.path else ""
+    words = style.prose(sentences(risk.fact, risk.consequence))
+    return f"{path}{words} ({style.code(risk.code)})"
 
 
 def describe_other_revisions(others: Sequence[RevisionChange]) -> str:

@@ -36,6 +36,7 @@ from postrender.diff.model import (
     ObjectChange,
     Preview,
     RevisionChange,
+    Risk,
     Undecided,
     WorkloadChange,
 )
@@ -206,6 +207,11 @@ PREVIEWS = any_record(
     ),
     objects=_several(
         any_record(ObjectChange, identity=IDENTITIES, change=_CHANGES, fields=_several(_FIELDS))
+    ),
+    risks=_several(
+        any_record(
+            Risk, identity=IDENTITIES, fact=TEXTS, consequence=TEXTS, path=TEXTS, code=st.just("a")
+        )
     ),
     undecided=_several(any_record(Undecided, location=TEXTS, problem=TEXTS, fix=TEXTS)),
     graph=graphs(),

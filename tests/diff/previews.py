@@ -38,6 +38,7 @@ from postrender.diff.model import (
     ObjectChange,
     Preview,
     RevisionChange,
+    Risk,
     Undecided,
     WorkloadChange,
 )
@@ -292,6 +293,21 @@ def sample() -> Preview:
             ObjectChange(
                 Identity(group="networking.k8s.io", kind="Ingress", namespace=None, name="web"),
                 REMOVED,
+            ),
+        ),
+        risks=(
+            Risk(
+                Identity(group="", kind="Namespace", namespace=None, name="shop"),
+                "the object is removed",
+                "Kubernetes deletes all objects in the namespace",
+                code="data-loss",
+            ),
+            Risk(
+                SERVICE,
+                "the selector matched pods before, and now matches nothing",
+                "<b>requests</b> fail | `now`",
+                "spec.selector",
+                "no-match",
             ),
         ),
         undecided=(

@@ -56,6 +56,7 @@ def printed(case: Case, name: str, folder: Path | None = None) -> str:
 def facts_of(preview: Json) -> list[str]:
     """Return the facts of a preview, one in a line, in the form of `facts.txt`."""
     lines = [
+        *map(_risk, preview["risks"]),
         *map(_content, preview["contents"]),
         *map(_workload, preview["workloads"]),
         *map(_other, preview["objects"]),
@@ -63,6 +64,11 @@ def facts_of(preview: Json) -> list[str]:
     ]
     undecided = preview["undecided"]
     return sorted([*lines, *([f"undecided {len(undecided)}"] if undecided else [])])
+
+
+def _risk(risk: Json) -> str:
+    path = f": {risk['path']}" if risk["path"] else ""
+    return f"risk {risk['code']} {_name(risk['object'])}{path}"
 
 
 def _content(content: Json) -> str:
@@ -140,6 +146,8 @@ def test_a_preview_has_exactly_the_expected_facts(case: Case) -> None:
     assert preview["hasChanges"] is bool(facts(case))
     VALIDATOR.validate(preview)
     # Only the option makes changes an exit code.
+    fails = diff(case, "--format", "json", "--fail-on", "risk").code
+    assert fails == (4 if preview_of(case)["risks"] else 0)
     code = diff(case, "--format", "json", "--exit-code").code
     assert code == (4 if preview["hasChanges"] else 0)
 
@@ -247,7 +255,9 @@ NOT_MIRRORED = {
     ids=lambda case: case.name,
 )
 def test_the_reverse_of_a_change_has_the_mirrored_facts(case: Case) -> None:
-    forward, backward = preview_of(case), preview_of(case, swapped=True)
+    # A risk has a direction: what a change loses, the reverse change adds.
+    forward = {**preview_of(case), "risks": []}
+    backward = {**preview_of(case, swapped=True), "risks": []}
     assert sorted(map(mirrored, facts_of(forward))) == [
         in_order(line) for line in facts_of(backward)
     ]

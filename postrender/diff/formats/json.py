@@ -30,6 +30,7 @@ from postrender.diff.model import (
     KeyChange,
     Preview,
     RevisionChange,
+    Risk,
     WorkloadChange,
 )
 from postrender.diff.values import NO_NEWLINE
@@ -65,6 +66,7 @@ class JsonReporter(Reporter):
             "oldConfiguration": preview.old_configuration,
             "hasChanges": preview.has_changes,
             "summary": _summary(preview),
+            "risks": [_risk(risk) for risk in preview.risks],
             "contents": [_content(content) for content in preview.contents],
             "workloads": [_workload(workload) for workload in preview.workloads],
             "revisions": [_revision(revision) for revision in preview.revisions],
@@ -87,6 +89,7 @@ class JsonReporter(Reporter):
 
 def _summary(preview: Preview) -> Json:
     return {
+        "risks": len(preview.risks),
         "contents": _counts(_CHANGES, (content.change for content in preview.contents)),
         "workloads": _counts(EFFECTS, (workload.effect for workload in preview.workloads)),
         "revisions": _counts(_REVISIONS, (revision.change for revision in preview.revisions)),
@@ -98,6 +101,16 @@ def _summary(preview: Preview) -> Json:
 def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
     counts = Counter(values)
     return {_camel_case(word): counts[word] for word in words}
+
+
+def _risk(risk: Risk) -> Json:
+    return {
+        "code": risk.code,
+        "object": object_json(risk.identity),
+        "path": risk.path,
+        "fact": risk.fact,
+        "consequence": risk.consequence,
+    }
 
 
 def _content(content: ContentChange) -> Json:

@@ -20,6 +20,7 @@ from postrender.diff.model import (
     KeyChange,
     ObjectChange,
     Preview,
+    Risk,
     Undecided,
     WorkloadChange,
 )
@@ -28,6 +29,7 @@ from postrender.diff.summary import (
     describe_rest,
     group_by_effect,
     group_equal,
+    group_risks,
     shown_revisions,
     summary_line,
 )
@@ -55,6 +57,7 @@ from postrender.diff.words import (
     describe_other_revisions,
     describe_pods,
     describe_revision,
+    describe_risk,
     revision_name,
 )
 from postrender.errors import sentences
@@ -62,8 +65,11 @@ from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.summary import Change
+    from typing import TypeVar
+
     from postrender.diff.values import Terminal
+
+    Item = TypeVar("Item")
 
 MARKER = "<!-- postrender diff -->"
 """The first line of a comment. A CI job uses this line to find the comment of the previous run."""
@@ -147,7 +153,8 @@ class MarkdownReporter(Reporter):
         3. drop items from the end of sections, in this order: other objects, fields outside the pod
         template, revisions, ConfigMaps and Secrets, undecided items;
         4. abbreviate the causes in the table of workloads;
-        5. drop rows of the table of workloads.
+        5. drop rows of the table of workloads;
+        6. drop risks from the end, because nothing else is as important.
         """
         style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
         table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
@@ -157,6 +164,7 @@ class MarkdownReporter(Reporter):
         title += f"\n{used}\n" if used else ""
         contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
         sections = [
+            _risks(preview.risks, style),
             _workloads(preview.workloads, table_style),
             *contents,
             _fields(preview.workloads, style),
@@ -164,7 +172,7 @@ class MarkdownReporter(Reporter):
             _objects(preview.objects, style),
             _undecided(preview.undecided, style),
         ]
-        table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
+        risks, table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
         truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
         truncation.abbreviate([objects])
         truncation.abbreviate(content_indexes)
@@ -172,6 +180,7 @@ class MarkdownReporter(Reporter):
             truncation.drop(index)
         truncation.abbreviate([table])
         truncation.drop(table)
+        truncation.drop(risks)
         return title + _notice(truncation.omissions()) + truncation.text()
 
 
@@ -184,10 +193,20 @@ def _notice(omissions: Sequence[str]) -> str:
     )
 
 
-def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
+def _split(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
     for group in groups:
         for start in range(0, len(group), _LARGEST_GROUP):
             yield group[start : start + _LARGEST_GROUP]
+
+
+def _risks(risks: Iterable[Risk], style: Style) -> Section:
+    """An alert, as GitHub and GitLab call it: a quotation that begins with its kind."""
+    parts = []
+    for group in _split(group_risks(risks)):
+        names = ", ".join(code(_short(style.name(risk.identity))) for risk in group)
+        parts.append(Part(f"> - {names}: {describe_risk(group[0], style)}\n", "", len(group)))
+    head = "\n> [!CAUTION]\n> **Risks**\n>\n" if parts else ""
+    return Section(head=head, parts=tuple(parts), foot="", noun=NOUNS["risks"])
 
 
 def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:

@@ -26,6 +26,7 @@ from postrender.diff.model import (
     ObjectChange,
     Preview,
     RevisionChange,
+    Risk,
     Undecided,
     WorkloadChange,
 )
@@ -33,6 +34,7 @@ from postrender.diff.summary import (
     describe_rest,
     group_by_effect,
     group_equal,
+    group_risks,
     shown_revisions,
     summary_line,
 )
@@ -49,6 +51,7 @@ from postrender.diff.words import (
     describe_other_revisions,
     describe_pods,
     describe_revision,
+    describe_risk,
     mark_of,
     revision_name,
 )
@@ -119,6 +122,7 @@ class TextReporter(Reporter):
 
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
+    yield _section("risks", group_risks(preview.risks), _risks, page)
     yield _section("workloads", group_by_effect(preview.workloads), _workloads, page)
     yield _section("contents", group_equal(preview.contents), _contents, page)
     if preview.has_certain_changes:
@@ -146,6 +150,12 @@ def _section(
         if not number or not is_dense:
             yield ""
         yield from write(change, page)
+
+
+def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
+    names = ", ".join(visible(page.style.name(risk.identity)) for risk in group)
+    yield from page.lines(f"! {names}", "", _BOLD + _RED)
+    yield from page.lines(describe_risk(group[0], page.style))
 
 
 def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:

@@ -25,6 +25,7 @@ from postrender.diff.model import (
     ObjectChange,
     Preview,
     RevisionChange,
+    Risk,
     Undecided,
     WorkloadChange,
     change_of,
@@ -50,6 +51,7 @@ from postrender.diff.words import (
     describe_other_revisions,
     describe_pods,
     describe_revision,
+    describe_risk,
     revision_name,
 )
 from postrender.kubernetes.kinds import Identity
@@ -187,6 +189,12 @@ def _item(member: _Member) -> Html:
 
 def _sentence(clause: str) -> Html:
     return tag("p", Html(f"{capitalised(clause)}."))
+
+
+def risk_entry(group: Sequence[Risk], names: ObjectNames) -> Html:
+    """The item of a risk, with the objects that it is about."""
+    objects = Html(", ".join(names.link(risk.identity) for risk in group))
+    return tag("li", objects, ": ", Html(describe_risk(group[0], names.style)))
 
 
 def undecided_entry(item: Undecided) -> Html:

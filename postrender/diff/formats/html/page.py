@@ -34,7 +34,13 @@ from postrender.diff.model import (
     GraphNode,
     Preview,
 )
-from postrender.diff.summary import group_by_effect, group_equal, shown_revisions, summary_line
+from postrender.diff.summary import (
+    group_by_effect,
+    group_equal,
+    group_risks,
+    shown_revisions,
+    summary_line,
+)
 from postrender.diff.values import Forms
 from postrender.diff.words import EFFECTS, NOUNS, TITLES, describe_configuration
 from postrender.text import visible
@@ -90,7 +96,7 @@ class HtmlReporter(Reporter):
 
 def _has_entries(preview: Preview) -> bool:
     lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
-    return any((*lists, preview.undecided))
+    return any((*lists, preview.undecided, preview.risks))
 
 
 def _asset(name: str) -> Html:
@@ -119,9 +125,18 @@ def _header(preview: Preview) -> Html:
         tag("h1", "Changes ", tag("span", *sides, class_="sides")),
         tag("p", summary_line(preview), class_="summary"),
         *([tag("p", used, class_="summary")] if used else []),
+        _risks(preview),
         _tiles(preview),
     ]
     return tag("header", *parts)
+
+
+def _risks(preview: Preview) -> Html:
+    if not preview.risks:
+        return Html("")
+    names = ObjectNames(preview)
+    items = [entries.risk_entry(group, names) for group in group_risks(preview.risks)]
+    return section_markup("risks", len(preview.risks), tag("ul", *items))
 
 
 def _tiles(preview: Preview) -> Html:
@@ -241,6 +256,7 @@ def _shortcuts() -> Html:
 
 def _section_links(preview: Preview) -> Html:
     sections: list[tuple[str, Collection[object]]] = [
+        ("risks", preview.risks),
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
         ("contents", preview.contents),

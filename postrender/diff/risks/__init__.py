@@ -1,0 +1,36 @@
+"""The risks of a change: what it can break or lose.
+
+Each module here that has a function `find` is a rule. The name of the module is the code of its
+risks, and the docstring of the module is the documentation of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from postrender.diff.model import Risk
+from postrender.diff.pairs import sort_key
+from postrender.diff.risks.facts import Facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def rules() -> Iterator[tuple[str, ModuleType]]:
+    """Every rule with its code, in the order of the codes."""
+    for name in sorted(module.name for module in iter_modules(__path__)):
+        module = import_module(f"{__name__}.{name}")
+        if hasattr(module, "find"):
+            yield name.replace("_", "-"), module
+
+
+def find_risks(facts: Facts) -> tuple[Risk, ...]:
+    """The risks that the rules find, in the order of the rules and of the objects."""
+    return tuple(
+        risk._replace(code=code)
+        for code, module in rules()
+        for risk in sorted(module.find(facts), key=lambda risk: sort_key(risk.identity))
+    )

@@ -1,0 +1,90 @@
+"""What the rules read: the pairs of a comparison, and objects that do not differ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from postrender.diff.model import ContentChange, RevisionChange, WorkloadChange
+from postrender.diff.pairs import Pair, Side
+from postrender.inventory.prefilter import root_kind
+from postrender.kubernetes.kinds import Identity, group_kind_of, roots_of
+from postrender.plan.namespaces import Resolver
+from postrender.records import NamedTuple
+from postrender.yaml.document import parse_document
+from postrender.yaml.paths import Json, mapping_at
+
+
+class Object(NamedTuple):
+    """An object of one side.
+
+    data: the whole object. References have the names of revisions, not base names.
+    """
+
+    identity: Identity
+    data: dict[str, Json]
+
+
+class Facts(NamedTuple):
+    """The facts about a change.
+
+    pairs: of the objects that diff compares, without the attacher. Objects that are certain to have
+        no effect are not among them; see `objects`.
+    base_names: the base names, by revision name.
+    """
+
+    pairs: Sequence[Pair]
+    old: Side
+    new: Side
+    resolver: Resolver
+    base_names: Mapping[str, str]
+    contents: Sequence[ContentChange] = ()
+    workloads: Sequence[WorkloadChange] = ()
+    revisions: Sequence[RevisionChange] = ()
+
+    def changed(self) -> Iterator[tuple[Identity, dict[str, Json], dict[str, Json]]]:
+        """The objects that both sides have and that differ, with their data. Hooks are left out,
+        because Helm and Argo CD usually delete and re-create them.
+        """
+        for pair in self.pairs:
+            if pair.both and not pair.newest.is_hook and pair.both[0].data != pair.both[1].data:
+                yield pair.identity, pair.both[0].data, pair.both[1].data
+
+    def removed(self) -> Iterator[Object]:
+        """The objects that only the older side has, without hooks, which Helm does not delete."""
+        for pair in self.pairs:
+            if pair.old and not pair.new and not pair.old.is_hook:
+                yield Object(pair.identity, pair.old.data)
+
+    def objects(
+        self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] = ()
+    ) -> Iterator[Object]:
+        """All objects of these kinds on one side.
+
+        words: if not empty, an object that does not differ counts only if its text has one of them.
+            A rule passes what it looks for, so that other documents are not parsed.
+        """
+        for pair in self.pairs:
+            compared = pair.new if is_new else pair.old
+            if compared and pair.identity.kind in kinds:
+                yield Object(pair.identity, compared.data)
+        # A document that diff does not read has the same text on both sides.
+        stream, words = self.new.inventory.stream, tuple(words)
+        for index, document in enumerate(stream.documents):
+            if index in self.new.inventory.parsed or root_kind(document.text) not in kinds:
+                continue
+            if words and not any(word in document.text for word in words):
+                continue
+            data = parse_document(document.text, stream.location_of(document)).data
+            for _, root in roots_of(data):
+                if isinstance(root, dict) and (group_kind := group_kind_of(root)):
+                    yield Object(_identity(group_kind, root), root)
+
+
+def _identity(group_kind: tuple[str, str], root: dict[str, Json]) -> Identity:
+    metadata = mapping_at(root, ("metadata",))
+    namespace = metadata.get("namespace")
+    return Identity(
+        *group_kind,
+        namespace if isinstance(namespace, str) else None,
+        str(metadata.get("name") or ""),
+    )
