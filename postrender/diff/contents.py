@@ -11,13 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
-from postrender.diff.fields import (
-    Content,
-    content_of,
-    differing,
-    find_field_changes,
-    find_key_changes,
-)
+from postrender.diff.fields import differing, find_field_changes
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
@@ -36,6 +30,7 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
+from postrender.diff.texts import Content, content_of, find_key_changes
 from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,

@@ -83,21 +83,6 @@ class Blob(NamedTuple):
     digest: str
 
 
-class KeyChange(NamedTuple):
-    """The change of one key of a ConfigMap.
-
-    change: ADDED, REMOVED or CHANGED.
-    hunks: the hunks of the text; if only one side is text, all lines of that side.
-    old_blob and new_blob: the value on each side if the value is binary, else None.
-    """
-
-    key: str
-    change: str
-    hunks: tuple[Hunk, ...] = ()
-    old_blob: Blob | None = None
-    new_blob: Blob | None = None
-
-
 class FieldChange(NamedTuple):
     """The change of one field of an object.
 
@@ -115,6 +100,25 @@ class FieldChange(NamedTuple):
     change: str
     old: Json
     new: Json
+
+
+class KeyChange(NamedTuple):
+    """The change of one key of a ConfigMap.
+
+    change: ADDED, REMOVED or CHANGED.
+    hunks: the hunks of the text; if only one side is text, all lines of that side.
+    fields: the paths that differ in JSON or YAML; () for any other text.
+    remark: what the hunks do not show, such as "only line endings change", or "".
+    old_blob and new_blob: the value on each side if the value is binary, else None.
+    """
+
+    key: str
+    change: str
+    hunks: tuple[Hunk, ...] = ()
+    fields: tuple[FieldChange, ...] = ()
+    remark: str = ""
+    old_blob: Blob | None = None
+    new_blob: Blob | None = None
 
 
 class Cause(NamedTuple):
@@ -176,7 +180,7 @@ class WorkloadChange(NamedTuple):
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names, notation or other objects
     change.
     effect: one of ROLLS … STAYS.
-    causes: the reasons why the pod template changes, in order of kind.
+    causes: the reasons why the pod template changes; fields of the pod spec come first.
     via: for a Rollout with a workloadRef, the workload that has the pod template, else None.
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content.

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from postrender.diff.fields import inner_paths
+from postrender.diff.lines import find_hunks
 from postrender.diff.model import ADDED, CHANGED, FieldChange, Hunk, KeyChange, Line, Preview
 from postrender.diff.redact import NOT_SHOWN
+from postrender.diff.texts import compare_texts, folded, word_changes
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
-from postrender.text import common_length, visible
+from postrender.text import visible
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
@@ -50,14 +53,37 @@ def describe_key(key: KeyChange, style: Style) -> str:
 
 def diff_lines(key: KeyChange) -> list[str]:
     """The unified diff of a key, with escapes for control characters other than tabs."""
-    lines = []
-    for hunk in shown_hunks(key):
-        lines.append(hunk_header(hunk))
-        for line in hunk.lines:
-            lines.append(line.sign + visible(line.text, keep="\t"))
-            if line.is_open:
-                lines.append(NO_NEWLINE)
-    return lines
+    return list(_hunk_lines(shown_hunks(key), has_headers=True))
+
+
+def _hunk_lines(hunks: Iterable[Hunk], *, has_headers: bool = False) -> Iterator[str]:
+    for hunk in hunks:
+        if has_headers:
+            yield hunk_header(hunk)
+        for line, text in seen_lines(hunk):
+            yield line.sign + visible(text, keep="\t")
+            if has_headers and line.is_open:
+                yield NO_NEWLINE
+
+
+def seen_lines(hunk: Hunk) -> Iterator[tuple[Line, str]]:
+    """The lines, in which changed white space is visible: `·` at the end, and `→` for a tab."""
+    old, new = (
+        {" ".join(line.text.split()) for line in hunk.lines if line.sign == sign} for sign in "-+"
+    )
+    differs_in_space = old & new
+    for line in hunk.lines:
+        text = line.text
+        if line.sign != " ":
+            if " ".join(text.split()) in differs_in_space:
+                text = text.replace("\t", "→")
+            kept = text.rstrip(" ")
+            text = kept + "·" * (len(text) - len(kept))
+        yield line, text
+
+
+def _seen(text: str) -> str:
+    return visible(text, keep="\t")
 
 
 def hunk_header(hunk: Hunk) -> str:
@@ -104,9 +130,6 @@ def _differ_in_end(line: Line, other: Line) -> bool:
 # The phrase for a FieldChange without values. Only notation or a revision name differs.
 WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
-# The number of equal characters that a truncated value shows before the first difference.
-_CONTEXT = 20
-
 # This pattern matches strings that look like a value of another type, and therefore need quotes.
 _OTHER_TYPE = re.compile(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
@@ -119,47 +142,104 @@ _OTHER_TYPE_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
 
 
-def describe_field(field: FieldChange, style: Style) -> str:
-    """The change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`."""
+class Description(NamedTuple):
+    """A change of a value in words.
+
+    head: a phrase, with both values if they are short.
+    parts: a phrase for each part of a longer value.
+    diff: the unified diff of a value with several lines, without its header.
+    """
+
+    head: str
+    parts: tuple[str, ...] = ()
+    diff: tuple[str, ...] = ()
+
+
+def describe_field(field: FieldChange, style: Style, times: int = 1) -> Description:
+    """The change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`.
+
+    times: of how many equal changes.
+    """
     path = field.path.removesuffix("[]")
     subject = style.code(path) if path == field.path else f"order of {style.code(path)}"
-    return describe_values(subject, field.change, field.old, field.new, style)
+    described = describe_values(subject, field.change, field.old, field.new, style)
+    return (
+        described._replace(head=f"{described.head} ({times:,} times)") if times > 1 else described
+    )
 
 
-def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
-    """The change of a value: `image: app:1 -> app:2`. An absent value is None."""
+def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> Description:
+    """The change of a value: `image: app:1 -> app:2`. An absent value is None.
+
+    A long value is never truncated, because its end can be what matters. It has a part for each
+    inner value, or for each difference.
+    """
     if old is None and new is None:
         words = WRITTEN_DIFFERENTLY if change == CHANGED else f"{change}: {style.code('null')}"
-        return f"{subject} {words}"
+        return Description(f"{subject} {words}")
     if old == new == NOT_SHOWN:
-        return f"{subject}: changed {NOT_SHOWN}"
-    if change == CHANGED:
-        before, after = _truncated_pair(old, new, style)
-        return f"{subject}: {before} {style.arrow} {after}"
-    value = new if change == ADDED else old
-    return f"{subject} {change}: {_truncated(_text_of(value), 0, style)}"
+        return Description(f"{subject}: changed {NOT_SHOWN}")
+    if change != CHANGED:
+        return _describe_one(subject, change, new if change == ADDED else old, style)
+    if _is_short(old, style) and _is_short(new, style):
+        before, after = style.code(_text_of(old)), style.code(_text_of(new))
+        return Description(f"{subject}: {before} {style.arrow} {after}")
+    if isinstance(old, str) and isinstance(new, str):
+        return _describe_texts(subject, old, new, style)
+    removed, added = (
+        _inner_values(value, f"{sign} ", style) for value, sign in ((old, "-"), (new, "+"))
+    )
+    return Description(f"{subject} changes:", (*removed, *added))
 
 
-def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
-    """Two values as text. Truncated values can start shortly before the first difference."""
-    before, after = _text_of(old), _text_of(new)
-    start = 0
-    if max(len(before), len(after)) > style.limit:
-        common = common_length(before, after)
-        start = common - _CONTEXT if common > style.limit // 2 else 0
-    return _truncated(before, start, style), _truncated(after, start, style)
+def _is_short(value: Json, style: Style) -> bool:
+    has_lines = isinstance(value, str) and "\n" in value.rstrip("\n")
+    return not has_lines and len(_text_of(value)) <= style.limit
 
 
-def _truncated(text: str, start: int, style: Style) -> str:
-    """A text, truncated to the limit of the style; the length of the whole text follows.
+def _describe_one(subject: str, change: str, value: Json, style: Style) -> Description:
+    if _is_short(value, style):
+        return Description(f"{subject} {change}: {style.code(_text_of(value))}")
+    if isinstance(value, str) and "\n" in value:
+        sign = "+" if change == ADDED else "-"
+        lines = value.removesuffix("\n").split("\n")
+        return Description(f"{subject} {change}:", diff=tuple(sign + _seen(line) for line in lines))
+    return Description(f"{subject} {change}:", tuple(_inner_values(value, "", style)))
 
-    start: the index of the first character in the result.
-    """
-    if not start and len(text) <= style.limit:
-        return style.code(text)
-    end = start + style.limit
-    shown = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
-    return f"{style.code(shown)} ({counted(len(text), 'character')})"
+
+def _describe_texts(subject: str, old: str, new: str, style: Style) -> Description:
+    hunks = find_hunks(old, new, 1)
+    fields, remark = compare_texts(old, new, hunks)
+    note = f" ({remark})" if remark else ""
+    if fields:
+        return Description(f"{subject} changes in:", tuple(describe_fields(fields, style)))
+    if "\n" in old or "\n" in new:
+        return Description(f"{subject} changes{note}:", diff=tuple(_hunk_lines(hunks)))
+    parts = (
+        f"{style.code(before)} {style.arrow} {style.code(after)}"
+        for before, after in word_changes(old, new)
+    )
+    return Description(f"{subject} changes{note} at:", tuple(parts))
+
+
+def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:
+    """The changes of fields in a text, one phrase for equal changes of several list items."""
+    for field, times in folded(fields):
+        described = describe_field(field, style, times)
+        yield from (described.head, *described.parts, *map(style.code, described.diff))
+
+
+def _inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
+    """A phrase for each value inside a long value, which is as large as the limit allows."""
+    pending: list[tuple[str, Json]] = [("", value)]
+    while pending:
+        path, inner = pending.pop()
+        if inner and isinstance(inner, (dict, list)) and not _is_short(inner, style):
+            pending += reversed(list(inner_paths(inner, path)))
+        elif path:
+            yield f"{prefix}{style.code(path)}: {style.code(_text_of(inner))}"
+        else:
+            yield f"{prefix}{style.code(_text_of(inner))}"
 
 
 def _text_of(value: Json) -> str:
@@ -187,10 +267,9 @@ class Style(NamedTuple):
 
     code: a function that formats a name, a path or a value.
     prose: a function that formats a sentence with names and values.
-    name: a function that returns the name of an object. The module `phrases` passes this name to
-    `code`.
-    limit: the maximum number of characters of a value. The module `value_text` truncates longer
-    values.
+    name: a function that returns the name of an object. The module `words` passes this name
+    to `code`.
+    limit: the maximum number of characters of a value on one line. A longer value has parts.
     arrow: the sign between an old and a new value.
     """
 
@@ -226,14 +305,14 @@ def _without_group(identity: Identity) -> Identity:
 
 
 class Terminal(NamedTuple):
-    """The number of columns, and whether the output shows colours."""
+    """The number of columns, None if lines have any length, and whether the output has colours."""
 
-    width: int = 80
+    width: int | None = None
     is_coloured: bool = False
 
 
 def terminal_of(output: TextIO | None, *, is_coloured: bool) -> Terminal:
-    """The terminal of an output; 80 columns if it is None or not a terminal."""
+    """The terminal of an output. A file or pipe has no width, so that grep finds whole lines."""
     if output is None or not output.isatty():
         return Terminal(is_coloured=is_coloured)
     import shutil

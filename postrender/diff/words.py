@@ -38,6 +38,7 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.diff.values import (
+    Description,
     Forms,
     Style,
     counted,
@@ -219,7 +220,7 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
     if workload.via:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
     if workload.in_place:
-        names = listed([style.code(style.name(target)) for target in workload.in_place])
+        names = ", ".join(style.code(style.name(target)) for target in workload.in_place)
         reason = _KEPT_NAMES.of(len(workload.in_place))
         phrases.append(
             f"pods read the new content of {names} after a restart, or earlier in mounted files, "
@@ -228,18 +229,20 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
     return phrases
 
 
-def describe_cause(cause: Cause, style: Style) -> str:
+def describe_cause(cause: Cause, style: Style) -> Description:
     """The reason for a change of a pod template: `image of app: shop:1 -> shop:2`."""
     if cause.kind == CONFIG and cause.subject:
         keys = listed([style.code(key) for key in cause.keys])
         phrase = f"{style.code(style.name(cause.subject))}: {style.prose(cause.reason)}"
-        return f"{phrase} ({keys})" if keys else phrase
+        return Description(f"{phrase} ({keys})" if keys else phrase)
     if cause.kind in (IMAGE, ENV):
         part = "image" if cause.kind == IMAGE else style.code(cause.variable)
         subject = f"{part} of {style.code(cause.container)}"
         change = change_of(cause.old, cause.new)
         return describe_values(subject, change, cause.old, cause.new, style)
-    return describe_field(cause.field, style) if cause.field else style.prose(cause.reason)
+    if cause.field:
+        return describe_field(cause.field, style)
+    return Description(style.prose(cause.reason))
 
 
 def brief_cause(cause: Cause) -> str:

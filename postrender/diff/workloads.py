@@ -48,7 +48,11 @@ _ENV_VARIABLE = re.compile(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueF
 _IN_POD = re.compile(r"spec(?:[.\[]|\Z)")
 _INDEX = re.compile(r"^\[\d+\]")
 
-_CAUSE_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
+# The order of causes. Fields of the pod spec come first, because they decide what pods may do, such
+# as hostPID. Labels and annotations come last, because nearly every chart release changes them.
+_SPEC, _METADATA = "spec", "metadata"
+_CAUSE_ORDER = (_SPEC, CONFIG, IMAGE, ENV, _METADATA)
+_IN_METADATA = re.compile(r"(?:^|\.)metadata(?:[.\[]|\Z)")
 _CONTENT_CHANGES = "content changes"
 
 # The usages of one target in the pod templates of a workload, on the older and the newer side.
@@ -148,7 +152,13 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
 
 
 def _ordered(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    return tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
+    return tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(_rank_of(cause))))
+
+
+def _rank_of(cause: Cause) -> str:
+    if cause.kind != TEMPLATE:
+        return cause.kind
+    return _METADATA if cause.field and _IN_METADATA.search(cause.field.path) else _SPEC
 
 
 def _causes_of_last_resort(

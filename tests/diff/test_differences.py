@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postrender.diff.fields import differing, find_field_changes, find_hunks, is_same
+from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.lines import find_hunks
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import comparable
 from postrender.diff.redact import NOT_SHOWN, redact

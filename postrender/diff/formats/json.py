@@ -187,6 +187,8 @@ def _key(key: KeyChange) -> Json:
         "key": key.key,
         "change": key.change,
         "diff": "".join(f"{line}\n" for hunk in key.hunks for line in _hunk_lines(hunk)),
+        "fields": _fields(key.fields),
+        "remark": key.remark,
         "oldBinary": _blob(key.old_blob),
         "newBinary": _blob(key.new_blob),
     }

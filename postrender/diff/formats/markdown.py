@@ -34,10 +34,12 @@ from postrender.diff.summary import (
     summary_line,
 )
 from postrender.diff.values import (
+    Description,
     Forms,
     Style,
     and_more,
     describe_field,
+    describe_fields,
     describe_key,
     diff_lines,
     listed,
@@ -77,13 +79,11 @@ MARKER = "<!-- postrender diff -->"
 # A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. LIMIT leaves 536
 # characters for text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
-# Sizes in characters, and a number of causes. Truncation abbreviates a diff only if the diff is
-# longer than _LONG_DIFF.
+# Sizes in characters. Truncation abbreviates a diff only if the diff is longer than _LONG_DIFF.
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
-_MOST_CAUSES = 12
 # Truncation drops only whole groups of equal changes, so `_split` limits the size of a group.
 _LARGEST_GROUP = 50
 
@@ -226,15 +226,31 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
     for field in workload.fields:
         if field.path == _REPLICAS:
-            replicas = f"<br>{describe_field(field, style)}"
+            replicas = f"<br>{describe_field(field, style).head}"
             short, effect = short + replicas, effect + replicas
-    causes = [describe_cause(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
-    if count := len(workload.causes) - len(causes):
-        causes.append(f"{count:,} more")
+    causes = [_in_cell(describe_cause(cause, style), style) for cause in workload.causes]
     cell = "<br>".join([*causes, *describe_pods(workload, style)])
     kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
     full = f"| {names} | {effect} | {cell} |\n"
     return _part(full, f"| {names} | {short} | {kinds} |\n", len(group))
+
+
+def _in_cell(described: Description, style: Style) -> str:
+    """A description as one cell of a table, in which a list is not possible."""
+    return "<br>".join([described.head, *described.parts, *map(style.code, described.diff)])
+
+
+def _in_list(described: Description, indent: str = "") -> str:
+    """A description as an item of a list."""
+    lines = [f"- {described.head}", *(f"  - {part}" for part in described.parts)]
+    if described.diff:
+        lines += ["", *(f"  {line}" for line in _fenced(described.diff)), ""]
+    return "".join(f"{indent if line else ''}{line}\n" for line in lines)
+
+
+def _fenced(lines: Sequence[str]) -> list[str]:
+    fence = "`" * max(3, max(map(_longest_ticks, lines), default=0) + 1)
+    return [f"{fence}diff", *lines, fence]
 
 
 def _contents(group: Sequence[ContentChange], style: Style) -> Section:
@@ -243,7 +259,7 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
         return _content(content, style)
     kind = content.identity.kind
     details = [
-        *describe_content(content, style).shared,
+        *map(Description, describe_content(content, style).shared),
         *(describe_field(field, style) for field in content.fields),
     ]
     first = _code_in_html(_short(style.name(content.identity)))
@@ -267,7 +283,7 @@ def _content(content: ContentChange, style: Style) -> Section:
     keys = [_code_in_html(_short(key.key)) for key in content.keys]
     summary = f"{name} {describe_change(content.change)}" + (f": {listed(keys)}" if keys else "")
     facts = "; ".join(describe_content(content, style).all)
-    fields = "".join(f"- {describe_field(field, style)}\n" for field in content.fields)
+    fields = "".join(_in_list(describe_field(field, style)) for field in content.fields)
     parts = [Part(f"\n{fields}")] if fields else []
     parts += [_key(key, style) for key in content.keys]
     return Section(
@@ -283,13 +299,17 @@ def _content(content: ContentChange, style: Style) -> Section:
 def _key(key: KeyChange, style: Style) -> Part:
     change = f"{describe_change(key.change)} ({describe_key(key, style)})"
     title = f"\n**{code(_short(key.key))}** {change}"
+    remark = f": {key.remark}" if key.remark else ""
+    paths = "".join(f"- {part}\n" for part in describe_fields(key.fields, style))
+    start = f"{title}{remark}\n" + (f"\n{paths}" if paths else "")
     lines = diff_lines(key)
     if not lines:
-        return Part(f"{title}\n")
-    text = "\n".join(lines)
-    fence = "`" * max(3, _longest_ticks(text) + 1)
-    full = f"{title}\n\n{fence}diff\n{text}\n{fence}\n"
-    return Part(full, f"{title}: the diff is left out\n" if len(full) > _LONG_DIFF else "")
+        return Part(start)
+    diff = "\n".join(["", *_fenced(lines), ""])
+    full = start + (f"{_fold('lines')}{diff}{_END}" if paths else diff)
+    if len(full) <= _LONG_DIFF:
+        return Part(full)
+    return Part(full, start if paths else f"{title}{remark}: the diff is left out\n")
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
@@ -322,14 +342,14 @@ def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") ->
     return _item(names, [describe_field(field, style) for field in group[0].fields], verb)
 
 
-def _item(names: Sequence[str], details: Sequence[str], verb: str = "") -> Part:
+def _item(names: Sequence[str], details: Sequence[Description], verb: str = "") -> Part:
     verb = f" {verb}" if verb else ""
     first, *rest = names
-    lines = [f"- {first}{verb}", *(f"  - {detail}" for detail in details)]
+    full = f"- {first}{verb}\n" + "".join(_in_list(detail, "  ") for detail in details)
     if rest:
-        lines += [f"  - {describe_rest(rest)}", *(f"    - {name}" for name in rest)]
+        full += f"  - {describe_rest(rest)}\n" + "".join(f"    - {name}\n" for name in rest)
     brief = "".join(f"- {name}{verb}\n" for name in names)
-    return _part("".join(f"{line}\n" for line in lines), brief, len(names))
+    return _part(full, brief, len(names))
 
 
 def _part(full: str, brief: str, count: int) -> Part:

@@ -1,8 +1,8 @@
 """A preview as text for a terminal.
 
 `render` wraps lines at the width of the terminal, except diff lines. A wrapped diff line would look
-like two lines. `render` escapes control characters, so that a ConfigMap cannot control the
-terminal.
+like two lines. Nothing is wrapped in a pipe or file. `render` escapes control characters, so that a
+ConfigMap cannot control the terminal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,16 @@ from postrender.diff.summary import (
     shown_revisions,
     summary_line,
 )
-from postrender.diff.values import Style, Terminal, describe_field, describe_key, diff_lines, namer
+from postrender.diff.values import (
+    Description,
+    Style,
+    Terminal,
+    describe_field,
+    describe_fields,
+    describe_key,
+    diff_lines,
+    namer,
+)
 from postrender.diff.words import (
     MARKS,
     OUTSIDE_TEMPLATE,
@@ -80,13 +89,15 @@ _EFFECT_COLOURS = {
 _DIFF_COLOURS = {"-": _RED, "+": _GREEN, "@": _CYAN, "\\": _DIM}
 
 _MIN_WIDTH = 20
+# The longest value on one line of a pipe or file, which are not wrapped.
+_PIPE_LIMIT = 120
 _INDENT = "    "
 _HANG = "  "
 _BREAK = re.compile(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):
-    width: int
+    width: int | None
     style: Style
     is_coloured: bool
 
@@ -94,6 +105,14 @@ class _Page(NamedTuple):
         """A text as lines of at most `width` columns; later lines have a larger indent."""
         for line in _wrap(text, self.width, indent, indent + _HANG):
             yield self.paint(line, colour)
+
+    def described(self, described: Description, indent: str = _INDENT) -> Iterator[str]:
+        """The lines of a change of a value."""
+        yield from self.lines(described.head, indent)
+        for part in described.parts:
+            yield from self.lines(part, indent + _HANG)
+        for line in described.diff:
+            yield indent + _HANG + self.paint(line, _DIFF_COLOURS.get(line[:1], ""))
 
     def paint(self, text: str, colour: str) -> str:
         """A text in a colour, if the output is coloured."""
@@ -107,8 +126,8 @@ class TextReporter(Reporter):
 
     def render(self, preview: Preview, terminal: Terminal) -> str:
         """A preview as text for a terminal."""
-        width = max(terminal.width, _MIN_WIDTH)
-        limit = min(max(width * 3 // 2, 60), 300)
+        width = max(terminal.width, _MIN_WIDTH) if terminal.width else None
+        limit = min(max(width * 3 // 2, 60), 300) if width else _PIPE_LIMIT
         style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
         page = _Page(width, style, terminal.is_coloured)
         summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
@@ -118,7 +137,7 @@ class TextReporter(Reporter):
         if not body:
             return "\n".join([*summary, *configuration]) + "\n"
         sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", _DIM)
-        return "\n".join([*summary, *sides, *configuration, *body, "", *summary]) + "\n"
+        return "\n".join([*summary, *sides, *configuration, *body]) + "\n"
 
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
@@ -164,11 +183,11 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
     for phrase in describe_pods(workload, page.style):
         yield from page.lines(phrase)
     for cause in workload.causes:
-        yield from page.lines(describe_cause(cause, page.style))
+        yield from page.described(describe_cause(cause, page.style))
     if workload.fields:
         yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", colour=_DIM)
     for field in workload.fields:
-        yield from page.lines(describe_field(field, page.style), _INDENT + _HANG)
+        yield from page.described(describe_field(field, page.style), _INDENT + _HANG)
     yield from _rest(rest, _head, page)
 
 
@@ -178,7 +197,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
     for fact in describe_content(content, page.style).all:
         yield from page.lines(fact)
     for field in content.fields:
-        yield from page.lines(describe_field(field, page.style))
+        yield from page.described(describe_field(field, page.style))
     for key in content.keys:
         yield from _key(key, page)
     yield from _rest(rest, _individual, page)
@@ -203,7 +222,11 @@ def _key(key: KeyChange, page: _Page) -> Iterator[str]:
     yield ""
     title = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
     yield from page.lines(title, _HANG, _BOLD)
-    for line in diff_lines(key):
+    if key.remark:
+        yield from page.lines(key.remark)
+    for part in describe_fields(key.fields, page.style):
+        yield from page.lines(part)
+    for line in () if key.fields else diff_lines(key):
         yield _INDENT + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 
 
@@ -232,7 +255,7 @@ def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[
     for first, *rest in groups:
         yield from _head(first, page)
         for field in first.fields:
-            yield from page.lines(describe_field(field, page.style))
+            yield from page.described(describe_field(field, page.style))
         yield from _rest(rest, _head, page)
 
 
@@ -257,9 +280,8 @@ def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) ->
         yield page.paint(line, colour)
 
 
-def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
-    used = len(indent) + _columns(text)
-    if used <= width:
+def _wrap(text: str, width: int | None, indent: str, hang: str) -> list[str]:
+    if width is None or len(indent) + _columns(text) <= width:
         return [indent + text]
     lines: list[str] = []
     line, used = indent, len(indent)

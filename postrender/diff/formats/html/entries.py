@@ -248,7 +248,7 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
         change = change_of(cause.old, cause.new)
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
-    return [Html(describe_cause(cause, names.style))]
+    return [Html(describe_cause(cause, names.style).head)]
 
 
 def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
@@ -292,11 +292,16 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
         tag("h4", tag("code", key.key)),
         tag("span", describe_key(key, names.style), class_="numbers"),
     ]
+    if key.remark:
+        line.append(tag("span", key.remark, class_="remark"))
     if not key.hunks:
         return tag("div", *line, class_="key line")
     pre = tag("pre", hunks_markup(shown_hunks(key)))
     label = f"{key.key} of {names.name(owner)}"
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
+    if key.fields:
+        lines = tag("details", tag("summary", "Lines"), diff, class_="lines")
+        diff = joined(fields_markup(key.fields, is_folded=True), lines)
     return tag("details", tag("summary", *line), diff, class_="key", open=is_open)
 
 

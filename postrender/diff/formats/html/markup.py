@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import html
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from postrender.diff.lines import changed_blocks, find_hunks
 from postrender.diff.model import FieldChange, Hunk, Line
-from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header
+from postrender.diff.texts import compare_texts, folded, tokens_of
+from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header, seen_lines
 from postrender.diff.words import MARKS
-from postrender.text import common_length, visible
+from postrender.text import visible
 from postrender.yaml.paths import Json
 
 _VOID = frozenset({"input", "link", "meta"})
 # `_marked` marks words only if two lines have at least this fraction of the longer line in common.
 _MIN_COMMON = 1 / 3
-# The maximum length of a value, in characters.
-_LONGEST_VALUE = 5000
-_WORD = re.compile(r"\w")
+# The differences between two texts are marked if a text has more characters than this number.
+_LONG_VALUE = 72
 
 
 class Html(str):
@@ -79,7 +79,8 @@ def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
 def _hunk(hunk: Hunk) -> str:
     width = len(str(max(hunk.old + hunk.old_count, hunk.new + hunk.new_count)))
     lines = [f'<span class="hunk">{hunk_header(hunk)}\n</span>']
-    for is_context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
+    seen = [line._replace(text=text) for line, text in seen_lines(hunk)]
+    for is_context, run in groupby(seen, key=lambda line: line.sign == " "):
         group = [*run]
         shown = ((line, escaped(line.text)) for line in group) if is_context else _changed(group)
         lines += [_line(line, text, width) for line, text in shown]
@@ -113,42 +114,45 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Two lines as markup. In similar lines, a mark covers the first to the last different word."""
-    start = common_length(old, new)
-    while start and (_in_word(old, start) or _in_word(new, start)):
-        start -= 1
-    end = common_length(old[start:][::-1], new[start:][::-1])
-    while end and (_in_word(old, len(old) - end) or _in_word(new, len(new) - end)):
-        end -= 1
-    longest = max(len(old.strip()), len(new.strip()))
-    common = len(old[:start].strip()) + len(old[len(old) - end :].strip())
+    """Two lines as markup. In similar lines, marks cover the words that differ."""
+    before, after = tokens_of(old), tokens_of(new)
+    blocks = list(changed_blocks(before, after))
+    changed = sum(len("".join(before[block.start : block.end]).strip()) for block in blocks)
+    common, longest = len(old.strip()) - changed, max(len(old.strip()), len(new.strip()))
     if common < _MIN_COMMON * longest:
         return escaped(old), escaped(new)
-    return _with_mark(old, start, end), _with_mark(new, start, end)
+    return (
+        _with_marks(before, ((block.start, block.end) for block in blocks)),
+        _with_marks(after, ((block.new_start, block.new_end) for block in blocks)),
+    )
 
 
-def _in_word(text: str, position: int) -> bool:
-    around = text[max(position - 1, 0) : position + 1]
-    return len(around) == 2 and all(map(_WORD.match, around))
+def _with_marks(tokens: list[str], spans: Iterable[tuple[int, int]]) -> Html:
+    parts, position = [], 0
+    for start, end in spans:
+        if start < end:
+            parts += ["".join(tokens[position:start]), tag("b", "".join(tokens[start:end]))]
+            position = end
+    return joined(*parts, "".join(tokens[position:]))
 
 
-def _with_mark(text: str, start: int, end: int) -> Html:
-    stop = len(text) - end
-    middle = tag("b", text[start:stop]) if stop > start else ""
-    return joined(text[:start], middle, text[stop:])
+def fields_markup(fields: tuple[FieldChange, ...], *, is_folded: bool = False) -> Html:
+    """An HTML list of changed fields with their values, "" if no field changes.
+
+    is_folded: whether equal changes of several list items are one.
+    """
+    items = folded(fields) if is_folded else [(field, 1) for field in fields]
+    rows = [_field(field, times) for field, times in items]
+    return tag("ul", *rows, class_="fields") if rows else Html("")
 
 
-def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
-    """An HTML list of changed fields with their values, "" if no field changes."""
-    return tag("ul", *map(_field, fields), class_="fields") if fields else Html("")
-
-
-def _field(field: FieldChange) -> Html:
+def _field(field: FieldChange, times: int) -> Html:
     path = field.path.removesuffix("[]")
     name = joined("order of " if path != field.path else "", tag("code", path))
     has_values = field.old is not None or field.new is not None
     values = values_markup(field.old, field.new) if has_values else WRITTEN_DIFFERENTLY
-    return tag("li", sign_markup(field.change), name, " ", values)
+    count = tag("small", f" {times:,} times") if times > 1 else ""
+    return tag("li", sign_markup(field.change), name, " ", values, count)
 
 
 def sign_markup(change: str) -> Html:
@@ -159,6 +163,8 @@ def sign_markup(change: str) -> Html:
 
 def values_markup(old: Json, new: Json) -> Html:
     """An old and a new value as markup. None means that the value does not exist."""
+    if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _LONG_VALUE:
+        return _texts_markup(old, new)
     parts = []
     if old is not None:
         parts.append(tag("del", value_markup(old)))
@@ -169,16 +175,24 @@ def values_markup(old: Json, new: Json) -> Html:
     return tag("span", *parts, class_="values")
 
 
+def _texts_markup(old: str, new: str) -> Html:
+    """The differences of two long texts, by path if they are JSON or YAML."""
+    hunks = find_hunks(old, new, 1)
+    fields, remark = compare_texts(old, new, hunks)
+    pre = tag("pre", hunks_markup(hunks))
+    diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label="Lines")
+    note = tag("p", remark, class_="remark") if remark else Html("")
+    return joined(note, fields_markup(fields, is_folded=True) if fields else diff)
+
+
 def value_markup(value: Json) -> Html:
-    """A value as markup: JSON, or a string that does not need quotes. Long text is cut."""
+    """A value as markup: JSON, or a string that does not need quotes."""
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
         if len(text) > 72 and isinstance(value, dict | list):
             text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
-    if len(text) > _LONGEST_VALUE:
-        text = f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     return Html("\n".join(map(escaped, text.split("\n"))))  # `escaped` would escape line breaks
 
 
