@@ -198,9 +198,10 @@ def _is_short(value: Json, style: Style) -> bool:
 
 
 def _describe_one(subject: str, change: str, value: Json, style: Style) -> Description:
-    if _is_short(value, style):
+    is_line = isinstance(value, str) and "\n" not in value
+    if is_line or _is_short(value, style):
         return Description(f"{subject} {change}: {style.code(_text_of(value))}")
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str):
         sign = "+" if change == ADDED else "-"
         lines = value.removesuffix("\n").split("\n")
         return Description(f"{subject} {change}:", diff=tuple(sign + _seen(line) for line in lines))

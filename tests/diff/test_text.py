@@ -366,7 +366,7 @@ def test_an_empty_key_is_shown_as_empty() -> None:
         (None, None, "spec.x differs only in notation or in a revision name"),
         ("2", 2, 'spec.x: "2" -> 2'),
         ("on", True, 'spec.x: "on" -> true'),
-        ("a b", "a\nb", r'spec.x: a b -> "a\nb"'),
+        ("a b", "a\n", r'spec.x: a b -> "a\n"'),
         ("", " a", 'spec.x: "" -> " a"'),
         (None, {"a": [1]}, 'spec.x: null -> {"a": [1]}'),
         (["Käse"], {"ключ": "é"}, 'spec.x: ["Käse"] -> {"ключ": "é"}'),
