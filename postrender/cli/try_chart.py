@@ -71,7 +71,7 @@ class _Trial(NamedTuple):
     old: the manifests before the change, or all manifests if `new` is None.
     new: the manifests after the change, None without a preview of a change.
     remark: what try prints instead of a preview that does not exist or has no changes, "" for none.
-    settings: for the previews: not strict, without an attacher and without --previous.
+    settings: for the previews: not strict, and without --previous.
     plan: the plan for `old`.
     findings: about `new`, or else `old`.
     left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
@@ -259,12 +259,13 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
     """
     settings = settings._replace(
         is_strict=False,
-        attacher=settings.attacher._replace(is_enabled=False),
         history=HistorySettings(),
         naming=HASH,  # the naming `sequence` needs --previous
     )
+    # The user can build the attacher's image later.
+    planned = settings._replace(attacher=settings.attacher._replace(is_enabled=False))
     old, new, remark = _sides(chart, new_chart, options)
-    plans = [plan_before_delivery(side, settings) for side in (old, new) if side]
+    plans = [plan_before_delivery(side, planned) for side in (old, new) if side]
     trial = _Trial(chart, old, new, remark, settings, plans[0], plans[-1].findings)
     hook_findings = {item for plan in plans for item in plan.findings if _is_about_hooks(item)}
     if not hook_findings:
@@ -279,7 +280,7 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
         old=old,
         new=new,
         remark=remark,
-        plan=plan_before_delivery(old, settings),
+        plan=plan_before_delivery(old, planned),
         undecided=tuple(map(as_undecided, filter(_is_about_hooks, trial.findings))),
     )
 

@@ -25,7 +25,12 @@ from postrender.diff.pairs import (
     sort_key,
 )
 from postrender.diff.redact import redact
-from postrender.diff.revisions import RevisionTitle, find_revisions, lost_owners
+from postrender.diff.revisions import (
+    RevisionTitle,
+    find_revisions,
+    lost_owners,
+    with_fates,
+)
 from postrender.diff.risks import find_risks
 from postrender.diff.risks.facts import Facts
 from postrender.diff.selection import select_documents
@@ -88,7 +93,9 @@ def compare(
 
     find_lost_owners = partial(lost_owners, old_side, new_side, settings, history)
     resolver = Resolver(settings.namespace)
-    preview = _compare(old_side, new_side, resolver, context, find_lost_owners)
+    preview = _compare(
+        old_side, new_side, (old_settings, settings), resolver, context, find_lost_owners
+    )
     return preview._replace(
         configuration=settings.configuration, old_configuration=old_configuration
     )
@@ -147,6 +154,7 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
 def _compare(
     old: Side,
     new: Side,
+    settings: tuple[Settings, Settings],
     resolver: Resolver,
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
@@ -164,8 +172,9 @@ def _compare(
         of_secrets={**old.secret_names, **new.secret_names},
     )
     changed, workloads, others = find_changes(pairs, old, new, usages, names, context)
+    current = with_fates(changed, pairs, old, new, usages[0], resolver, settings)
     contents = [
-        *with_original_notes(changed.values(), new, usages[1], resolver),
+        *with_original_notes(current, new, usages[1], resolver),
         *compare_originals(old, new, resolver, names, context),
         *compare_earlier(old, new, resolver, names, context),
     ]

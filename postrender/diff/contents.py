@@ -224,8 +224,8 @@ def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
             f"that use the {kind} roll"
         )
     return (
-        f"the {kind} keeps its name, so this change does not roll workloads. Pods read the new "
-        "content after a restart, or earlier in mounted files"
+        f"the {kind} keeps its name, so restarted old pods read the new content, and mounted files "
+        "change earlier. This change does not roll workloads"
     )
 
 

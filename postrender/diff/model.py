@@ -36,6 +36,13 @@ NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout 
 STAYS = "stays"
 EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 
+# The outcome of an old revision.
+UNTIL_PRUNED = "until pruned"  # the attacher deletes it when no live object uses it
+IN_MANIFESTS = "in manifests"  # the newer manifests still have it
+LEFT = "left"  # it stays in the cluster, and no attacher deletes it
+DELETED = "deleted"  # the apply deletes it
+OUTCOMES = (UNTIL_PRUNED, IN_MANIFESTS, LEFT, DELETED)
+
 # The kinds of causes.
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
@@ -144,6 +151,20 @@ class Cause(NamedTuple):
     field: FieldChange | None = None
 
 
+class Fate(NamedTuple):
+    """What happens to an old revision that old pods use.
+
+    outcome: one of UNTIL_PRUNED … DELETED.
+    holders: for UNTIL_PRUNED, the objects of the controllers that hold the old pod templates, such
+    as `ReplicaSets`.
+    limits: the values of revisionHistoryLimit that limit the number of holders, sorted.
+    """
+
+    outcome: str
+    holders: tuple[str, ...] = ()
+    limits: tuple[int, ...] = ()
+
+
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
@@ -160,6 +181,7 @@ class ContentChange(NamedTuple):
     users: the workloads that reference the object, on either side.
     note: a remark without a final period, or "".
     former: the users that reference the object only on the older side.
+    fate: of the old revision, None if no pods that stay in the cluster use it.
     """
 
     identity: Identity
@@ -172,6 +194,7 @@ class ContentChange(NamedTuple):
     users: tuple[Identity, ...]
     note: str = ""
     former: tuple[Identity, ...] = ()
+    fate: Fate | None = None
 
 
 class WorkloadChange(NamedTuple):

@@ -353,6 +353,7 @@ def _redact_content(change: ContentChange, secret_names: Mapping[str, str]) -> C
         users=change.users,
         note=change.note,
         former=change.former,
+        fate=change.fate,
     )
 
 

@@ -1,16 +1,33 @@
-"""The status of each revision, and the revisions that Kubernetes deletes with all their owners."""
+"""The status of each revision, and what happens to the revisions that old pods use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import Settings
-from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, RevisionChange
+from postrender.diff.model import (
+    DELETED,
+    DROPPED,
+    IN_MANIFESTS,
+    LEFT,
+    NEW,
+    RETAINED,
+    REUSED,
+    SUPERSEDED,
+    UNTIL_PRUNED,
+    ContentChange,
+    Fate,
+    RevisionChange,
+)
 from postrender.diff.pairs import CURRENT, EARLIER, ComparedObject, Pair, Side, sort_key
 from postrender.diff.redact import redact
+from postrender.diff.usages import UsageIndex
 from postrender.inventory.build import take_inventory
-from postrender.kubernetes.kinds import Identity, ObjectKey
+from postrender.inventory.model import Item
+from postrender.kubernetes.annotations import RESOURCE_POLICY_ANNOTATION
+from postrender.kubernetes.kinds import Identity, ObjectKey, strings_at
 from postrender.plan.build import Plan, make_plan
 from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners
 from postrender.plan.history import NO_HISTORY, History, PreviousOwners, read_owners
@@ -147,3 +164,99 @@ def _plan(stream: Stream, settings: Settings, history: History = NO_HISTORY) -> 
 
 def _texts(side: Side) -> Iterator[str]:
     return (document.text for document in side.inventory.stream.documents)
+
+
+# ------------------------------------------------------------------- the fates of the old revisions
+
+# The objects in which a controller keeps the old pod templates of a workload.
+_HOLDERS = {
+    "Deployment": "ReplicaSets",
+    "Rollout": "ReplicaSets",
+    "StatefulSet": "ControllerRevisions",
+    "DaemonSet": "ControllerRevisions",
+}
+_DEFAULT_LIMIT = 10  # of revisionHistoryLimit, for all kinds in _HOLDERS
+
+
+def with_fates(
+    contents: Mapping[int, ContentChange],
+    pairs: Sequence[Pair],
+    old: Side,
+    new: Side,
+    usages: UsageIndex,
+    resolver: Resolver,
+    settings: tuple[Settings, Settings],
+) -> list[ContentChange]:
+    """The changes of ConfigMaps and Secrets, with the fate of each old revision.
+
+    contents: by the index of the pair.
+    usages: of the older side.
+    settings: for the older and the newer side.
+    """
+    moved = {
+        number
+        for number, content in contents.items()
+        if content.old_revision not in ("", content.identity.name, content.new_revision)
+    }
+    if not moved:
+        return list(contents.values())
+    is_attached = _has_attacher(new, settings[1])
+    kept_by_settings = settings[0].attacher.is_enabled or bool(settings[0].history.previous)
+    in_manifests = {resolver.key_of(revision.identity, revision.name) for revision in new.revisions}
+    workloads = _workloads_with_old_pods(pairs, usages)
+
+    def fate_of(number: int) -> Fate | None:
+        revision = pairs[number].old
+        if number not in moved or number not in workloads or revision is None:
+            return None
+        if resolver.key_of(contents[number].identity, revision.name) in in_manifests:
+            return Fate(IN_MANIFESTS)
+        if not (_is_kept(old, revision) or (kept_by_settings and not old.is_rendered)):
+            return Fate(DELETED)
+        return _until_pruned(workloads[number]) if is_attached else Fate(LEFT)
+
+    return [content._replace(fate=fate_of(number)) for number, content in contents.items()]
+
+
+def _has_attacher(side: Side, settings: Settings) -> bool:
+    if side.is_rendered:
+        return any(item.is_attacher for item in side.inventory.items)
+    return settings.attacher.is_enabled and side.context is not None and bool(side.context.names)
+
+
+def _is_kept(side: Side, compared: ComparedObject) -> bool:
+    """Whether Helm keeps an object that the next manifests lack."""
+    annotations = strings_at(side.written_data(compared), "annotations")
+    return annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep"
+
+
+def _workloads_with_old_pods(pairs: Sequence[Pair], usages: UsageIndex) -> Mapping[int, list[Item]]:
+    """The workloads whose old pods use a ConfigMap or Secret, by the index of its pair.
+
+    The pods of a workload that the newer manifests lack end, and so do the pods of a hook.
+    """
+    ends = {
+        pair.old.item.key
+        for pair in pairs
+        if pair.old and pair.old.item and (pair.new is None or pair.old.is_hook)
+    }
+    workloads: defaultdict[int, list[Item]] = defaultdict(list)
+    for pair in pairs:
+        item = pair.old.item if pair.old else None
+        for usage in usages.by_item.get(item.key, ()) if item else ():
+            if item and usage.is_in_template and isinstance(usage.target, int):
+                rollouts = (rollout.item for rollout in usages.rollouts.get(item.key, ()))
+                users = [user for user in rollouts if user] or [item]
+                workloads[usage.target] += [user for user in users if user.key not in ends]
+    return {target: users for target, users in workloads.items() if users}
+
+
+def _until_pruned(workloads: Iterable[Item]) -> Fate:
+    holders: dict[str, None] = {}
+    limits = set()
+    for item in workloads:
+        holder = _HOLDERS.get(item.identity.kind)
+        if holder:
+            holders[holder] = None
+            limits.add(_DEFAULT_LIMIT if item.history_limit is None else item.history_limit)
+    return Fate(UNTIL_PRUNED, tuple(holders), tuple(sorted(limits)))

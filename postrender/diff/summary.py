@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from postrender.diff.model import (
     ADDED,
     CHANGED,
+    DELETED,
     DROPPED,
     NEW,
     NO_PODS,
@@ -43,18 +44,16 @@ def is_metadata_only(content: ContentChange) -> bool:
     return content.change == CHANGED and bool(content.fields) and not content.keys
 
 
-def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """The revisions that need a line each, and those that share a line because nothing changes."""
-    changed = {
-        content.identity
-        for content in preview.contents
-        if content.old_revision != content.new_revision or not is_metadata_only(content)
-    }
-    # If `--only` leaves out the contents, only the revisions show which objects change.
-    changed |= {revision.identity for revision in preview.revisions if revision.is_changed}
-    shown = [revision for revision in preview.revisions if revision.identity in changed]
-    others = [revision for revision in preview.revisions if revision.identity not in changed]
-    return shown, others
+def shown_revisions(preview: Preview) -> list[RevisionChange]:
+    """The revisions that the change drops, or that lose all owners.
+
+    What happens to every other revision follows from its ConfigMap or Secret.
+    """
+    return [
+        revision
+        for revision in preview.revisions
+        if revision.lost_owners or revision.change == DROPPED
+    ]
 
 
 def group_risks(risks: Iterable[Risk]) -> list[list[Risk]]:
@@ -135,6 +134,9 @@ def _contents(preview: Preview) -> list[str]:
 def _revisions(preview: Preview) -> list[str]:
     lost = sum(1 for revision in preview.revisions if revision.lost_owners)
     clauses = [f"Kubernetes deletes {lost:,} {LOST.of(lost)}"] if lost else []
+    fates = (content.fate for content in preview.contents)
+    if deleted := sum(1 for fate in fates if fate and fate.outcome == DELETED):
+        clauses.append(f"the apply deletes {deleted:,} {LOST.of(deleted)}")
     return clauses + _revisions_with_status(preview, (NEW, DROPPED))
 
 

@@ -5,29 +5,27 @@ A phrase does not contain markup; a Style formats the names and values in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from postrender.diff.model import (
     ADDED,
     CHANGED,
     CONFIG,
-    DROPPED,
+    DELETED,
     ENDS,
     ENV,
     HOOK,
     IMAGE,
-    NEW,
+    IN_MANIFESTS,
+    LEFT,
     NEXT_PODS,
     NEXT_RUN,
     NO_PODS,
     REFUSED,
     REMOVED,
-    RETAINED,
-    REUSED,
     ROLLS,
     STARTS,
     STAYS,
-    SUPERSEDED,
     UNCHANGED,
     Cause,
     ContentChange,
@@ -41,7 +39,6 @@ from postrender.diff.values import (
     Description,
     Forms,
     Style,
-    counted,
     describe_field,
     describe_values,
     listed,
@@ -144,24 +141,16 @@ EFFECTS = {
     STAYS: _effect("does not roll", "do not roll", "no roll"),
 }
 
-_REVISIONS = {
-    NEW: "new",
-    REUSED: "reused from the older manifests",
-    RETAINED: "earlier revision, retained in the manifests",
-    DROPPED: "earlier revision, dropped from the manifests",
-}
-
 # The phrases for a revision that a workload still uses, but that Kubernetes deletes.
 LOST = Forms("revision in use", "revisions in use")
 
 _KEPT_NAMES = Forms("the object keeps its name", "the objects keep their names")
-_UNCHANGED = Forms("is unchanged", "are unchanged")
 
 
 class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
-    names: the revision names, () if there are none to show.
+    names: the revision names and the fate of the old revision, () if there are none to show.
     shared: what is equal for all objects of a group.
     users: who references the object, and who no longer does.
     """
@@ -255,7 +244,7 @@ def brief_cause(cause: Cause) -> str:
 def describe_content(content: ContentChange, style: Style) -> ContentFacts:
     """The phrases about a ConfigMap or Secret, except for its keys and fields."""
     return ContentFacts(
-        tuple(_content_names(content, style)),
+        (*_content_names(content, style), *_fates(content, style)),
         tuple(_shared_facts(content, style)),
         tuple(_content_users(content, style)),
     )
@@ -268,6 +257,25 @@ def _content_names(content: ContentChange, style: Style) -> list[str]:
     if old and new and old != new:
         return [f"{style.code(old)} {style.arrow} {style.code(new)}"]
     return [style.code(new or old)]
+
+
+def _fates(content: ContentChange, style: Style) -> list[str]:
+    """The sentence about the old revision, if old pods use it."""
+    fate = content.fate
+    if fate is None:
+        return []
+    name = style.code(content.old_revision) if content.old_revision else "the old revision"
+    if fate.outcome == DELETED:
+        return [f"{name} is DELETED on apply: old pods that restart cannot start"]
+    if fate.outcome == IN_MANIFESTS:
+        return [f"old pods keep {name}, which stays in the manifests"]
+    if fate.outcome == LEFT:
+        return [f"old pods keep {name}, and no attacher deletes it later"]
+    if not fate.holders:
+        return [f"old pods keep {name} until no object uses it"]
+    limits = " to ".join(f"{limit:,}" for limit in dict.fromkeys((fate.limits[0], fate.limits[-1])))
+    holders = conjoined(list(fate.holders))
+    return [f"old pods keep {name} until their {holders} are pruned (history {limits})"]
 
 
 def _shared_facts(content: ContentChange, style: Style) -> list[str]:
@@ -299,28 +307,12 @@ def describe_risk(risk: Risk, style: Style) -> str:
     return f"{path}{words} ({style.code(risk.code)})"
 
 
-def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
-    """The line that unchanged revisions share: `2 other revisions are unchanged`."""
-    return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
-
-
 def describe_revision(revision: RevisionChange, style: Style) -> str:
-    """The status of a revision, and the owners if the change deletes all owners."""
-    status = _describe_status(revision)
+    """What happens to a revision that the change drops, or whose owners it deletes."""
     if not revision.lost_owners:
-        return status
+        return "earlier revision, dropped from the manifests"
     owners = conjoined([style.code(owner) for owner in revision.lost_owners])
-    return (
-        f"deleted by Kubernetes while in use, because the change deletes all owners ({owners}); "
-        f"{status}"
-    )
-
-
-def _describe_status(revision: RevisionChange) -> str:
-    if revision.change == SUPERSEDED:
-        place = "retained" if revision.is_retained else "no longer"
-        return f"superseded, {place} in the manifests"
-    return _REVISIONS[revision.change]
+    return f"deleted by Kubernetes while in use, because the change deletes all owners ({owners})"
 
 
 def revision_name(revision: RevisionChange, style: Style) -> str:

@@ -123,10 +123,10 @@ def test_entries_are_filtered_by_effect(open_page: Open) -> None:
 
 def test_revisions_are_filtered_by_status(open_page: Open) -> None:
     page = open_page(sample())
-    check_option(page, "change", "superseded")
+    check_option(page, "change", "dropped")
     shown = page.locator("#revisions .entry:not([hidden])")
-    assert shown.count() == 2
-    assert results(page) == f"2 of {ENTRIES} entries"
+    assert shown.count() == 1
+    assert results(page) == f"1 of {ENTRIES} entries"
 
 
 # ---- groups of objects that change alike

@@ -194,6 +194,7 @@ def test_a_rendered_side_has_the_same_preview(case: Case, tmp_path: Path) -> Non
     if case.name == CORRECTED:
         return
     expected = without_locations(preview_of(case))
+    expected_contents = [{**content, "fate": None} for content in expected["contents"]]
     for which, attached in product(((BOTH[0],), (BOTH[1],), BOTH), (False, True)):
         if attached and case.name in ATTACHER_DIFFERS:
             continue
@@ -202,7 +203,12 @@ def test_a_rendered_side_has_the_same_preview(case: Case, tmp_path: Path) -> Non
         folder = tmp_path / f"{'-'.join(which)}-{attached}"
         folder.mkdir()
         rendered(case, folder, *which, attached=attached)
-        assert without_locations(preview_of(case, folder=folder)) == expected, (which, attached)
+        found = without_locations(preview_of(case, folder=folder))
+        if not attached:  # an output without an attacher decides about its revisions
+            found["contents"] = [{**content, "fate": None} for content in found["contents"]]
+            assert found == {**expected, "contents": expected_contents}, which
+        else:
+            assert found == expected, which
 
 
 def without_locations(preview: Json) -> Json:

@@ -17,8 +17,8 @@ from postrender.diff.model import (
     ADDED,
     CHANGED,
     CONFIG,
+    DROPPED,
     IMAGE,
-    NEW,
     ROLLS,
     TEMPLATE,
     Cause,
@@ -245,7 +245,7 @@ def numbered(count: int, lines: int = 3) -> Preview:
             )
             for rollout, configmap, field in zip(rollouts, maps, fields, strict=True)
         ),
-        tuple(RevisionChange(item, f"{item.name}-7f89tk7g74", NEW) for item in maps),
+        tuple(RevisionChange(item, f"{item.name}-7f89tk7g74", DROPPED) for item in maps),
         tuple(
             ObjectChange(SERVICE._replace(name=name), CHANGED, (field._replace(path="spec.x"),))
             for name, field in zip(names, fields, strict=True)
@@ -263,7 +263,7 @@ def test_5000_workloads_fit() -> None:
     assert size_of(comment) > GITHUB_LIMIT - 2_000
     rows = re.findall(r"^\| `Rollout/web-(\d+)` \| \*\*rolls\*\* \| config \|$", comment, re.M)
     assert rows == [f"{number:04}" for number in range(len(rows))]
-    assert "**5,000 Rollouts roll, 5,000 ConfigMaps change, 5,000 new revisions;" in comment
+    assert "**5,000 Rollouts roll, 5,000 ConfigMaps change, 5,000 dropped revisions;" in comment
     assert notice_of(comment) == (
         f"> This comment leaves out the causes of {len(rows):,} workloads, "
         f"{5_000 - len(rows):,} workloads, 5,000 ConfigMaps, 5,000 workloads that change "
@@ -274,10 +274,10 @@ def test_5000_workloads_fit() -> None:
 
 
 def test_fields_of_other_objects_are_left_out_first() -> None:
-    comment = comment_of(numbered(133))
+    comment = comment_of(numbered(121))
     assert notice_of(comment).startswith("> This comment leaves out the fields of ")
     assert notice_of(comment).count(" of ") == 1
-    assert comment.count("- `Service/web-") == 133
+    assert comment.count("- `Service/web-") == 121
 
 
 def test_the_longest_diffs_are_left_out_next() -> None:

@@ -16,6 +16,7 @@ from postrender.diff.model import (
     ADDED,
     CHANGED,
     CONFIG,
+    DROPPED,
     NEW,
     NEXT_RUN,
     NO_PODS,
@@ -205,26 +206,20 @@ def test_the_summary_counts_a_pod_template_with_its_rollout() -> None:
     assert summary_line(alone) == "1 Deployment does not have its own pods"
 
 
-def test_revisions_of_unchanged_configmaps_are_only_counted() -> None:
+def test_only_dropped_and_lost_revisions_have_a_line() -> None:
     revisions = (
         RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
-        RevisionChange(BINARY, "web-logo-b27mm5ctgg", REUSED),
-        RevisionChange(BINARY, "web-logo-8cd7tc6dk6", RETAINED),
-    )
-    text = text_of(NOTHING._replace(contents=(content(),), revisions=revisions))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused from the older manifests\n" in text
-    assert "  2 other revisions are unchanged\n" in text
-    assert "web-logo" not in text
-
-
-def test_a_reused_revision_is_shown_with_only_revisions() -> None:
-    revisions = (
-        RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
-        RevisionChange(CONFIG_MAP, "web-config-m567dfc6df", SUPERSEDED, True),
+        RevisionChange(BINARY, "web-logo-b27mm5ctgg", REUSED, lost_owners=("Rollout/web",)),
+        RevisionChange(BINARY, "web-logo-8cd7tc6dk6", DROPPED),
+        RevisionChange(BINARY, "web-logo-2748f727mg", RETAINED),
     )
     preview = NOTHING._replace(contents=(content(),), revisions=revisions)
-    text = text_of(only_sections(preview, ["revisions"]))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused from the older manifests\n" in text
+    for shown in (preview, only_sections(preview, ["revisions"])):
+        assert text_of(shown).partition("REVISIONS\n\n")[2].splitlines()[:3] == [
+            "  ConfigMap/web-logo-b27mm5ctgg: deleted by Kubernetes while in use, because the",
+            "    change deletes all owners (Rollout/web)",
+            "  ConfigMap/web-logo-8cd7tc6dk6: earlier revision, dropped from the manifests",
+        ]
 
 
 def test_superseded_revisions_are_in_the_summary_if_nothing_else_changes() -> None:

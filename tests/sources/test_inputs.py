@@ -700,7 +700,7 @@ def test_diff_retains_the_same_revisions_as_render(
     tmp_path: Path, option: tuple[str, ...], variables: dict[str, str]
 ) -> None:
     applied, chart = tmp_path / "applied.yaml", tmp_path / "chart.yaml"
-    applied.write_bytes(run(OLD, "--no-attacher").out)
+    applied.write_bytes(run(OLD, "--attacher-image=example.com/postrender:1").out)
     chart.write_text(GOOD)
     sides = (str(applied), str(chart))
     done = run("", "diff", "--format=json", *option, *sides, variables=variables)

@@ -24,6 +24,7 @@ from postrender.diff.model import (
     Blob,
     Cause,
     ContentChange,
+    Fate,
     FieldChange,
     Graph,
     Hunk,
@@ -125,6 +126,17 @@ def _content(content: ContentChange) -> Json:
         "users": [object_json(user) for user in content.users],
         "formerUsers": [object_json(user) for user in content.former],
         "note": content.note,
+        "fate": _fate(content.fate),
+    }
+
+
+def _fate(fate: Fate | None) -> Json | None:
+    if fate is None:
+        return None
+    return {
+        "outcome": _camel_case(fate.outcome),
+        "holders": list(fate.holders),
+        "historyLimits": list(fate.limits),
     }
 
 

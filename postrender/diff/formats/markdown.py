@@ -56,7 +56,6 @@ from postrender.diff.words import (
     describe_configuration,
     describe_content,
     describe_effect,
-    describe_other_revisions,
     describe_pods,
     describe_revision,
     describe_risk,
@@ -368,8 +367,8 @@ def _list(title: str, parts: Sequence[Part], noun: Forms) -> Section:
 
 
 def _revisions(preview: Preview, style: Style) -> Section:
-    shown, others = shown_revisions(preview)
-    if not shown or not preview.has_certain_changes:
+    shown = shown_revisions(preview)
+    if not shown:
         return Section(head="", parts=(), foot="", noun=NOUNS["revisions"])
     title = f"{TITLES['revisions']} ({len(shown):,})"
     rows = [
@@ -379,7 +378,7 @@ def _revisions(preview: Preview, style: Style) -> Section:
     return Section(
         head=f"{_fold(title)}\n| revision | status |\n| --- | --- |\n",
         parts=tuple(map(Part, rows)),
-        foot=f"\n{describe_other_revisions(others)}\n{_END}" if others else _END,
+        foot=_END,
         noun=NOUNS["revisions"],
     )
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.formats import Reporter
 from postrender.diff.model import (
+    DELETED,
     ENDS,
     HOOK,
-    NEW,
     NEXT_PODS,
     NEXT_RUN,
     REFUSED,
@@ -57,7 +57,6 @@ from postrender.diff.words import (
     describe_configuration,
     describe_content,
     describe_effect,
-    describe_other_revisions,
     describe_pods,
     describe_revision,
     describe_risk,
@@ -144,8 +143,7 @@ def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _section("risks", group_risks(preview.risks), _risks, page)
     yield _section("workloads", group_by_effect(preview.workloads), _workloads, page)
     yield _section("contents", group_equal(preview.contents), _contents, page)
-    if preview.has_certain_changes:
-        yield _revisions(preview, page)
+    yield _section("revisions", shown_revisions(preview), _revision, page, is_dense=True)
     yield _section("objects", _blocks(preview.objects), _objects, page)
     yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
 
@@ -194,8 +192,11 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
 def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
     content, *rest = group
     yield from _head(content, page)
-    for fact in describe_content(content, page.style).all:
-        yield from page.lines(fact)
+    is_lost = content.fate is not None and content.fate.outcome == DELETED
+    facts = describe_content(content, page.style)
+    for fact in facts.all:
+        is_loss = is_lost and fact is facts.names[-1]
+        yield from page.lines(fact, colour=_BOLD + _RED if is_loss else "")
     for field in content.fields:
         yield from page.described(describe_field(field, page.style))
     for key in content.keys:
@@ -230,18 +231,9 @@ def _key(key: KeyChange, page: _Page) -> Iterator[str]:
         yield _INDENT + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 
 
-def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
-    shown, others = shown_revisions(preview)
-    if shown:
-        yield from _section("revisions", shown, _revision, page, is_dense=True)
-        if others:
-            yield from page.lines(describe_other_revisions(others), _HANG, _DIM)
-
-
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     line = f"{revision_name(revision, page.style)}: {describe_revision(revision, page.style)}"
-    colour = _BOLD + _RED if revision.lost_owners else _GREEN if revision.change == NEW else ""
-    yield from page.lines(line, _HANG, colour)
+    yield from page.lines(line, _HANG, _BOLD + _RED if revision.lost_owners else "")
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:

@@ -48,7 +48,6 @@ from postrender.diff.words import (
     describe_cause,
     describe_content,
     describe_effect,
-    describe_other_revisions,
     describe_pods,
     describe_revision,
     describe_risk,
@@ -316,20 +315,6 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
     if revision.name:
         parts.append(tag("span", names.link(revision.identity), class_="base"))
     return tag("div", *parts, class_="entry line", tabindex="-1", data_change=revision.change)
-
-
-def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """One entry for all revisions of a group, which are all REUSED or all RETAINED."""
-    if len(group) < 2:
-        return [revision_entry(revision, names) for revision in group]
-    style = names.style._replace(name=names.plain)
-    members = [
-        _Member(tag("span", Html(revision_name(revision, style)), class_="name"), {})
-        for revision in group
-    ]
-    change = group[0].change
-    brief = escaped(describe_other_revisions(group))
-    return [_entry(members, Html(""), change, brief, is_open=False)]
 
 
 def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:

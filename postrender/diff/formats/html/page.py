@@ -95,7 +95,7 @@ class HtmlReporter(Reporter):
 
 
 def _has_entries(preview: Preview) -> bool:
-    lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
+    lists = (preview.workloads, preview.contents, preview.objects, shown_revisions(preview))
     return any((*lists, preview.undecided, preview.risks))
 
 
@@ -141,11 +141,10 @@ def _risks(preview: Preview) -> Html:
 
 def _tiles(preview: Preview) -> Html:
     effects = Counter(workload.effect for workload in preview.workloads)
-    new = sum(1 for revision in preview.revisions if revision.change == NEW)
     tiles = [
         *(_tile(effects[effect], _effect_words(effect), "workloads", effect) for effect in EFFECTS),
         _tile(len(preview.contents), NOUNS["contents"], "contents"),
-        _tile(new, Forms("new revision", "new revisions"), "revisions"),
+        _tile(len(shown_revisions(preview)), NOUNS["revisions"], "revisions"),
         _tile(len(preview.objects), NOUNS["objects"], "objects"),
         _tile(len(preview.undecided), NOUNS["undecided"], "undecided", "undecided"),
     ]
@@ -176,7 +175,7 @@ def _tools(preview: Preview) -> Html:
 
 
 def _search(preview: Preview) -> Html:
-    lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
+    lists = (preview.workloads, preview.contents, preview.objects, shown_revisions(preview))
     changes = Counter(item.change for items in lists for item in items)
     effects = Counter(workload.effect for workload in preview.workloads)
     search = tag(
@@ -261,7 +260,7 @@ def _section_links(preview: Preview) -> Html:
         ("workloads", preview.workloads),
         ("contents", preview.contents),
         ("graph", preview.graph.nodes),
-        ("revisions", preview.revisions),
+        ("revisions", shown_revisions(preview)),
         ("objects", preview.objects),
     ]
     links = [
@@ -294,26 +293,18 @@ def _main(preview: Preview) -> Html:
     objects = (
         entries.object_entry(group, names, is_short) for group in group_equal(preview.objects)
     )
+    lost = shown_revisions(preview)
     sections = [
         _section("undecided", preview.undecided, undecided),
         _section("workloads", preview.workloads, workloads),
         _section("contents", preview.contents, contents),
         graph_markup(preview.graph, names),
-        _section("revisions", preview.revisions, _revisions(preview, names)),
+        _section("revisions", lost, (entries.revision_entry(item, names) for item in lost)),
         _section("objects", preview.objects, objects),
     ]
     empty = tag("p", "No matches.", id="empty", class_="nothing", hidden=True)
     nothing = tag("p", "No changes.", class_="nothing")
     return tag("main", empty, joined(*sections) or nothing, id="main", tabindex="-1")
-
-
-def _revisions(preview: Preview, names: entries.ObjectNames) -> list[Html]:
-    shown, others = shown_revisions(preview)
-    rows = [entries.revision_entry(revision, names) for revision in shown]
-    for change in (REUSED, RETAINED):
-        group = [revision for revision in others if revision.change == change]
-        rows += entries.unchanged_entries(group, names)
-    return rows
 
 
 def _section(name: str, changes: Collection[object], rows: Iterable[Html]) -> Html:
