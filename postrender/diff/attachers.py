@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from postrender.config.settings import Settings
 from postrender.diff.pairs import AttacherArguments, AttacherObjects, ComparedObject, Pair, Side
+from postrender.diff.redact import NOT_SHOWN
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
@@ -148,6 +149,21 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
                 del values[position : position + 2]
                 break
     return compared._replace(data=data)
+
+
+def without_hashes(compared: ComparedObject) -> ComparedObject:
+    """A copy of an attacher's object without the hashes that cover the names of Secrets.
+
+    These are the hash of the Job, and the render IDs in the arguments.
+    """
+    copy = _without_hash(compared)
+    for values in _argument_lists(copy.data):
+        for position, option in enumerate(values[:-1]):
+            if option == _WORKLOAD:
+                workload, at, rest = str(values[position + 1]).partition("@")
+                _, sign, revisions = rest.partition("=")
+                values[position + 1] = workload + at + (at and NOT_SHOWN) + sign + revisions
+    return copy
 
 
 def _has_own_hash(compared: ComparedObject) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 
-from postrender.diff.attachers import comparable_pair, is_left_out
+from postrender.diff.attachers import comparable_pair, is_left_out, without_hashes
 from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
 from postrender.diff.fields import differing, find_field_changes, is_same
 from postrender.diff.kinds import is_workload
@@ -23,7 +23,12 @@ from postrender.diff.model import (
     ObjectChange,
     WorkloadChange,
 )
-from postrender.diff.normalise import BaseNames, comparable, without_cluster_values
+from postrender.diff.normalise import (
+    BaseNames,
+    comparable,
+    content_fields,
+    without_cluster_values,
+)
 from postrender.diff.pairs import CURRENT, ComparedObject, Pair, Side, find_pairs, sort_key
 from postrender.diff.usages import Target, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change
@@ -99,11 +104,14 @@ def _object_change(
     if pair.both is None:
         if is_attacher and is_left_out(pair, old, new):
             return None
-        return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
+        change = ADDED if pair.new else REMOVED
+        shown = without_hashes(pair.newest) if is_attacher else pair.newest
+        fields = content_fields(shown.data, change, base_names)
+        return ObjectChange(pair.identity, change, fields)
     before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both
-    fields = []
+    changes = []
     if not is_same(before.data, after.data):
-        fields = find_field_changes(
+        changes = find_field_changes(
             *(
                 comparable(data, base_names, is_exact=is_attacher)
                 for data in differing(*without_cluster_values(before.data, after.data))
@@ -111,8 +119,8 @@ def _object_change(
         )
     if before.name != after.name:
         path = "metadata.name"
-        fields.append(FieldChange(path=path, change=CHANGED, old=before.name, new=after.name))
-    return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
+        changes.append(FieldChange(path=path, change=CHANGED, old=before.name, new=after.name))
+    return ObjectChange(pair.identity, CHANGED, tuple(changes)) if changes else None
 
 
 def _users(

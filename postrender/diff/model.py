@@ -207,7 +207,7 @@ class WorkloadChange(NamedTuple):
     via: for a Rollout with a workloadRef, the workload that has the pod template, else None.
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content.
-    fields: the changes outside of pod templates.
+    fields: the changes outside of pod templates; all fields of a workload that is ADDED or REMOVED.
     """
 
     identity: Identity
@@ -246,6 +246,7 @@ class ObjectChange(NamedTuple):
     """A change of an object that no ContentChange or WorkloadChange shows.
 
     change: ADDED, REMOVED or CHANGED.
+    fields: the fields that change; all fields of an object that is ADDED or REMOVED.
     """
 
     identity: Identity

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 
 from postrender.config.settings import NOTHING
+from postrender.diff.fields import find_field_changes
+from postrender.diff.model import ADDED, FieldChange
 from postrender.diff.redact import Redacted, mark_content, mark_digest
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
@@ -138,6 +140,18 @@ def comparable(
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
     return _without_repeated_names(compared) if is_role else compared
+
+
+def content_fields(
+    data: Mapping[str, Json], change: str, base_names: Mapping[str, str]
+) -> tuple[FieldChange, ...]:
+    """The fields of an object that is ADDED or REMOVED, as in `comparable`.
+
+    A new name can otherwise hide any other change.
+    """
+    whole = without(comparable(data, base_names), "apiVersion", "kind", "status")
+    old, new = ({}, whole) if change == ADDED else (whole, {})
+    return tuple(find_field_changes(old, new))
 
 
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:

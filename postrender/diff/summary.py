@@ -188,4 +188,4 @@ def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
         if change.keys or not change.fields or change.change != CHANGED:
             return None
         return change.identity.kind, change.strategy, change.note, repr(change.fields)
-    return repr(change.fields) if change.fields else None
+    return (change.change, repr(change.fields)) if change.fields else None

@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.fields import inner_paths
 from postrender.diff.lines import find_hunks
-from postrender.diff.model import ADDED, CHANGED, FieldChange, Hunk, KeyChange, Line, Preview
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    UNCHANGED,
+    FieldChange,
+    Hunk,
+    KeyChange,
+    Line,
+    Preview,
+)
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.texts import compare_texts, folded, word_changes
 from postrender.kubernetes.kinds import Identity
@@ -24,6 +34,9 @@ from postrender.yaml.paths import Json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
+
+
+MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
 
 
 def size_of(text: str) -> int:
@@ -130,6 +143,13 @@ def _differ_in_end(line: Line, other: Line) -> bool:
 # The phrase for a FieldChange without values. Only notation or a revision name differs.
 WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
+# The field with the schema of a version of a custom kind (apiextensions.k8s.io/v1).
+_SCHEMA = "schema.openAPIV3Schema"
+# The keys of a schema that are not names of properties.
+_KEYWORDS = ("", "properties", "items", "additionalProperties")
+# The number of properties up to which a schema shows them with more of their path.
+_MAX_PROPERTIES = 20
+
 # This pattern matches strings that look like a value of another type, and therefore need quotes.
 _OTHER_TYPE = re.compile(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
@@ -223,6 +243,49 @@ def _describe_texts(subject: str, old: str, new: str, style: Style) -> Descripti
     return Description(f"{subject} changes{note} at:", tuple(parts))
 
 
+def describe_object(fields: Iterable[FieldChange], style: Style) -> Iterator[Description]:
+    """The changes of an object's fields, in which each schema of a custom kind is one entry."""
+    others, schemas = split_schemas(fields)
+    for field in others:
+        yield describe_field(field, style)
+    for path, changes in schemas.items():
+        head = f"{style.code(path)} changes in {counted(len(changes), 'place')}:"
+        yield Description(head, tuple(_describe_schema(changes, style)))
+
+
+def split_schemas(
+    fields: Iterable[FieldChange],
+) -> tuple[list[FieldChange], dict[str, list[FieldChange]]]:
+    """The changes outside of schemas of custom kinds, and those inside, by path of the schema."""
+    others: list[FieldChange] = []
+    schemas: dict[str, list[FieldChange]] = {}
+    for field in fields:
+        version, mark, _ = field.path.partition(_SCHEMA)
+        group = schemas.setdefault(version + mark, []) if mark else others
+        group.append(field)
+    return others, schemas
+
+
+def _describe_schema(changes: Iterable[FieldChange], style: Style) -> Iterator[str]:
+    """The properties that change in a schema, with the number of their changes.
+
+    A schema has thousands of lines, most of them descriptions.
+    """
+    paths = [
+        (
+            MARKS[field.change],
+            [part for part in field.path.partition(_SCHEMA)[2].split(".") if part not in _KEYWORDS],
+        )
+        for field in changes
+    ]
+    for depth in (4, 3, 2, 1):
+        counts = Counter((mark, ".".join(path[:depth])) for mark, path in paths)
+        if len(counts) <= _MAX_PROPERTIES:
+            break
+    for (mark, path), count in counts.items():
+        yield f"{mark} {style.code(path)}" + (f" ({count:,} times)" if count > 1 else "")
+
+
 def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:
     """The changes of fields in a text, one phrase for equal changes of several list items."""
     for field, times in folded(fields):
@@ -230,12 +293,28 @@ def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str
         yield from (described.head, *described.parts, *map(style.code, described.diff))
 
 
+def _count(value: Json) -> int:
+    """The number of scalars in a value."""
+    count, pending = 0, [value]
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, dict):
+            pending += inner.values()
+        elif isinstance(inner, list):
+            pending += inner
+        else:
+            count += 1
+    return count
+
+
 def _inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
     """A phrase for each value inside a long value, which is as large as the limit allows."""
     pending: list[tuple[str, Json]] = [("", value)]
     while pending:
         path, inner = pending.pop()
-        if inner and isinstance(inner, (dict, list)) and not _is_short(inner, style):
+        if path.endswith(_SCHEMA):
+            yield f"{prefix}{style.code(path)}: {counted(_count(inner), 'value')}"
+        elif inner and isinstance(inner, (dict, list)) and not _is_short(inner, style):
             pending += reversed(list(inner_paths(inner, path)))
         elif path:
             yield f"{prefix}{style.code(path)}: {style.code(_text_of(inner))}"

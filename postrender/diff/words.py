@@ -36,6 +36,7 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.diff.values import (
+    MARKS,
     Description,
     Forms,
     Style,
@@ -68,8 +69,6 @@ NOUNS = {
     "objects": Forms("other object", "other objects"),
     "undecided": Forms("undecided part", "undecided parts"),
 }
-
-MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
 
 CHANGES = {
     ADDED: Forms("is added", "are added"),

@@ -30,7 +30,12 @@ from postrender.diff.model import (
     FieldChange,
     WorkloadChange,
 )
-from postrender.diff.normalise import as_stored, comparable, without_cluster_values
+from postrender.diff.normalise import (
+    as_stored,
+    comparable,
+    content_fields,
+    without_cluster_values,
+)
 from postrender.diff.pairs import ComparedObject, Pair, sort_key
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import GroupKind, Identity
@@ -82,7 +87,8 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
-        return WorkloadChange(identity=pair.identity, change=change, effect=effect)
+        fields = content_fields(pair.newest.data, change, comparison.base_names)
+        return WorkloadChange(pair.identity, change, effect, fields=fields)
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
     own = template = _difference(old, new, comparison)

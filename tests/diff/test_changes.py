@@ -81,7 +81,7 @@ def _content(content: Json) -> str:
 def _workload(workload: Json) -> str:
     parts = [_cause(cause) for cause in workload["causes"]]
     parts += [f"in place {_name(target)}" for target in workload["inPlace"]]
-    parts += [f"field {field['path']}" for field in workload["fields"]]
+    parts += [f"field {field['path']}" for field in _changed_fields(workload)]
     via = f", via {_name(workload['via'])}" if workload["via"] else ""
     return _line("workload", workload, "; ".join(parts), f", {_words(workload['effect'])}{via}")
 
@@ -97,7 +97,12 @@ def _cause(cause: Json) -> str:
 
 
 def _other(change: Json) -> str:
-    return _line("object", change, ", ".join(field["path"] for field in change["fields"]))
+    return _line("object", change, ", ".join(field["path"] for field in _changed_fields(change)))
+
+
+def _changed_fields(change: Json) -> list[Json]:
+    """Return the fields that change; an added or removed object has all its fields."""
+    return change["fields"] if change["change"] in ("changed", "unchanged") else []
 
 
 def _revision(revision: Json) -> str:

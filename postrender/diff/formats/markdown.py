@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.truncate import Part, Section, Truncation
 from postrender.diff.model import (
+    ADDED,
     REFUSED,
+    REMOVED,
     ROLLS,
     ContentChange,
     KeyChange,
@@ -41,6 +43,7 @@ from postrender.diff.values import (
     describe_field,
     describe_fields,
     describe_key,
+    describe_object,
     diff_lines,
     listed,
     namer,
@@ -94,6 +97,9 @@ _FIELDS = Forms(
     f"workload that changes {OUTSIDE_TEMPLATE.one}",
     f"workloads that change {OUTSIDE_TEMPLATE.many}",
 )
+
+# The verbs for workloads whose fields are all in the section for fields outside the pod template.
+_ONE_SIDE = {change: describe_change(change) for change in (ADDED, REMOVED)}
 
 _END = "\n</details>\n"
 
@@ -259,7 +265,7 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
     kind = content.identity.kind
     details = [
         *map(Description, describe_content(content, style).shared),
-        *(describe_field(field, style) for field in content.fields),
+        *describe_object(content.fields, style),
     ]
     first = _code_in_html(_short(style.name(content.identity)))
     return Section(
@@ -282,7 +288,7 @@ def _content(content: ContentChange, style: Style) -> Section:
     keys = [_code_in_html(_short(key.key)) for key in content.keys]
     summary = f"{name} {describe_change(content.change)}" + (f": {listed(keys)}" if keys else "")
     facts = "; ".join(describe_content(content, style).all)
-    fields = "".join(_in_list(describe_field(field, style)) for field in content.fields)
+    fields = "".join(map(_in_list, describe_object(content.fields, style)))
     parts = [Part(f"\n{fields}")] if fields else []
     parts += [_key(key, style) for key in content.keys]
     return Section(
@@ -322,7 +328,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     ]
     # Group the workloads again, because the groups in the table also depend on the causes.
     parts = [
-        _object_item(group, style)
+        _object_item(group, style, _ONE_SIDE.get(group[0].change, ""))
         for group in _split(group_equal(change for change in outside if change.fields))
     ]
     return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts, _FIELDS)
@@ -338,7 +344,7 @@ def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
 
 def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") -> Part:
     names = [code(_short(style.name(change.identity))) for change in group]
-    return _item(names, [describe_field(field, style) for field in group[0].fields], verb)
+    return _item(names, list(describe_object(group[0].fields, style)), verb)
 
 
 def _item(names: Sequence[str], details: Sequence[Description], verb: str = "") -> Part:

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.formats import Reporter
 from postrender.diff.model import (
+    ADDED,
     DELETED,
     ENDS,
     HOOK,
     NEXT_PODS,
     NEXT_RUN,
     REFUSED,
+    REMOVED,
     ROLLS,
     STARTS,
     ContentChange,
@@ -39,17 +41,17 @@ from postrender.diff.summary import (
     summary_line,
 )
 from postrender.diff.values import (
+    MARKS,
     Description,
     Style,
     Terminal,
-    describe_field,
     describe_fields,
     describe_key,
+    describe_object,
     diff_lines,
     namer,
 )
 from postrender.diff.words import (
-    MARKS,
     OUTSIDE_TEMPLATE,
     TITLES,
     describe_cause,
@@ -182,10 +184,10 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
         yield from page.lines(phrase)
     for cause in workload.causes:
         yield from page.described(describe_cause(cause, page.style))
-    if workload.fields:
+    if workload.fields and workload.change not in (ADDED, REMOVED):
         yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", colour=_DIM)
-    for field in workload.fields:
-        yield from page.described(describe_field(field, page.style), _INDENT + _HANG)
+    for field in describe_object(workload.fields, page.style):
+        yield from page.described(field, _INDENT + _HANG)
     yield from _rest(rest, _head, page)
 
 
@@ -197,8 +199,8 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
     for fact in facts.all:
         is_loss = is_lost and fact is facts.names[-1]
         yield from page.lines(fact, colour=_BOLD + _RED if is_loss else "")
-    for field in content.fields:
-        yield from page.described(describe_field(field, page.style))
+    for field in describe_object(content.fields, page.style):
+        yield from page.described(field)
     for key in content.keys:
         yield from _key(key, page)
     yield from _rest(rest, _individual, page)
@@ -246,8 +248,8 @@ def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
 def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[str]:
     for first, *rest in groups:
         yield from _head(first, page)
-        for field in first.fields:
-            yield from page.described(describe_field(field, page.style))
+        for field in describe_object(first.fields, page.style):
+            yield from page.described(field)
         yield from _rest(rest, _head, page)
 
 

@@ -15,9 +15,11 @@ from postrender.diff.formats.html.markup import (
     values_markup,
 )
 from postrender.diff.model import (
+    ADDED,
     CHANGED,
     ENV,
     IMAGE,
+    REMOVED,
     TEMPLATE,
     Cause,
     ContentChange,
@@ -219,8 +221,9 @@ def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open:
     causes = [_cause(cause, names) for cause in workload.causes]
     if causes:
         body.append(tag("ul", *causes, class_="causes"))
-    if workload.fields:
-        body += [tag("h4", "Outside the pod template"), fields_markup(workload.fields)]
+    if workload.fields and workload.change not in (ADDED, REMOVED):
+        body.append(tag("h4", "Outside the pod template"))
+    body.append(fields_markup(workload.fields))
     brief = ", ".join(dict.fromkeys(map(brief_cause, workload.causes)))
     members = [_member(item.identity, names, [item.effect]) for item in group]
     return _entry(

@@ -10,8 +10,15 @@ from itertools import groupby
 from postrender.diff.lines import changed_blocks, find_hunks
 from postrender.diff.model import FieldChange, Hunk, Line
 from postrender.diff.texts import compare_texts, folded, tokens_of
-from postrender.diff.values import NO_NEWLINE, WRITTEN_DIFFERENTLY, hunk_header, seen_lines
-from postrender.diff.words import MARKS
+from postrender.diff.values import (
+    MARKS,
+    NO_NEWLINE,
+    WRITTEN_DIFFERENTLY,
+    counted,
+    hunk_header,
+    seen_lines,
+    split_schemas,
+)
 from postrender.text import visible
 from postrender.yaml.paths import Json
 
@@ -141,9 +148,17 @@ def fields_markup(fields: tuple[FieldChange, ...], *, is_folded: bool = False) -
 
     is_folded: whether equal changes of several list items are one.
     """
-    items = folded(fields) if is_folded else [(field, 1) for field in fields]
+    others, schemas = split_schemas(fields)
+    items = folded(others) if is_folded else [(field, 1) for field in others]
     rows = [_field(field, times) for field, times in items]
+    rows += [_schema(path, changes) for path, changes in schemas.items()]
     return tag("ul", *rows, class_="fields") if rows else Html("")
+
+
+def _schema(path: str, changes: list[FieldChange]) -> Html:
+    count = tag("small", f" {counted(len(changes), 'change')}")
+    rows = tag("ul", *(_field(field, 1) for field in changes), class_="fields")
+    return tag("li", tag("details", tag("summary", tag("code", path), count), rows))
 
 
 def _field(field: FieldChange, times: int) -> Html:
