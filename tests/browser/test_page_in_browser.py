@@ -21,7 +21,7 @@ from tests.diff.test_page import HOSTILE, planted
 SCREENSHOTS = Path(__file__).resolve().parents[2] / ".cache" / "screenshots"
 PHONE = {"width": 360, "height": 740}
 
-ENTRIES = 28  # in the sample
+ENTRIES = 21  # in the sample
 ACTIVE_LINE = (
     "() => document.activeElement.closest('.entry')?.querySelector('h3, .revision, p')?.textContent"
 )
