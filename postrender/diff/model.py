@@ -41,7 +41,6 @@ UNTIL_PRUNED = "until pruned"  # the attacher deletes it when no live object use
 IN_MANIFESTS = "in manifests"  # the newer manifests still have it
 LEFT = "left"  # it stays in the cluster, and no attacher deletes it
 DELETED = "deleted"  # the apply deletes it
-OUTCOMES = (UNTIL_PRUNED, IN_MANIFESTS, LEFT, DELETED)
 
 # The kinds of causes.
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"

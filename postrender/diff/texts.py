@@ -42,10 +42,6 @@ _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _CONTEXT = 20
 
 
-class _Duplicate(ValueError):  # noqa: N818
-    """A JSON object has two values for a key, so programs read different values."""
-
-
 def compare_texts(
     old: str, new: str, hunks: Sequence[Hunk], name: str = ""
 ) -> tuple[tuple[FieldChange, ...], str]:
@@ -55,9 +51,10 @@ def compare_texts(
     hunks: the lines that differ.
     name: the name of the key or file.
     """
-    if _lines(old) == _lines(new):
+    old_lines, new_lines = (text.replace("\r\n", "\n").split("\n") for text in (old, new))
+    if old_lines == new_lines:
         return (), ONLY_LINE_ENDS
-    if [line.rstrip() for line in _lines(old)] == [line.rstrip() for line in _lines(new)]:
+    if [line.rstrip() for line in old_lines] == [line.rstrip() for line in new_lines]:
         return (), ONLY_WHITE_SPACE
     before = _read(old, name)
     if before is None:
@@ -71,10 +68,6 @@ def compare_texts(
     if not fields:
         return (), ONLY_NOTATION
     return (() if not is_json and _changes_comments(hunks) else fields), ""
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").split("\n")
 
 
 def _changes_comments(hunks: Iterable[Hunk]) -> bool:
@@ -113,7 +106,7 @@ def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, b
 def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     data = dict(pairs)
     if len(data) != len(pairs):
-        raise _Duplicate
+        raise ValueError("programs read different values of a key that is there twice")
     return data
 
 
@@ -125,19 +118,13 @@ def _looks_like_yaml(text: str) -> bool:
 
 def folded(fields: Iterable[FieldChange]) -> list[tuple[FieldChange, int]]:
     """The fields, each with a count: equal changes of several list items are one, with `[*]`."""
-    groups: dict[str, list[FieldChange]] = {}
+    groups: dict[str, tuple[FieldChange, list[FieldChange]]] = {}
     for field in fields:
-        pattern = field._replace(path=pattern_of(field))
-        groups.setdefault(repr(pattern), []).append(field)
+        pattern = field._replace(path=_ITEM.sub("[*]", field.path))
+        groups.setdefault(repr(pattern), (pattern, []))[1].append(field)
     return [
-        (group[0] if len(group) == 1 else group[0]._replace(path=pattern_of(group[0])), len(group))
-        for group in groups.values()
+        (pattern if len(group) > 1 else group[0], len(group)) for pattern, group in groups.values()
     ]
-
-
-def pattern_of(field: FieldChange) -> str:
-    """The path of a field, with `[*]` for each list item."""
-    return _ITEM.sub("[*]", field.path)
 
 
 def word_changes(old: str, new: str) -> Iterator[tuple[str, str]]:

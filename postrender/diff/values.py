@@ -95,10 +95,6 @@ def seen_lines(hunk: Hunk) -> Iterator[tuple[Line, str]]:
         yield line, text
 
 
-def _seen(text: str) -> str:
-    return visible(text, keep="\t")
-
-
 def hunk_header(hunk: Hunk) -> str:
     """As in diff(1), the first line of a hunk does not contain a count of 1."""
     old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
@@ -183,9 +179,9 @@ def describe_field(field: FieldChange, style: Style, times: int = 1) -> Descript
     path = field.path.removesuffix("[]")
     subject = style.code(path) if path == field.path else f"order of {style.code(path)}"
     described = describe_values(subject, field.change, field.old, field.new, style)
-    return (
-        described._replace(head=f"{described.head} ({times:,} times)") if times > 1 else described
-    )
+    if times > 1:
+        return described._replace(head=f"{described.head} ({times:,} times)")
+    return described
 
 
 def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> Description:
@@ -224,7 +220,8 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
     if isinstance(value, str):
         sign = "+" if change == ADDED else "-"
         lines = value.removesuffix("\n").split("\n")
-        return Description(f"{subject} {change}:", diff=tuple(sign + _seen(line) for line in lines))
+        diff = tuple(sign + visible(line, keep="\t") for line in lines)
+        return Description(f"{subject} {change}:", diff=diff)
     return Description(f"{subject} {change}:", tuple(_inner_values(value, "", style)))
 
 

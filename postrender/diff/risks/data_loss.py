@@ -19,6 +19,10 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts, Object
+from postrender.kubernetes.annotations import (
+    RESOURCE_POLICY_ANNOTATION,
+    SYNC_OPTIONS_ANNOTATION,
+)
 from postrender.kubernetes.kinds import strings_at
 from postrender.yaml.paths import value_at
 
@@ -47,8 +51,8 @@ def find(facts: Facts) -> Iterator[Risk]:
 def is_kept(removed: Object) -> bool:
     """Whether Helm or Argo CD keeps an object that is no longer in the manifests."""
     annotations = strings_at(removed.data, "annotations")
-    options = annotations.get("argocd.argoproj.io/sync-options", "").split(",")
-    return annotations.get("helm.sh/resource-policy") == "keep" or "Prune=false" in options
+    options = annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")
+    return annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep" or "Prune=false" in options
 
 
 def _deletes_claims(removed: Object) -> bool:

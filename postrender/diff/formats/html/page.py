@@ -22,12 +22,9 @@ from postrender.diff.model import (
     CHANGED,
     DROPPED,
     ENDS,
-    NEW,
     REMOVED,
-    RETAINED,
     REUSED,
     STARTS,
-    SUPERSEDED,
     UNCHANGED,
     Edge,
     Graph,
@@ -58,7 +55,7 @@ _OPEN_LINES = 400
 _OPEN_GROUPS = 40
 
 # The order of the filters for changes. The filters for effects are in the order of EFFECTS.
-_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
+_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, REUSED, DROPPED)
 
 
 class HtmlReporter(Reporter):
@@ -84,10 +81,12 @@ class HtmlReporter(Reporter):
             tag("script", script),
         ]
         has_entries = _has_entries(preview)
-        columns = (_tools(preview), _main(preview)) if has_entries else (_main(preview),)
+        names = ObjectNames(preview)
+        main = _main(preview, names)
+        columns = (_tools(preview), main) if has_entries else (main,)
         body = [
             tag("a", "Skip to the changes", class_="skip", href="#main"),
-            _header(preview),
+            _header(preview, names),
             tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
         ]
         root = tag("html", tag("head", *head), tag("body", *body), lang="en")
@@ -117,7 +116,7 @@ def _hash(text: str) -> str:
 # ---- header
 
 
-def _header(preview: Preview) -> Html:
+def _header(preview: Preview, names: ObjectNames) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
     used = describe_configuration(preview.configuration, str, preview.old_configuration)
     parts = [
@@ -125,16 +124,15 @@ def _header(preview: Preview) -> Html:
         tag("h1", "Changes ", tag("span", *sides, class_="sides")),
         tag("p", summary_line(preview), class_="summary"),
         *([tag("p", used, class_="summary")] if used else []),
-        _risks(preview),
+        _risks(preview, names),
         _tiles(preview),
     ]
     return tag("header", *parts)
 
 
-def _risks(preview: Preview) -> Html:
+def _risks(preview: Preview, names: ObjectNames) -> Html:
     if not preview.risks:
         return Html("")
-    names = ObjectNames(preview)
     items = [entries.risk_entry(group, names) for group in group_risks(preview.risks)]
     return section_markup("risks", len(preview.risks), tag("ul", *items))
 
@@ -274,8 +272,7 @@ def _section_links(preview: Preview) -> Html:
 # ---- sections
 
 
-def _main(preview: Preview) -> Html:
-    names = entries.ObjectNames(preview)
+def _main(preview: Preview, names: ObjectNames) -> Html:
     lines = sum(
         len(hunk.lines)
         for content in preview.contents
