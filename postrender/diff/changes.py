@@ -27,14 +27,17 @@ from postrender.diff.normalise import (
     BaseNames,
     comparable,
     content_fields,
+    without,
     without_cluster_values,
 )
 from postrender.diff.pairs import CURRENT, ComparedObject, Pair, Side, find_pairs, sort_key
+from postrender.diff.texts import content_of
 from postrender.diff.usages import Target, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
 from postrender.plan.namespaces import Resolver
+from postrender.yaml.paths import Json, mapping_at
 
 _RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
 
@@ -188,7 +191,7 @@ def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
     if is_same(before, after):
         return None
     kind = pair.identity.kind
-    before, after = without_cluster_values(before, after)
+    before, after = _without_equal_content(*without_cluster_values(before, after))
     fields = find_field_changes(
         comparable(before, _exact_names(kind, old, new), is_exact=True),
         comparable(after, _exact_names(kind, new, old), is_exact=True),
@@ -199,6 +202,20 @@ def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
         return None
     is_secret = pair.identity.group_kind == SECRET
     return ObjectChange(pair.identity, CHANGED, () if is_secret else tuple(fields))
+
+
+def _without_equal_content(
+    old: dict[str, Json], new: dict[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Two objects, without the data of Secrets that differ only in `data` and `stringData`."""
+    is_secret = old.get("kind") == new.get("kind") == "Secret"
+    sides = ((side, field) for side in (old, new) for field in DATA_FIELDS)
+    values = [value for side, field in sides for value in mapping_at(side, (field,)).values()]
+    if not is_secret or None in values:
+        return old, new
+    if content_of(old, is_secret=True) != content_of(new, is_secret=True):
+        return old, new
+    return without(old, *DATA_FIELDS), without(new, *DATA_FIELDS)
 
 
 def _has_derived_id(side: Side, compared: ComparedObject) -> bool:

@@ -6,6 +6,7 @@ compares the originals, and `compare_earlier` the revisions that are EARLIER on 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -59,6 +60,10 @@ _REVISION_ANNOTATIONS = (
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
+# The name of a changed part of a Secret: a field of the metadata, or of the object.
+_PART = re.compile(r"(?:metadata\.)?(\w+)")
+
+
 def compare_content(
     pair: Pair,
     names: BaseNames,
@@ -92,8 +97,20 @@ def compare_content(
         users=tuple(users),
         note=_note(pair, len(users), len(former), is_rewritten=is_rewritten),
         former=tuple(former),
+        parts=_parts(fields, is_rewritten=is_rewritten) if _is_secret(pair) and pair.both else (),
     )
     return change, is_rewritten
+
+
+def _is_secret(pair: Pair) -> bool:
+    return pair.identity.group_kind == SECRET
+
+
+def _parts(fields: Iterable[FieldChange], *, is_rewritten: bool) -> tuple[str, ...]:
+    """What changes in a Secret, without keys and values."""
+    names = (_PART.match(field.path) for field in fields)
+    parts = dict.fromkeys(name[1] for name in names if name)
+    return ("data", *parts) if is_rewritten else tuple(parts)
 
 
 def _content(compared: ComparedObject) -> Content:

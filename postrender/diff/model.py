@@ -181,6 +181,7 @@ class ContentChange(NamedTuple):
     note: a remark without a final period, or "".
     former: the users that reference the object only on the older side.
     fate: of the old revision, None if no pods that stay in the cluster use it.
+    parts: of a Secret that is CHANGED, what changes: `data`, `labels`, `annotations` or a field.
     """
 
     identity: Identity
@@ -194,6 +195,7 @@ class ContentChange(NamedTuple):
     note: str = ""
     former: tuple[Identity, ...] = ()
     fate: Fate | None = None
+    parts: tuple[str, ...] = ()
 
 
 class WorkloadChange(NamedTuple):

@@ -208,16 +208,22 @@ def nulls_of(values: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
-    texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
+    # A value without quotes, such as true, stays what it is: the API server rejects it.
+    known = own_annotations({key: str(value) for key, value in values.items() if value is not None})
+    own = {key: values[key] for key in known}
     if not form.redacts:
-        return dict(texts)
+        return own
     return nulls_of(values) | {
-        key: Redacted(text)
-        if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION
-        else mark_digest(key, with_base_names(text, form.base_names))
-        for key, text in texts.items()
+        key: _annotation_or_label(key, value, form.base_names)
+        for key, value in own.items()
         if form.keeps_derived or key not in _DERIVED_ANNOTATIONS
     }
+
+
+def _annotation_or_label(key: str, value: Json, base_names: Mapping[str, str]) -> Json:
+    if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION:
+        return Redacted(value)
+    return mark_digest(key, with_base_names(value, base_names)) if isinstance(value, str) else value
 
 
 def with_base_names(text: str, base_names: Mapping[str, str]) -> str:

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 
 def is_metadata_only(content: ContentChange) -> bool:
-    """Whether a ConfigMap changes but its data does not; False for every Secret."""
-    return content.change == CHANGED and bool(content.fields) and not content.keys
+    """Whether a ConfigMap or Secret changes but its data does not."""
+    is_outside = content.fields or (content.parts and "data" not in content.parts)
+    return content.change == CHANGED and bool(is_outside) and not content.keys
 
 
 def shown_revisions(preview: Preview) -> list[RevisionChange]:
@@ -179,13 +180,15 @@ def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
     """A value that equal changes share, or None for a change that has its own group.
 
-    A Secret has its own, because a group would reveal that Secrets have equal content.
+    A Secret whose data changes has its own, because a group would reveal that Secrets have equal
+    content.
     """
     if isinstance(change, WorkloadChange):
         details = change.causes, change.fields, change.in_place, change.via
         return (change.change, change.effect, repr(details)) if any(details) else None
     if isinstance(change, ContentChange):
-        if change.keys or not change.fields or change.change != CHANGED:
+        if not is_metadata_only(change):
             return None
-        return change.identity.kind, change.strategy, change.note, repr(change.fields)
+        fields = repr(change.fields)
+        return change.identity.kind, change.strategy, change.note, fields, change.parts
     return (change.change, repr(change.fields)) if change.fields else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -13,6 +14,7 @@ from postrender.errors import HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.document import ParsedDocument
+from postrender.yaml.paths import mapping_at
 
 
 def find_undecided(
@@ -63,11 +65,19 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
         return
     side = new if pair.new else old
     kind = pair.identity.kind
+    metadata = mapping_at(pair.newest.data, ("metadata",))
+    fix = f"Give the {kind} a name, or compare the {kind} by hand"
+    if metadata.get("generateName"):
+        fault = "has a generateName instead of a name"
+    elif metadata.get("name") in (None, ""):
+        fault = "does not have a name"
+    else:
+        fault = f"has the name {json.dumps(metadata['name'])}, which YAML does not read as a text"
+        fix = "Write the name in quotes"
     yield Undecided(
         location=str(_location(side, pair.newest)),
-        problem=f"the {kind} has a generateName instead of a name, so diff does not compare "
-        f"the {kind} with the other side",
-        fix=f"Give the {kind} a name, or compare the {kind} by hand",
+        problem=f"the {kind} {fault}, so diff does not compare the {kind} with the other side",
+        fix=fix,
     )
 
 

@@ -5,7 +5,7 @@ A phrase does not contain markup; a Style formats the names and values in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from postrender.diff.model import (
     ADDED,
@@ -286,8 +286,17 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     if content.note:
         phrases.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
-        phrases.append("diff does not show the content")
+        phrases.append(_describe_parts(content.parts))
     return phrases
+
+
+def _describe_parts(parts: Sequence[str]) -> str:
+    """What changes in a Secret, such as `only the labels change`."""
+    names = [f"the {part}" for part in parts]
+    verb = "changes" if parts in ((), ("data",), ("type",)) else "change"
+    if parts and "data" not in parts:
+        return f"only {conjoined(names)} {verb}"
+    return f"{conjoined(names or ['the data'])} {verb}, and diff does not show the content"
 
 
 def _content_users(content: ContentChange, style: Style) -> list[str]:

@@ -127,6 +127,7 @@ def _content(content: ContentChange) -> Json:
         "formerUsers": [object_json(user) for user in content.former],
         "note": content.note,
         "fate": _fate(content.fate),
+        "parts": list(content.parts),
     }
 
 
