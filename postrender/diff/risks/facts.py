@@ -12,6 +12,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
+from postrender.yaml.stream import has_content
 
 
 class Object(NamedTuple):
@@ -58,19 +59,21 @@ class Facts(NamedTuple):
     def objects(
         self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] = ()
     ) -> Iterator[Object]:
-        """All objects of these kinds on one side.
+        """All objects of these kinds, or of every kind, on one side.
 
         words: if not empty, an object that does not differ counts only if its text has one of them.
             A rule passes what it looks for, so that other documents are not parsed.
         """
         for pair in self.pairs:
             compared = pair.new if is_new else pair.old
-            if compared and pair.identity.kind in kinds:
+            if compared and (not kinds or pair.identity.kind in kinds):
                 yield Object(pair.identity, compared.data)
         # A document that diff does not read has the same text on both sides.
         stream, words = self.new.inventory.stream, tuple(words)
         for index, document in enumerate(stream.documents):
-            if index in self.new.inventory.parsed or root_kind(document.text) not in kinds:
+            if index in self.new.inventory.parsed or not has_content(document.text):
+                continue
+            if kinds and root_kind(document.text) not in kinds:
                 continue
             if words and not any(word in document.text for word in words):
                 continue

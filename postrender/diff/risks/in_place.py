@@ -1,0 +1,38 @@
+"""A ConfigMap that opts out of revisions changes under pods that run.
+
+With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
+pods read the new content in mounted files within about a minute, and all of it when they restart:
+the new content reaches every pod at once, without a canary and without a way back. Secrets count
+only with the setting `secrets`.
+
+Source: the documentation of mounted ConfigMaps in Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.config.settings import IGNORE
+from postrender.diff.model import CHANGED, Risk
+from postrender.diff.risks.facts import Facts
+
+# The pods of these kinds end by themselves.
+_FINITE = ("Job", "CronJob")
+_CONSEQUENCE = (
+    "Running pods read the new content now, in mounted files, and otherwise when they restart"
+)
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    in_place = {
+        identity
+        for workload in facts.workloads
+        if workload.identity.kind not in _FINITE
+        for identity in workload.in_place
+    }
+    for content in facts.contents:
+        is_fixed = content.identity.group_kind in facts.new.inventory.fixed_kinds
+        is_changed = content.change == CHANGED and content.identity in in_place
+        if is_changed and content.strategy == IGNORE and not is_fixed:
+            fact = "the content changes, but the name stays (strategy ignore)"
+            yield Risk(content.identity, fact, _CONSEQUENCE)

@@ -1,0 +1,166 @@
+"""A selector or a target that matched something before the change now matches nothing.
+
+- A Service without pods refuses every connection.
+- A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
+- A HorizontalPodAutoscaler without its target no longer scales.
+
+The rule looks at pod templates and objects of both inputs. What matched nothing before the change
+can match the pods of another release, and is not a risk.
+
+Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from postrender.diff.kinds import template_path, template_pattern
+from postrender.diff.model import Risk
+from postrender.diff.risks.facts import Facts, Object
+from postrender.kubernetes.kinds import GroupKind
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+_SELECTORS = {
+    "Service": (("spec", "selector"), "Connections to the Service fail"),
+    "PodDisruptionBudget": (("spec", "selector"), "Nothing protects the pods during a drain"),
+    "NetworkPolicy": (("spec", "podSelector"), "The policy no longer restricts any pod"),
+}
+_SCALER = "HorizontalPodAutoscaler"
+_SCALER_TARGET = ("spec", "scaleTargetRef")
+
+_MOST_CANDIDATES = 1_000
+
+_Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    yield from _selectors(facts)
+    yield from _scalers(facts)
+
+
+def _selectors(facts: Facts) -> Iterator[Risk]:
+    lost = _lost_labels(facts)
+    old = {item.identity: item for item in _candidates(facts, lost, is_new=False)}
+    new = [item for item in _candidates(facts, lost, is_new=True) if item.identity in old]
+    new = [item for item in new if _selector(item) and _selector(old[item.identity])]
+    if not new:
+        return
+    words = {word for item in (*new, *old.values()) for word in _words(_selector(item))}
+    templates = [_templates(facts, words, is_new=is_new) for is_new in (False, True)]
+    for item in new:
+        before = _is_matched(facts, old[item.identity], templates[0])
+        if before and not _is_matched(facts, item, templates[1]):
+            path, consequence = _SELECTORS[item.identity.kind]
+            fact = "the selector matched pods before the change, and now matches none"
+            yield Risk(item.identity, fact, consequence, ".".join(path))
+
+
+def _lost_labels(facts: Facts) -> set[str]:
+    """The values of labels that only pod templates of the older side have."""
+    old: set[tuple[str, str]] = set()
+    new: set[tuple[str, str]] = set()
+    for pair in facts.pairs:
+        for compared, values in ((pair.old, old), (pair.new, new)):
+            if compared:
+                for labels in _labels(pair.identity.group_kind, compared.data):
+                    # The same label of two workloads counts for each of them.
+                    values.update((str(pair.identity), f"{k}={v}") for k, v in labels.items())
+    return {label.partition("=")[2] for _, label in old - new} - {""}
+
+
+def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Object]:
+    """The objects with a selector that differ, or that can select a pod template that differs."""
+    if lost:
+        return list(facts.objects(_SELECTORS, is_new=is_new, words=lost))
+    return [
+        Object(pair.identity, compared.data)
+        for pair in facts.pairs
+        if pair.identity.kind in _SELECTORS
+        for compared in [pair.new if is_new else pair.old]
+        if compared and pair.old and pair.new and pair.old.data != pair.new.data
+    ]
+
+
+def _selector(item: Object) -> dict[str, Json]:
+    if item.identity.kind == "Service":
+        labels: Json = value_at(item.data, ("spec", "selector"))
+        return {"matchLabels": labels} if labels and isinstance(labels, dict) else {}
+    return mapping_at(item.data, _SELECTORS[item.identity.kind][0])
+
+
+def _words(selector: dict[str, Json]) -> Iterator[str]:
+    """Words of which a pod template that matches has one. "" is in every text."""
+    values = [str(value) for value in mapping_at(selector, ("matchLabels",)).values()]
+    yield from values[:1] or [""]
+
+
+def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
+    """The labels of all pod templates, by namespace and one label; all of them also by no label."""
+    found: defaultdict[tuple[str | None, str, str], list[dict[str, str]]] = defaultdict(list)
+    for item in facts.objects((), is_new=is_new, words=() if "" in words else words):
+        namespace = facts.resolver.namespace_of(item.identity.namespace)
+        for labels in _labels(item.identity.group_kind, item.data):
+            found[namespace, "", ""].append(labels)
+            for key, value in labels.items():
+                found[namespace, key, value].append(labels)
+    return found
+
+
+def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
+    if template_path(group_kind) is None:
+        return []
+    tree = template_pattern(group_kind)
+    templates = [template for _, template, _ in tree.find(data)] if tree else [data]
+    return [
+        {str(key): str(value) for key, value in mapping.items()}
+        for mapping in (mapping_at(template, ("metadata", "labels")) for template in templates)
+    ]
+
+
+def _is_matched(facts: Facts, item: Object, templates: _Templates) -> bool:
+    """Whether a selector matches a pod template. A selector with very many candidates counts as
+    one that does, so that the work stays linear.
+    """
+    namespace, selector = facts.resolver.namespace_of(item.identity.namespace), _selector(item)
+    wanted = mapping_at(selector, ("matchLabels",))
+    groups = [templates.get((namespace, key, str(value)), []) for key, value in wanted.items()]
+    candidates = min(groups or [templates.get((namespace, "", ""), [])], key=len)
+    return len(candidates) > _MOST_CANDIDATES or any(
+        _matches(selector, labels) for labels in candidates
+    )
+
+
+def _matches(selector: dict[str, Json], labels: dict[str, str]) -> bool:
+    wanted = mapping_at(selector, ("matchLabels",))
+    if any(labels.get(key) != str(value) for key, value in wanted.items()):
+        return False
+    return all(
+        _meets(condition, labels) for condition in mappings_in(selector.get("matchExpressions"))
+    )
+
+
+def _meets(condition: dict[str, Json], labels: dict[str, str]) -> bool:
+    value, values = labels.get(str(condition.get("key"))), condition.get("values")
+    operator, listed = condition.get("operator"), values if isinstance(values, list) else []
+    if operator == "In":
+        return value in listed
+    if operator == "NotIn":
+        return value not in listed
+    return (value is not None) == (operator == "Exists")
+
+
+def _scalers(facts: Facts) -> Iterator[Risk]:
+    namespace_of = facts.resolver.namespace_of
+    removed = {
+        (namespace_of(identity.namespace), identity.kind, identity.name)
+        for identity, _ in facts.removed()
+    }
+    scalers = facts.objects((_SCALER,), is_new=True, words=[name for *_, name in removed])
+    for item in scalers if removed else ():
+        target = mapping_at(item.data, _SCALER_TARGET)
+        kind, name = str(target.get("kind")), str(target.get("name"))
+        if (namespace_of(item.identity.namespace), kind, name) in removed:
+            fact = f"the change removes the target {kind}/{name}"
+            path = ".".join(_SCALER_TARGET)
+            yield Risk(item.identity, fact, "The autoscaler no longer scales anything", path)

@@ -1,0 +1,73 @@
+"""All pods of a workload stop at the same time, or before new pods are ready.
+
+- The strategy `Recreate` stops all old pods before new pods start. So does a `maxUnavailable` of
+  100 %, or of all replicas.
+- A workload whose kind changes under the same name, such as a Deployment that becomes a Rollout:
+  the tool deletes the old workload with all its pods, whether or not the new pods are ready.
+- A revision that loses all owners: Kubernetes deletes the revision while pods use it, and a pod
+  that restarts cannot start.
+
+Source: the Deployment and DaemonSet controllers and the garbage collector of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.kinds import template_path
+from postrender.diff.model import ENDS, ROLLS, STARTS, Risk
+from postrender.diff.risks.facts import Facts
+from postrender.text import conjoined
+from postrender.yaml.paths import Json, value_at
+
+_LOST = "Kubernetes deletes the revision while pods use it. A pod that restarts cannot start"
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    rolls = {workload.identity for workload in facts.workloads if workload.effect == ROLLS}
+    for pair in facts.pairs:
+        if pair.both and pair.identity in rolls:
+            fact = _stops_all(pair.both[1].data)
+            if fact:
+                consequence = "All pods stop at once, before new pods are ready"
+                yield Risk(pair.identity, fact, consequence)
+    yield from _kind_changes(facts)
+    for revision in facts.revisions:
+        if revision.lost_owners:
+            fact = (
+                f"the change deletes all owners of a revision ({conjoined(revision.lost_owners)})"
+            )
+            yield Risk(revision.identity, fact, _LOST)
+
+
+def _stops_all(data: dict[str, Json]) -> str:
+    replicas = value_at(data, ("spec", "replicas"))
+    if replicas == 0 and replicas is not False:
+        return ""
+    if value_at(data, ("spec", "strategy", "type")) == "Recreate":
+        return "the workload rolls with the strategy Recreate"
+    for path in (
+        ("spec", "strategy", "rollingUpdate", "maxUnavailable"),
+        ("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),
+    ):
+        if value_at(data, path) == "100%":
+            return "the workload rolls with a maxUnavailable of 100%"
+    return ""
+
+
+def _kind_changes(facts: Facts) -> Iterator[Risk]:
+    namespace_of = facts.resolver.namespace_of
+    added = {
+        (namespace_of(workload.identity.namespace), workload.identity.name): workload
+        for workload in facts.workloads
+        if workload.effect == STARTS
+    }
+    for workload in facts.workloads:
+        if workload.effect != ENDS or template_path(workload.identity.group_kind) is None:
+            continue
+        key = namespace_of(workload.identity.namespace), workload.identity.name
+        other = added.get(key)
+        if other and other.identity.group_kind != workload.identity.group_kind:
+            fact = f"the workload is replaced by a {other.identity.kind} of the same name"
+            consequence = "All its pods are deleted, whether or not the new pods are ready"
+            yield Risk(workload.identity, fact, consequence)
