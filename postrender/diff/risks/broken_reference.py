@@ -52,7 +52,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     removed = {
         facts.resolver.key_of(item.identity)
         for item in facts.removed()
-        if item.identity.group_kind in _KINDS and not is_kept(item)
+        if item.identity.group_kind in _KINDS and not _stays(item)
     }
     data: tuple[dict[ObjectKey, Object], ...] = ({}, {})
     for number, is_new in enumerate((False, True)):
@@ -76,6 +76,12 @@ def find(facts: Facts) -> Iterator[Risk]:
             for use in _broken(facts, item.identity, item.data, data[1], removed):
                 if use.group_kind in _OTHERS:
                     yield _risk(item.identity, use)
+
+
+def _stays(removed: Object) -> bool:
+    """Whether a tool keeps an object under the name in references. A kept revision has another."""
+    name = value_at(removed.data, ("metadata", "name"))
+    return name == removed.identity.name and is_kept(removed)
 
 
 def _risk(identity: Identity, use: _Use) -> Risk:

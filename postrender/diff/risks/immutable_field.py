@@ -139,9 +139,10 @@ def find(facts: Facts) -> Iterator[Risk]:
                 "the size cannot shrink" if path.endswith("storage") else "the field cannot change"
             )
             yield Risk(pair.identity, what, _CONSEQUENCE, path)
-        fields = (*DATA_FIELDS, "immutable")
-        is_immutable = pair.newest.is_content and old.get("immutable") is True
-        if is_immutable and any(old.get(field) != new.get(field) for field in fields):
+        # In an output, revisions are immutable. The records know that of a rendered input too.
+        before, after = pair.both
+        is_rewritten = any(old.get(field) != new.get(field) for field in DATA_FIELDS)
+        if before.is_immutable and before.is_content and (is_rewritten or not after.is_immutable):
             fact = "the object is immutable, and the change does not give it another name"
             yield Risk(pair.identity, fact, _CONSEQUENCE)
 
