@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from postrender.diff.model import REFUSED, Risk
 from postrender.diff.risks.facts import Facts
 from postrender.diff.risks.quantities import quantity
-from postrender.kubernetes.kinds import DATA_FIELDS, GroupKind
+from postrender.diff.texts import content_of
+from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Path, value_at
 
@@ -141,7 +142,8 @@ def find(facts: Facts) -> Iterator[Risk]:
             yield Risk(pair.identity, what, _CONSEQUENCE, path)
         # In an output, revisions are immutable. The records know that of a rendered input too.
         before, after = pair.both
-        is_rewritten = any(old.get(field) != new.get(field) for field in DATA_FIELDS)
+        is_secret = pair.identity.group_kind == SECRET
+        is_rewritten = content_of(old, is_secret=is_secret) != content_of(new, is_secret=is_secret)
         if before.is_immutable and before.is_content and (is_rewritten or not after.is_immutable):
             fact = "the object is immutable, and the change does not give it another name"
             yield Risk(pair.identity, fact, _CONSEQUENCE)
