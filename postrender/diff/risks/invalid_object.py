@@ -39,8 +39,7 @@ _CONSEQUENCE = (
     "The API server rejects the object. With kubectl apply, all other objects change. Helm and "
     "Argo CD stop with an error"
 )
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
+_NAME = re.compile(r"[-a-z0-9]+\Z")
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 # The longest name of each kind; a name of one of these kinds has no dots. A CronJob appends 11
 # characters to the name of each Job.
@@ -91,8 +90,12 @@ def _name(identity: Identity) -> Iterator[_Problem]:
     limit = _LABEL_LENGTHS.get(identity.group_kind) or _LENGTHS.get(identity.group_kind, 253)
     if len(identity.name) > limit:
         yield f"the name has {len(identity.name)} characters, and can have {limit}", "metadata.name"
-    elif not (_LABEL if is_label else _SUBDOMAIN).match(identity.name):
+    elif not all(map(_is_label, [identity.name] if is_label else identity.name.split("."))):
         yield "the name has a character that its kind does not allow", "metadata.name"
+
+
+def _is_label(text: str) -> bool:
+    return bool(_NAME.match(text)) and not (text[0] == "-" or text[-1] == "-")
 
 
 def _not_texts(data: Json, *paths: str) -> Iterator[_Problem]:
