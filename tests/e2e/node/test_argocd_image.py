@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,9 @@ def push(application: Application, setting: str, image: str) -> None:
     application.refresh()
 
 
+@pytest.mark.skipif(
+    "POSTRENDER_E2E_CELL" not in os.environ, reason="takes two minutes: make matrix runs this test"
+)
 def test_an_image_that_cannot_be_pulled_delays_only_the_sync(
     application: Application, pods_api: Api
 ) -> None:
