@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,8 @@ from postrender.config.load import load_config
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
-from postrender.diff.model import Preview, Undecided, only_sections
+from postrender.diff.model import Preview, Risk, Undecided, only_sections
+from postrender.diff.risks.unstable_render import find_unstable
 from postrender.diff.undecided import as_undecided
 from postrender.diff.values import Terminal
 from postrender.diff.words import describe_configuration
@@ -76,6 +78,8 @@ class _Trial(NamedTuple):
     findings: about `new`, or else `old`.
     left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
     undecided: what the previews show as undecided: with Helm 3, effects on hooks.
+    options: with which helm has rendered `new`, or else `old`.
+    rendered: the time after the renders, in seconds.
     """
 
     title: str
@@ -87,6 +91,8 @@ class _Trial(NamedTuple):
     findings: tuple[Finding, ...]
     left_out: frozenset[str] = frozenset()
     undecided: tuple[Undecided, ...] = ()
+    options: ChartOptions = ChartOptions("")
+    rendered: float = 0
 
 
 @command(
@@ -190,7 +196,9 @@ def try_chart(
     )
     trial = _make_trial(chart, new_chart, options, settings)
     first_release, change = _preview_first_release(trial), _preview_change(trial)
-    file = _write_page(change or first_release, page)
+    unstable = _find_unstable(trial, current)
+    shown = change or first_release
+    file = _write_page(shown._replace(risks=(*shown.risks, *unstable)), page)
     explanation = explain(trial.plan)
     start = [
         *first_look.name_lines(
@@ -201,6 +209,7 @@ def try_chart(
             with_secrets=settings.with_secrets,
         ),
         *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
+        *first_look.risk_lines(unstable),
     ]
     arguments = _render_arguments(current, config, given, settings, options)
     if trial.plan.groups and settings.attacher.is_enabled and not has_image(settings.attacher):
@@ -266,7 +275,17 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
     planned = settings._replace(attacher=settings.attacher._replace(is_enabled=False))
     old, new, remark = _sides(chart, new_chart, options)
     plans = [plan_before_delivery(side, planned) for side in (old, new) if side]
-    trial = _Trial(chart, old, new, remark, settings, plans[0], plans[-1].findings)
+    trial = _Trial(
+        chart,
+        old,
+        new,
+        remark,
+        settings,
+        plans[0],
+        plans[-1].findings,
+        options=options,
+        rendered=time.time(),
+    )
     hook_findings = {item for plan in plans for item in plan.findings if _is_about_hooks(item)}
     if not hook_findings:
         return trial
@@ -275,8 +294,11 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
             findings=tuple(item for item in trial.findings if not _is_about_hooks(item)),
             left_out=frozenset(finding.problem for finding in hook_findings),
         )
-    old, new, remark = _sides(chart, new_chart, options._replace(with_hooks=False))
+    options = options._replace(with_hooks=False)
+    old, new, remark = _sides(chart, new_chart, options)
     return trial._replace(
+        options=options,
+        rendered=time.time(),
         old=old,
         new=new,
         remark=remark,
@@ -340,6 +362,15 @@ def _preview_first_release(trial: _Trial) -> Preview:
     return _with_hooks(trial, preview)._replace(
         old=f"{title} without postrender", new=f"{title} with postrender"
     )
+
+
+def _find_unstable(trial: _Trial, chart: str) -> tuple[Risk, ...]:
+    """The risks of values that differ in each render. This renders the chart once more."""
+    first = trial.new or trial.old
+    # Charts write times in whole seconds.
+    time.sleep(max(0, int(trial.rendered) + 1 - time.time()))
+    again = read_streams([Source(first.source, render_chart(chart, trial.options))], first.source)
+    return tuple(find_unstable(compare(first, again, trial.settings)))
 
 
 def _with_hooks(trial: _Trial, preview: Preview) -> Preview:

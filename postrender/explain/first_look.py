@@ -12,7 +12,9 @@ from textwrap import wrap
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import ROLLS
+from postrender.diff.summary import group_risks
 from postrender.diff.values import and_more, counted, name_of
+from postrender.errors import sentences
 from postrender.explain.build import Explanation, ObjectEntry
 from postrender.kubernetes.kinds import SECRET
 from postrender.text import conjoined, visible
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from postrender.config.settings import Settings
-    from postrender.diff.model import Preview, Undecided
+    from postrender.diff.model import Preview, Risk, Undecided
     from postrender.kubernetes.kinds import Identity
 
 # The place for the attacher's image in the printed command.
@@ -115,6 +117,16 @@ def first_release_lines(
     ]
 
 
+def risk_lines(risks: Sequence[Risk]) -> list[str]:
+    """The lines about the risks of unstable renders."""
+    lines = ["", "Risks"] if risks else []
+    for group in group_risks(risks):
+        names = _names([risk.identity for risk in group])
+        words = sentences(group[0].fact, group[0].consequence).removesuffix(".")
+        lines += _row("unstable", f"{names}: {words}")
+    return lines
+
+
 def _renamed(explanation: Explanation) -> list[ObjectEntry]:
     return [entry for entry in explanation.objects if entry.strategy == RENAME]
 
@@ -162,11 +174,11 @@ def _decision(entry: ObjectEntry) -> str:
 def preview_lines(text: str, other_lines: int) -> list[str]:
     """The first lines of a preview, indented, and the number of lines that are left out.
 
-    The summary is there only once, and there are no empty lines after titles.
+    There are no empty lines after titles.
     text: the preview as text.
     other_lines: the number of lines of the report without the preview.
     """
-    lines = _without_repeated_summary(text.rstrip().splitlines())
+    lines = text.rstrip().splitlines()
     lines = [line for above, line in pairwise(["", *lines]) if line or not above.isupper()]
     most = max(_SCREEN_LINES - other_lines - 1, _MIN_PREVIEW_LINES)
     if len(lines) > most + 1:
@@ -174,14 +186,6 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
         shown = "\n".join(lines[:most]).rstrip().splitlines()
         lines = [*shown, f"… {counted(rest, 'more line')} on the page"]
     return [f"  {line}".rstrip() for line in lines]
-
-
-def _without_repeated_summary(lines: list[str]) -> list[str]:
-    """The lines of a preview, without the last lines if they repeat the first lines."""
-    for number in range(len(lines) // 2, 0, -1):
-        if lines[-number:] == lines[:number]:
-            return "\n".join(lines[:-number]).rstrip().splitlines()
-    return lines
 
 
 def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:

@@ -79,7 +79,7 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     assert "postrender try shop --new-values FILE (or --set KEY=VALUE, or a second chart)" in text
     assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
     assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
-    assert helm.calls == ["template -- web-shop shop"]
+    assert helm.calls == 2 * ["template -- web-shop shop"]
     assert done.err == ""
     page = Path("page.html").read_text("utf-8")
     assert "shop without postrender" in page
@@ -151,10 +151,8 @@ def test_the_effect_of_set_is_previewed(helm: Helm, chart: str) -> None:
     done = attempt(helm, chart, "-f", "values.yaml", "--set", "a=hunter2", "--set-string=b=1")
     text = done.out.decode()
     assert done.code == 0, done.err
-    assert helm.calls == [
-        "template --values=values.yaml --set=a=hunter2 --set-string=b=1 -- web-shop shop",
-        "template --values=values.yaml -- web-shop shop",
-    ]
+    new = "template --values=values.yaml --set=a=hunter2 --set-string=b=1 -- web-shop shop"
+    assert helm.calls == [new, "template --values=values.yaml -- web-shop shop", new]
     assert "from shop without --set to shop with --set" in text
     assert "Deployment/web rolls" in text
     assert "helm upgrade --install web-shop shop --values=values.yaml" in text
@@ -502,7 +500,7 @@ def test_helm_finds_other_charts(helm: Helm, folder: Path, path: str) -> None:
     (folder / "shop.tgz").touch()
     helm.print("template", GOOD)
     assert attempt(helm, path).code == 0
-    assert helm.calls == [f"template -- release {path}"]
+    assert helm.calls == 2 * [f"template -- release {path}"]
 
 
 def test_a_chart_without_manifests_is_an_error(helm: Helm, chart: str) -> None:
@@ -567,3 +565,60 @@ def test_open_needs_a_terminal(helm: Helm, chart: str) -> None:
     os.close(theirs)
     os.close(ours)
     assert Path("opened").read_text() == f"{Path('page.html').absolute().as_uri()}\n"
+
+
+OTHER = """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: session}
+data: {key: "$(od -An -N8 -tx8 /dev/urandom)"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: token}
+stringData: {token: "$(date +%s)"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}, annotations: {started: "$(date +%s%N)"}}
+    spec: {containers: [{name: w, image: w, envFrom: [{configMapRef: {name: session}}]}]}
+"""
+UNSTABLE = """
+Risks
+  unstable ConfigMap/session, Secret/token, Deployment/worker: two equal renders of the
+           chart differ here. A value is random, or contains the time. Each helm upgrade
+           changes the value, except if the chart keeps the value with lookup. Argo CD
+           changes the value each time it renders the chart
+  unstable Deployment/worker: two equal renders of the chart have different pod templates.
+           Each helm upgrade, and each render of Argo CD, then starts new pods
+
+"""
+
+
+def test_values_that_differ_in_each_render_are_risks(helm: Helm, chart: str) -> None:
+    """A ConfigMap and a Secret differ, and a Deployment has another annotation in its template."""
+    helm.answer("template", f"cat <<END\n{GOOD}{SECRET}{OTHER}END")
+    text = attempt(helm, chart).out.decode()
+    assert UNSTABLE in text
+    page = Path("page.html").read_text("utf-8")
+    assert "unstable-render" in page
+
+
+def test_the_time_in_whole_seconds_is_a_risk(helm: Helm, chart: str) -> None:
+    """try waits for the next second before it renders again."""
+    helm.answer("template", f"cat <<END\n{GOOD.replace('välue', '$(date +%H:%M:%S)')}END")
+    text = attempt(helm, chart).out.decode()
+    assert "  unstable ConfigMap/app: two equal renders" in text
+
+
+def test_only_the_change_can_be_unstable(helm: Helm, chart: str) -> None:
+    helm.answer("template --set=", f"cat <<END\n{GOOD.replace('välue', 'v$$')}END")
+    helm.print("template", GOOD)
+    text = attempt(helm, chart, "--set=a=b").out.decode()
+    assert "  unstable ConfigMap/app: two equal renders" in text
+    assert "unstable" not in attempt(helm, chart).out.decode()

@@ -1,0 +1,41 @@
+"""The risk of values that differ in each render of a chart. `postrender try` renders twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.model import CONFIG, ROLLS, UNCHANGED, Preview, Risk, WorkloadChange
+from postrender.kubernetes.kinds import Identity
+
+CODE = "unstable-render"
+_VALUES = (
+    "two equal renders of the chart differ here",
+    "A value is random, or contains the time. Each helm upgrade changes the value, except if the "
+    "chart keeps the value with lookup. Argo CD changes the value each time it renders the chart",
+)
+_TEMPLATES = (
+    "two equal renders of the chart have different pod templates",
+    "Each helm upgrade, and each render of Argo CD, then starts new pods",
+)
+
+
+def find_unstable(preview: Preview) -> Iterator[Risk]:
+    """preview: of the difference between two renders of one chart with the same values."""
+    for identity in _changed(preview):
+        yield Risk(identity, *_VALUES, code=CODE)
+    for change in preview.workloads:
+        if change.effect == ROLLS:
+            yield Risk(change.identity, *_TEMPLATES, code=CODE)
+
+
+def _changed(preview: Preview) -> Iterator[Identity]:
+    """The objects that differ themselves, and not only in the name of a revision."""
+    for content in preview.contents:
+        if content.change != UNCHANGED:
+            yield content.identity
+    yield from (change.identity for change in preview.workloads if _differs(change))
+    yield from (change.identity for change in preview.objects)
+
+
+def _differs(change: WorkloadChange) -> bool:
+    return bool(change.fields) or any(cause.kind != CONFIG for cause in change.causes)
