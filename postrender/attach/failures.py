@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
-from postrender.attach.live import Object, text_at
+from postrender.attach.events import Uids, record_event, titles
+from postrender.attach.live import text_at
 from postrender.attach.reconcile import ClusterState
-from postrender.attach.request import EVENTS, AttachRequest, RevisionRef, WantedWorkload, title
+from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.attach.wait import Arrival, finalizers_of
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
 from postrender.text import conjoined
 
-# The current uid of each workload, "" if the workload does not exist or is being deleted.
-Uids = Mapping[WantedWorkload, str]
-
 _APPLY_AGAIN = "Apply the manifests again"
-# A message has at most this many names, because an Event has only the start of a long message.
-_MOST_NAMES = 10
-# The API server refuses an Event with a longer message.
-_LONGEST_MESSAGE = 1024
-# The maximum number of characters of a workload's name in the name of an Event. A dot and a random
-# ID of 16 characters follow. Kubernetes permits 253 characters for the whole name.
-_LONGEST_NAME = 200
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +63,7 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
     absent = [ref for ref in arrival.missing if ref not in finalizers]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
-        yield _missing_failure(absent, f"{_titles(absent)} {clause}", _APPLY_AGAIN, state, uids)
+        yield _missing_failure(absent, f"{titles(absent)} {clause}", _APPLY_AGAIN, state, uids)
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
@@ -98,8 +88,18 @@ def lost_revision_failures(
     lost = [ref for ref in missing if ref not in arrival.missing]
     if lost:
         # Kubernetes deletes a revision together with its last owner.
-        problem = f"somebody or Kubernetes deleted {_titles(lost)} during this run"
+        problem = f"somebody or Kubernetes deleted {titles(lost)} during this run"
         yield _missing_failure(lost, problem, _APPLY_AGAIN, state, uids)
+
+
+def unknown_group_failure(group_name: str, namespace: str) -> Failure:
+    """The failure of a run that found nothing of its attach group, such as after a misspelling."""
+    return Failure(
+        problem=f"the attach group {group_name} has no ConfigMap or Secret in the namespace "
+        f"{namespace}",
+        fix="Check --group and --namespace",
+        workloads=(),
+    )
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
@@ -147,12 +147,6 @@ def _missing_failure(
             for consumer in state.consumers.values()
         ),
     )
-
-
-def _titles(refs: Sequence[RevisionRef]) -> str:
-    names = list(map(title, refs[:_MOST_NAMES]))
-    rest = len(refs) - len(names)
-    return conjoined([*names, f"{rest} more"] if rest else names)
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
@@ -206,39 +200,3 @@ def _find_uid(client: Client, workload: WantedWorkload) -> str:
 def _record(client: Client, failure: Failure) -> None:
     for workload, uid in failure.workloads:
         record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
-
-
-def record_event(
-    client: Client, workload: WantedWorkload, uid: str, event_type: str, reason: str, message: str
-) -> None:
-    """Create an Event, which `kubectl describe` shows with the workload.
-
-    uid: "" if the workload does not exist or its uid is unknown.
-    event_type: `Normal` or `Warning`.
-    reason: a CamelCase word, such as `AttachFailed`.
-    """
-    now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    target: Object = {
-        "apiVersion": workload.resource.api_version,
-        "kind": workload.resource.kind,
-        "namespace": client.namespace,
-        "name": workload.name,
-    }
-    if uid:
-        target["uid"] = uid
-    # If the API server generated the name (generateName), a retry could create a second Event.
-    name = f"{workload.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
-    event: Object = {
-        "apiVersion": EVENTS.api_version,
-        "kind": EVENTS.kind,
-        "metadata": {"name": name},
-        "involvedObject": target,
-        "type": event_type,
-        "reason": reason,
-        "message": message[:_LONGEST_MESSAGE],
-        "source": {"component": "postrender"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
-    client.create(EVENTS, event)

@@ -31,6 +31,7 @@ from postrender.attach.request import (
 )
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
+from postrender.kubernetes.group_names import group_name_for_release
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.records import NamedTuple
 from postrender.text import conjoined
@@ -58,7 +59,8 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """The live revisions of a run.
 
     If the request has no attach group, the group is the label of the given revisions. If no given
-    revision has a label, or if the labels differ, the group is unknown.
+    revision has a label, or if the labels differ, the group is unknown. The attach group of a
+    request is a label, or a name as in `render --group`.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -70,7 +72,11 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
             candidates += _read_retired(client, resource, request)
     given = set(request.given)
     labels = {revision.group_name for revision in candidates if revision.key in given} - {""}
-    group_name = request.group_name or (labels.pop() if len(labels) == 1 else "")
+    group_name = labels.pop() if len(labels) == 1 else ""
+    if request.group_name:
+        existing = {revision.group_name for revision in candidates}
+        derived = group_name_for_release(request.group_name)
+        group_name = derived if request.group_name not in existing else request.group_name
     only_emitted = request.emitted - given
     revisions, others = [], []
     for revision in candidates:

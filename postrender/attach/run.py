@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import Account
+from postrender.attach.events import Uids, record_event, report_deleted, report_marked
 from postrender.attach.failures import (
     Failure,
-    Uids,
     arrival_failures,
     lost_revision_failures,
     permission_failures,
-    record_event,
     replacement_failures,
     report_changes,
     revision_failures,
+    unknown_group_failure,
 )
-from postrender.attach.live import Owner
+from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import (
     ContentCheck,
     find_release_owner,
@@ -64,17 +64,22 @@ def attach(
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
-        scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
+        scope, state, patched, problems = _reconcile(
+            client, request, arrival, content, release_owner
+        )
+        deleted: list[Revision] = []
         # A revision can be missing because the quota of ConfigMaps is full. The run sweeps even
         # then, because the deletion of old revisions makes room.
         if not arrival.pending and not state.unreadable:
             if request.prunes:
-                refusals, now_in_use = sweep(client, request, state, scope, arguments)
+                deleted, refusals, now_in_use = sweep(client, request, state, scope, arguments)
                 problems += refusals
                 deleted_in_use += now_in_use
             else:
                 report_unused(client, state, request, scope)
         uids = _current_uids(client, request)
+        report_marked(client, [patch.revision for patch in patched if patch.mark], state, uids)
+        report_deleted(client, deleted, state, uids)
         replaced = _replaced(arrival, uids)
         if not replaced or time.monotonic() > deadline:
             break
@@ -84,11 +89,14 @@ def attach(
         delete_superseded(client, scope.group_name, arguments)
     _report_paused(client, arrival)
     report_changes(client, content.changes, uids)
-    return [
+    failures = [
         *_find_failures(client, request, arrival, state, uids),
         *revision_failures(content.problems(), uids, are_severe=True),
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
+    if request.group_name and not state.revisions and not failures:
+        return [unknown_group_failure(scope.group_name, client.namespace)]
+    return failures
 
 
 def _reconcile(
@@ -97,8 +105,8 @@ def _reconcile(
     arrival: Arrival,
     content: ContentCheck,
     release_owner: Owner | None,
-) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches of `reconcile`, and return what they were based on, and the refusals."""
+) -> tuple[Scope, ClusterState, list[Patch], list[UserError]]:
+    """Send the patches of `reconcile`. Return what they were based on, those sent, and refusals."""
     group = read_revisions(client, request)
     consumers = arrival.consumers.values()
     group = group._replace(revisions=content.accepted(group.revisions, consumers))
@@ -109,11 +117,12 @@ def _reconcile(
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
-    return scope, state, _send(client, patches)
+    return scope, state, *_send(client, patches)
 
 
-def _send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
-    """Send patches one by one, log the changes, and return the refusals."""
+def _send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:
+    """Send patches one by one, log the changes, and return what was patched, and the refusals."""
+    patched: list[Patch] = []
     refusals: list[UserError] = []
     for patch in patches:
         try:
@@ -124,6 +133,7 @@ def _send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
             refusals.append(error)
             continue
         if exists:
+            patched.append(patch)
             for line in _changes(patch):
                 _log.info(line)
         else:
@@ -131,7 +141,7 @@ def _send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
                 f"somebody or Kubernetes deleted {patch.revision} during this run. If pods use "
                 f"{patch.revision}, apply the manifests again."
             )
-    return refusals
+    return patched, refusals
 
 
 def _changes(patch: Patch) -> Iterator[str]:

@@ -45,8 +45,8 @@ def sweep(
     state: ClusterState,
     scope: Scope,
     arguments: Sequence[str],
-) -> tuple[list[UserError], list[UserError]]:
-    """Delete the unused revisions with an old mark, and return two lists of problems.
+) -> tuple[list[Revision], list[UserError], list[UserError]]:
+    """Delete the unused revisions with an old mark, and return them, and two lists of problems.
 
     The first list has the refused deletions. The second list has an error for each deleted revision
     that has a consumer again.
@@ -54,7 +54,7 @@ def sweep(
     unused = find_unused(state, scope, request.in_stream, client.now())
     to_delete = {revision.key for revision in _without_kept(client, unused)}
     if not to_delete:
-        return [], []
+        return [], [], []
     # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
     state = read_state(client, group, scope, state.release_owner)
@@ -70,10 +70,10 @@ def sweep(
         _log.info(
             f"attach does not delete revisions, because a later apply may be under way: {conflict}"
         )
-        return [], []
+        return [], [], []
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
-    return refusals, list(_deleted_in_use(client, deleted))
+    return deleted, refusals, list(_deleted_in_use(client, deleted))
 
 
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:

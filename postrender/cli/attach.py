@@ -26,7 +26,8 @@ from postrender.errors import UsageError
     options=(
         Option(
             "group",
-            "Set the attach group. NAME is the value of the label postrender/attach-group.",
+            "Set the attach group. NAME is the name in render --group, or the value of the label "
+            "postrender/attach-group.",
             metavar="NAME",
             default="",
             own_parameter="group_name",

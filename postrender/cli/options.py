@@ -232,6 +232,13 @@ SETTINGS = _with_variables(
         default_text="none, and an output with the attacher Job needs an image",
     ),
     Option(
+        "attacher-prune",
+        "Let the attacher delete unused revisions. --no-attacher-prune stops all deletions.",
+        key=("attacher", "prune"),
+        form=FLAG,
+        default_text="yes",
+    ),
+    Option(
         "group",
         "Set the attach group to NAME-attach. NAME is usually the name of the release. If NAME "
         "already ends in -attach, the attach group is NAME.",

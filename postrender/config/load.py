@@ -300,6 +300,7 @@ def _attacher(values: Values) -> AttacherSettings:
         backoff_limit=values.get("backoffLimit", default.backoff_limit),
         ttl=values.get("ttlSecondsAfterFinished", default.ttl),
         is_required=values.get("required", default.is_required),
+        prunes=values.get("prune", default.prunes),
         creates_service_account=account.get("create", default.creates_service_account),
         service_account=account.get("name", default.service_account),
         creates_rbac=values.get("rbac", {}).get("create", default.creates_rbac),

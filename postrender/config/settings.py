@@ -117,6 +117,7 @@ class AttacherSettings(NamedTuple):
     backoff_limit: int = 2
     ttl: int = 3600
     is_required: bool = False
+    prunes: bool = True
     creates_service_account: bool = True
     service_account: str = ""
     creates_rbac: bool = True

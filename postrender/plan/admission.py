@@ -15,6 +15,7 @@ import json
 
 from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
 from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION, UNUSED_ANNOTATION
+from postrender.kubernetes.group_names import SUFFIX
 from postrender.plan.attacher_job import (
     HOOK,
     JOB,
@@ -23,7 +24,6 @@ from postrender.plan.attacher_job import (
     role_rules,
     service_account,
 )
-from postrender.plan.groups import SUFFIX
 from postrender.yaml.paths import Json
 
 VERSION = "admissionregistration.k8s.io/v1"

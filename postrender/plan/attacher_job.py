@@ -432,6 +432,7 @@ def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSetti
     arguments += ["--release-owner", owner] if owner else []
     arguments += ["--timeout", f"{settings.timeout}s"]
     arguments += ["--on-failure", "fail" if settings.is_required else "report"]
+    arguments += [] if settings.prunes else ["--no-prune"]
     return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
 
 

@@ -15,9 +15,9 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
+from postrender.kubernetes.group_names import SUFFIX
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention, Sign
-from postrender.plan.groups import SUFFIX
 from postrender.plan.history import PreviousOwners
 from postrender.plan.links import Link
 from postrender.plan.model import PlanContext

@@ -13,17 +13,15 @@ that is unknown, from a workload, which a finding reports.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 
 from postrender.config.settings import AttacherSettings
 from postrender.errors import Finding, Location
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.hashing import JOB_HASH_LENGTH
-from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, Identity, is_namespaced_workload
+from postrender.kubernetes.group_names import group_name_for_release, group_name_for_workload
+from postrender.kubernetes.kinds import Identity, is_namespaced_workload
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.links import item_order
 from postrender.plan.model import PlanContext, RetentionDecision
@@ -34,11 +32,6 @@ if TYPE_CHECKING:
     from postrender.attach.request import RevisionRef
 
 _INSTANCE_LABEL = "app.kubernetes.io/instance"
-# Many charts have objects with the release's name. The suffix prevents name conflicts.
-SUFFIX = "-attach"
-# A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
-_MAX_LENGTH = MAX_LABEL_LENGTH - JOB_HASH_LENGTH - 1
-_INVALID = "[^a-z0-9-]+"
 # The namespace and the name of a group.
 _GroupKey = tuple[str | None, str]
 
@@ -303,29 +296,6 @@ def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
         return settings.group or settings.release
     instances = {item.labels.get(_INSTANCE_LABEL, "") for item in workloads}
     return instances.pop() if len(instances) == 1 else ""
-
-
-def group_name_for_release(release: str) -> str:
-    """A group name of at most 52 characters from the name of a release."""
-    return _with_suffix(release.removesuffix(SUFFIX), release)
-
-
-def group_name_for_workload(identity: Identity) -> str:
-    """A group name of at most 52 characters from the identity of a workload."""
-    kind = identity.kind.lower()
-    return _with_suffix(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
-
-
-def _with_suffix(name: str, hashed: str) -> str:
-    """A name with the suffix. A name that is too long or invalid gets a hash of `hashed`."""
-    full = f"{name}{SUFFIX}"
-    is_valid = bool(name) and name == name.strip("-") and not re.search(_INVALID, name)
-    if len(full) <= _MAX_LENGTH and is_valid:
-        return full
-    digest = sha256(hashed.encode()).hexdigest()[:8]
-    tail = f"-{digest}{SUFFIX}"
-    valid = re.sub(_INVALID, "-", full.lower()).lstrip("-")
-    return (valid[: _MAX_LENGTH - len(tail)].rstrip("-") + tail).lstrip("-")
 
 
 def group_name_findings(

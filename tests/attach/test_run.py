@@ -1291,3 +1291,72 @@ def test_a_config_map_that_is_re_created_during_the_run_is_read_again() -> None:
     cluster.later(40, NEW_SET, again)
     [failure] = Run(cluster, WANTED).failures
     assert failure.problem.startswith(f"the content of {NEW_KEY} does not match")
+
+
+# Events: what attach did, after its Job and log are deleted.
+
+
+def test_marks_and_deletions_are_events() -> None:
+    """A workload has the Events of its base names, and the release owner has all others."""
+    unmarked, others = revision("unmarked"), [revision("x", "other"), revision("y", "other")]
+    cluster = Cluster(*APPLIED, OLD, unmarked, *others, obj("ServiceAccount", "app-attach"))
+    run = Run(cluster, WANTED, release_owner="ServiceAccount/app-attach")
+    assert not run.failures
+    names = [f"ConfigMap/{name_of(data)}" for data in (unmarked, *others)]
+    end = " as unused. A later run deletes what stays unused."
+    assert events(cluster) == {
+        ("Deployment/app", "RevisionUnused", f"attach marked {names[0]}{end}"),
+        (
+            "ServiceAccount/app-attach",
+            "RevisionUnused",
+            f"attach marked {' and '.join(sorted(names[1:]))}{end}",
+        ),
+        (
+            "Deployment/app",
+            "RevisionDeleted",
+            f"attach deleted {OLD_KEY}, unused since {time_ago(30)}.",
+        ),
+    }
+    number = len(cluster.events)
+    assert not Run(cluster, WANTED, release_owner="ServiceAccount/app-attach").failures
+    assert len(cluster.events) == number
+
+
+def test_an_event_that_is_refused_does_not_stop_a_run() -> None:
+    cluster = Cluster(*APPLIED, OLD)
+    cluster.refused["create", "Event"] = 403
+    run = Run(cluster, WANTED)
+    assert not run.failures
+    assert not kept(cluster)
+    assert any("attach cannot create an Event: " in line for line in run.log)
+
+
+def events(cluster: Cluster) -> set[tuple[str, str, str]]:
+    """The object, the reason and the message of each Event."""
+    return {
+        (
+            f"{data['involvedObject']['kind']}/{data['involvedObject']['name']}",
+            data["reason"],
+            data["message"],
+        )
+        for data in cluster.events
+    }
+
+
+# The attach group.
+
+
+def test_the_group_is_a_label_or_the_name_in_render() -> None:
+    for group in ("app", "app-attach"):
+        cluster = Cluster(*APPLIED, OLD)
+        assert not Run(cluster, WANTED, group=group).failures
+        assert not kept(cluster)
+
+
+def test_a_group_without_objects_is_a_failure() -> None:
+    cluster = Cluster(*APPLIED)
+    run = Run(cluster, group="missing", emitted=["configmap/none"])
+    assert run.problems == [
+        "the attach group missing-attach has no ConfigMap or Secret in the namespace prod. "
+        "Check --group and --namespace."
+    ]

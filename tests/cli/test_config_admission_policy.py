@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 
 from postrender.cli import main
 from postrender.config.settings import AttacherSettings
+from postrender.kubernetes.group_names import group_name_for_release
 from postrender.plan.admission import policy_objects
-from postrender.plan.groups import group_name_for_release
 
 KUBERNETES = "1.35"
 

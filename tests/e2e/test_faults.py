@@ -580,3 +580,23 @@ def test_a_run_with_no_prune_reports_the_reason_to_keep_an_edited_revision(
     scenario.api.create(edited)
     run = scenario.runner.run([*scenario.arguments, "--no-prune"])
     assert f"keeps the unused ConfigMap/{scenario.old}, because the content does not" in run.log
+
+
+# The Events
+
+
+def test_the_events_show_what_a_run_has_deleted(scenario: Scenario) -> None:
+    """The Role of the attacher permits the Events."""
+    scenario.reset()
+    assert scenario.run().code == 0
+    deletions = [
+        event
+        for event in scenario.api.list("Event")
+        if event["reason"] == "RevisionDeleted" and scenario.old in event["message"]
+    ]
+    assert deletions[-1]["message"] == (
+        f"attach deleted ConfigMap/{scenario.old}, unused since {LONG_AGO}."
+    )
+    target = deletions[-1]["involvedObject"]
+    workload = scenario.api.get(target["kind"], target["name"])
+    assert target["uid"] == workload["metadata"]["uid"]

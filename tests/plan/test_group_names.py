@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.group_names import group_name_for_release, group_name_for_workload
 from postrender.kubernetes.kinds import Identity
-from postrender.plan.groups import group_name_for_release, group_name_for_workload
 from tests.diff.change_cases import run
 
 
