@@ -1,13 +1,9 @@
-"""What a preview says about several changes: the summary line, and groups of equal changes.
-
-A format describes objects with equal changes, such as a new chart version in each label, once for
-the whole group, so that repetitions do not hide other changes.
-"""
+"""What a preview says about several changes: the summary line, and groups of equal risks."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 
 from postrender.diff.model import (
     ADDED,
@@ -22,7 +18,6 @@ from postrender.diff.model import (
     SUPERSEDED,
     UNCHANGED,
     ContentChange,
-    ObjectChange,
     Preview,
     RevisionChange,
     Risk,
@@ -31,12 +26,6 @@ from postrender.diff.model import (
 from postrender.diff.values import Forms, counted
 from postrender.diff.words import CHANGES, EFFECTS, LOST, NOUNS, OUTSIDE_DATA
 from postrender.text import conjoined
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
 
 
 def is_metadata_only(content: ContentChange) -> bool:
@@ -63,16 +52,6 @@ def group_risks(risks: Iterable[Risk]) -> list[list[Risk]]:
     for risk in risks:
         groups[risk.code, risk.fact, risk.consequence, risk.path].append(risk)
     return list(groups.values())
-
-
-def describe_rest(rest: Sequence[object]) -> str:
-    """The line between the first object of a group and the rest of the group."""
-    return f"the same change in {counted(len(rest), 'more object')}:"
-
-
-def describe_group(group: Sequence[object]) -> str:
-    """The line above all objects of a group."""
-    return f"the same change in {'both' if len(group) == 2 else f'all {len(group):,}'}"
 
 
 METADATA_ONLY = Forms(f"changes {OUTSIDE_DATA.one}", f"change {OUTSIDE_DATA.many}")
@@ -159,36 +138,3 @@ def _other_objects(preview: Preview) -> list[str]:
 def _clause(kinds: Counter[str], verb: Forms) -> str:
     subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
     return f"{subject} {verb.of(sum(kinds.values()))}"
-
-
-_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
-
-
-def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Groups of equal changes; groups with one change are first, otherwise in the given order."""
-    groups: dict[Hashable, list[Change]] = defaultdict(list)
-    for index, change in enumerate(changes):
-        groups[_key(change) or index].append(change)
-    return sorted(groups.values(), key=lambda group: len(group) > 1)
-
-
-def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
-    """Groups of workloads with equal changes, the most important effect first."""
-    return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
-
-
-def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
-    """A value that equal changes share, or None for a change that has its own group.
-
-    A Secret whose data changes has its own, because a group would reveal that Secrets have equal
-    content.
-    """
-    if isinstance(change, WorkloadChange):
-        details = change.causes, change.fields, change.in_place, change.via
-        return (change.change, change.effect, repr(details)) if any(details) else None
-    if isinstance(change, ContentChange):
-        if not is_metadata_only(change):
-            return None
-        fields = repr(change.fields)
-        return change.identity.kind, change.strategy, change.note, fields, change.parts
-    return (change.change, repr(change.fields)) if change.fields else None

@@ -50,6 +50,8 @@ NO_NEWLINE = r"\ No newline at end of file"
 
 def describe_key(key: KeyChange, style: Style) -> str:
     """The size of a change: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
+    if key.fields and not key.hunks:
+        return counted(len(key.fields), "value")
     signs = [line.sign for hunk in key.hunks for line in hunk.lines]
     counts = [(sign, signs.count(sign)) for sign in "+-"]
     lines = " ".join(f"{sign}{count}" for sign, count in counts if count) or "empty"
@@ -412,8 +414,12 @@ class Forms(NamedTuple):
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with a regular noun: `1 key`, `1,200 keys`."""
-    return f"{count:,} {noun}" + ("s" if count != 1 else "")
+    """A count with a regular noun: `1 key`, `1,200 keys`, `2 NetworkPolicies`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("cy", "ry", "ty")):
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}" + ("es" if noun.endswith(("s", "x", "ch")) else "s")
 
 
 def capitalised(clause: str) -> str:

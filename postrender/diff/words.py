@@ -5,6 +5,7 @@ A phrase does not contain markup; a Style formats the names and values in it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from postrender.diff.model import (
@@ -40,6 +41,7 @@ from postrender.diff.values import (
     Description,
     Forms,
     Style,
+    counted,
     describe_field,
     describe_values,
     listed,
@@ -48,6 +50,12 @@ from postrender.diff.values import (
 from postrender.errors import sentences
 from postrender.records import NamedTuple
 from postrender.text import conjoined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from postrender.diff.groups import Group
 
 # The title of each section, by the section's field in Preview.
 TITLES = {
@@ -146,29 +154,6 @@ LOST = Forms("revision in use", "revisions in use")
 _KEPT_NAMES = Forms("the object keeps its name", "the objects keep their names")
 
 
-class ContentFacts(NamedTuple):
-    """Phrases about a ConfigMap or Secret, except for its keys and fields.
-
-    names: the revision names and the fate of the old revision, () if there are none to show.
-    shared: what is equal for all objects of a group.
-    users: who references the object, and who no longer does.
-    """
-
-    names: tuple[str, ...]
-    shared: tuple[str, ...]
-    users: tuple[str, ...]
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All facts, in order."""
-        return (*self.names, *self.shared, *self.users)
-
-    @property
-    def individual(self) -> tuple[str, ...]:
-        """The facts that can differ between the objects of a group."""
-        return (*self.names, *self.users)
-
-
 def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     """`+`, `-`, `~` or `=`. An unchanged workload counts as changed if its effect is not STAYS."""
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
@@ -240,16 +225,56 @@ def brief_cause(cause: Cause) -> str:
     return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
 
 
-def describe_content(content: ContentChange, style: Style) -> ContentFacts:
+def describe_content(content: ContentChange, style: Style) -> list[str]:
     """The phrases about a ConfigMap or Secret, except for its keys and fields."""
-    return ContentFacts(
-        (*_content_names(content, style), *_fates(content, style)),
-        tuple(_shared_facts(content, style)),
-        tuple(_content_users(content, style)),
-    )
+    return [
+        *describe_names(content, style),
+        *_fates(content, style),
+        *_shared_facts(content, style),
+        *describe_users(content, style),
+    ]
 
 
-def _content_names(content: ContentChange, style: Style) -> list[str]:
+def describe_verb(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+    """What happens to one object: its effect, for a workload, or the verb for its change."""
+    if isinstance(change, WorkloadChange):
+        return describe_effect(change)
+    return describe_change(change.change)
+
+
+def explain_effect(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+    """The sentence about the effect on each workload of a group, "" if the verb says all."""
+    if not isinstance(change, WorkloadChange):
+        return ""
+    effect = EFFECTS[change.effect]
+    return "" if effect.sentence == effect.verb.one else f"each {effect.sentence}"
+
+
+def describe_group(group: Group[Any]) -> tuple[str, str]:
+    """The subject and the verb of a group: `3 workloads`, `roll alike (1 Deployment, 2 Jobs)`."""
+    members, change, _ = group
+    kinds = Counter(member.identity.kind for member in members)
+    counts = [counted(count, kind) for kind, count in kinds.items()]
+    is_workload = isinstance(change, WorkloadChange)
+    verb = EFFECTS[change.effect].verb if is_workload else CHANGES[change.change]
+    if len(counts) == 1:
+        return counts[0], f"{verb.many} alike"
+    noun = NOUNS["workloads"].many if is_workload else "objects"
+    return f"{len(members):,} {noun}", f"{verb.many} alike ({', '.join(counts)})"
+
+
+def describe_rest(change: WorkloadChange | ContentChange | ObjectChange, style: Style) -> str:
+    """The line above what one object of a group has and the others do not."""
+    return f"besides, in {style.code(style.name(change.identity))}:"
+
+
+def describe_shared(group: Group[Any]) -> str:
+    """The line above what all objects of a group have in common, "" if they share everything."""
+    return f"in {'both' if len(group[0]) == 2 else f'all {len(group[0]):,}'}:" if group[2] else ""
+
+
+def describe_names(content: ContentChange, style: Style) -> list[str]:
+    """The names of the revisions."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
         return []
@@ -281,7 +306,7 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     phrases = []
     if content.strategy == "ignore":
         phrases.append(f"not renamed (strategy {style.code(content.strategy)})")
-    elif content.strategy != "rename":
+    elif content.strategy not in ("rename", ""):
         phrases.append(f"strategy {style.code(content.strategy)}")
     if content.note:
         phrases.append(style.prose(content.note))
@@ -299,7 +324,8 @@ def _describe_parts(parts: Sequence[str]) -> str:
     return f"{conjoined(names or ['the data'])} {verb}, and diff does not show the content"
 
 
-def _content_users(content: ContentChange, style: Style) -> list[str]:
+def describe_users(content: ContentChange, style: Style) -> list[str]:
+    """Who references an object, and who no longer does."""
     current = [user for user in content.users if user not in content.former]
     return [
         f"{verb} {listed([style.code(style.name(user)) for user in users])}"

@@ -35,7 +35,9 @@ def large(number: int, lines: int = 60) -> Preview:
     services = [f"service-{index:03}" for index in range(number)]
     configs = [Identity("", "ConfigMap", None, f"{service}-config") for service in services]
     rollouts = [Identity("argoproj.io", "Rollout", None, service) for service in services]
-    key = KeyChange("application.yaml", CHANGED, (_hunk(lines),))
+    keys = [
+        KeyChange("application.yaml", CHANGED, (_hunk(lines, index),)) for index in range(number)
+    ]
     nodes = [GraphNode(rollout, "workload", CHANGED, ROLLS) for rollout in rollouts]
     nodes += [GraphNode(config, "config", CHANGED) for config in configs]
     edges = [Edge(index, number + index, "volume") for index in range(number)]
@@ -54,7 +56,7 @@ def large(number: int, lines: int = 60) -> Preview:
                 fields=(),
                 users=(rollout,),
             )
-            for config, rollout in zip(configs, rollouts, strict=True)
+            for config, rollout, key in zip(configs, rollouts, keys, strict=True)
         ),
         workloads=tuple(
             WorkloadChange(
@@ -63,10 +65,12 @@ def large(number: int, lines: int = 60) -> Preview:
                 ROLLS,
                 (
                     Cause(CONFIG, config, reason="content changes", keys=("application.yaml",)),
-                    Cause(IMAGE, container="app", old=f"shop/{rollout.name}:1", new="shop/app:2"),
+                    Cause(
+                        IMAGE, container="app", old=f"shop/{rollout.name}:1", new=f"shop/{index}"
+                    ),
                 ),
             )
-            for rollout, config in zip(rollouts, configs, strict=True)
+            for index, (rollout, config) in enumerate(zip(rollouts, configs, strict=True))
         ),
         revisions=tuple(
             RevisionChange(config, f"{config.name}-{suffix}", change)
@@ -113,13 +117,13 @@ def labelled(number: int) -> Preview:
     )
 
 
-def _hunk(lines: int) -> Hunk:
-    """Return a hunk in which each third line changes."""
+def _hunk(lines: int, index: int) -> Hunk:
+    """Return a hunk in which each third line changes; another index gives another hunk."""
     hunk_lines: list[Line] = []
     number = 0
     while len(hunk_lines) < lines:
         number += 1
-        text = f"  setting{number:02}: a value of some length, number {number}"
+        text = f"  setting{number:02}: a value of some length, number {number + index}"
         if number % 3:
             hunk_lines.append(Line(" ", number, number, text))
         else:

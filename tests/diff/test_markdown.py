@@ -48,6 +48,7 @@ GITHUB_LIMIT = 65_536
 TAGS = {"h3", "p", "strong", "blockquote", "br", "code", "pre", "ul", "li", "details", "summary"}
 TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
 UNCLOSED = {"br"}
+_OPEN: dict[str, dict[str, None]] = {"details": {"open": None}}
 
 
 class Reader(HTMLParser):
@@ -67,7 +68,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, tag
-        assert dict(attrs) == ({"lang": "diff"} if tag == "pre" else {}), attrs
+        assert dict(attrs) in ({"lang": "diff"} if tag == "pre" else {}, _OPEN.get(tag)), attrs
         self.tags.append(tag)
         if tag not in UNCLOSED:
             self.open.append(tag)
@@ -166,8 +167,10 @@ def test_fences_are_longer_than_those_in_the_content() -> None:
     assert rendered(comment).blocks == ["@@ -1,2 +1,2 @@\n  ```\n `````\n"]
 
 
-def one_key(lines: list[str], name: str = "web-config", key: str = "app.yaml") -> Preview:
-    texts = tuple(Line(" ", number, number, text) for number, text in enumerate(lines, 1))
+def one_key(
+    lines: list[str], name: str = "web-config", key: str = "app.yaml", sign: str = " "
+) -> Preview:
+    texts = tuple(Line(sign, number, number, text) for number, text in enumerate(lines, 1))
     hunk = Hunk(1, len(lines), 1, len(lines), texts)
     content = ContentChange(
         identity=Identity("", "ConfigMap", None, name),
@@ -229,21 +232,25 @@ def numbered(count: int, lines: int = 3) -> Preview:
     names = [f"web-{number:04}" for number in range(count)]
     maps = [Identity("", "ConfigMap", None, name) for name in names]
     rollouts = [Identity("argoproj.io", "Rollout", None, name) for name in names]
-    texts = [f"line {number}" for number in range(lines)]
     fields = [FieldChange("spec.paused", CHANGED, number, -1) for number in range(count)]
     return Preview(
         "old.yaml",
         "new.yaml",
-        tuple(one_key(texts, name).contents[0] for name in names),
+        tuple(
+            one_key([f"line {number}-{line}" for line in range(lines)], name, sign="+").contents[0]
+            for number, name in enumerate(names)
+        ),
         tuple(
             WorkloadChange(
                 rollout,
                 CHANGED,
                 ROLLS,
-                (Cause(CONFIG, configmap, reason="content changes", keys=("a",)),),
+                (Cause(CONFIG, configmap, reason="content changes", keys=(f"a{number}",)),),
                 fields=(field,),
             )
-            for rollout, configmap, field in zip(rollouts, maps, fields, strict=True)
+            for number, (rollout, configmap, field) in enumerate(
+                zip(rollouts, maps, fields, strict=True)
+            )
         ),
         tuple(RevisionChange(item, f"{item.name}-7f89tk7g74", DROPPED) for item in maps),
         tuple(
@@ -264,10 +271,12 @@ def test_5000_workloads_fit() -> None:
     rows = re.findall(r"^\| `Rollout/web-(\d+)` \| \*\*rolls\*\* \| config \|$", comment, re.M)
     assert rows == [f"{number:04}" for number in range(len(rows))]
     assert "**5,000 Rollouts roll, 5,000 ConfigMaps change, 5,000 dropped revisions;" in comment
+    counts = f"{len(rows):,}", f"{5_000 - len(rows):,}"
     assert notice_of(comment) == (
-        f"> This comment leaves out the causes of {len(rows):,} workloads, "
-        f"{5_000 - len(rows):,} workloads, 5,000 ConfigMaps, 5,000 workloads that change "
-        "outside their pod templates, 5,000 revisions, 5,000 other objects, 5,000 undecided parts, "
+        f"> This comment leaves out the causes of {counts[0]} workloads ({counts[0]} Rollouts), "
+        f"{counts[1]} workloads ({counts[1]} Rollouts), 5,000 ConfigMaps, "
+        "5,000 keys, 5,000 workloads that change outside their pod templates (5,000 Rollouts), "
+        "5,000 revisions, 5,000 other objects (5,000 Services), 5,000 undecided parts, "
         "because a comment has a maximum length. `postrender diff --format text` shows the whole "
         "preview."
     )
@@ -282,11 +291,13 @@ def test_fields_of_other_objects_are_left_out_first() -> None:
 
 def test_the_longest_diffs_are_left_out_next() -> None:
     lengths = (300, 4_000, 200, 3_000)
-    contents = [one_key(["x" * 10] * length, f"map-{length}").contents[0] for length in lengths]
+    contents = [
+        one_key(["x" * 10] * length, f"map-{length}", sign="+").contents[0] for length in lengths
+    ]
     preview = numbered(10)._replace(contents=tuple(contents))
     comment = comment_of(preview)
-    assert "leaves out the diffs of 1 key, the fields of 10 other objects," in notice_of(comment)
-    assert comment.count("changes (empty): the diff is left out") == 1
+    assert "leaves out the diffs of 1 key, the fields of 10 workloads" in notice_of(comment)
+    assert comment.count("changes (+4000): the diff is left out") == 1
     assert len(rendered(comment).blocks) == 3
     assert rendered(comment).tags.count("details") == 4 + 3
 
@@ -348,14 +359,13 @@ def test_a_chart_version_in_every_label_is_described_once() -> None:
     comment = comment_of(labelled(30))
     lines = comment.splitlines()
     change = '`metadata.labels["helm.sh/chart"]`: `shop-1.2.3` → `shop-1.2.4`'
-    assert lines.count(f"  - {change}") == 3  # for ConfigMaps, workloads and Services
-    assert lines.count("  - the same change in 29 more objects:") == 3
+    assert lines.count(f"  - {change}") == 2  # for workloads and Services
+    assert lines.count(f"- {change}") == 1  # for ConfigMaps
+    assert sum("30 Services change alike: `Service/web-0000`, " in line for line in lines) == 1
     (row,) = [line for line in lines if "**rolls**" in line]
     assert row.count("`Rollout/web-") == 30
-    assert row.count("<br>") == 29
-    assert (
-        "<summary><code>ConfigMap/web-0000</code> and 29 more change outside their data" in comment
-    )
+    assert row.startswith("| 30 Rollouts<br>`Rollout/web-0000`, ")
+    assert "<summary>30 ConfigMaps change alike</summary>" in comment
     assert "(30)</summary>" in comment
     assert rendered(comment).tags.count("details") == 3
 
@@ -375,13 +385,26 @@ def test_replicas_are_in_the_table_only() -> None:
     assert f"| **rolls**<br>{replicas_text} | config |" in truncated
 
 
-def test_the_notice_counts_each_object_of_a_group() -> None:
-    comment = comment_of(labelled(5_000))
+def test_the_names_of_groups_are_left_out_first() -> None:
+    preview = labelled(5_000)
+    odd = ObjectChange(
+        SERVICE, CHANGED, (CHART, FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort"))
+    )
+    comment = comment_of(preview._replace(objects=(*preview.objects, odd)))
     assert size_of(comment) <= GITHUB_LIMIT
-    assert size_of(comment) > GITHUB_LIMIT - 4_000
-    shown = comment.count("`Rollout/web-")
-    assert 500 < shown < 5_000
+    assert comment.count("`Rollout/web-") == 200, "in the table, and outside of pod templates"
+    assert "besides, in `Service/web`:\n    - `spec.type`: `ClusterIP` → `NodePort`\n" in comment
     notice = notice_of(comment)
-    assert f"{5_000 - shown:,} workloads, " in notice
-    assert "5,000 workloads that change outside their pod templates, 5,000 other objects" in notice
-    assert "5,000 ConfigMaps" in notice
+    assert "the names of 4,900 workloads (4,900 Rollouts), the names of 4,900 ConfigMaps" in notice
+    assert "the names of 4,901 other objects (4,901 Services)" in notice
+
+
+def test_dangerous_objects_are_left_out_last() -> None:
+    role = Identity("rbac.authorization.k8s.io", "ClusterRole", None, "every-secret")
+    field = FieldChange("rules", CHANGED, None, ["secrets"])
+    preview = numbered(5_000)
+    comment = comment_of(
+        preview._replace(objects=(*preview.objects, ObjectChange(role, ADDED, (field,))))
+    )
+    assert '- `ClusterRole/every-secret` is added\n  - `rules`: `null` → `["secrets"]`' in comment
+    assert "5,000 other objects (5,000 Services)" in notice_of(comment)

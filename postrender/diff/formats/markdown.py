@@ -9,16 +9,19 @@ long preview.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from postrender.diff.formats import Reporter
-from postrender.diff.formats.truncate import Part, Section, Truncation
+from postrender.diff.formats.truncate import Cut, Part, Section, truncate
+from postrender.diff.groups import group_changes, group_objects, is_dangerous
 from postrender.diff.model import (
     ADDED,
     REFUSED,
     REMOVED,
     ROLLS,
     ContentChange,
+    FieldChange,
     KeyChange,
     ObjectChange,
     Preview,
@@ -27,10 +30,6 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.summary import (
-    METADATA_ONLY,
-    describe_rest,
-    group_by_effect,
-    group_equal,
     group_risks,
     shown_revisions,
     summary_line,
@@ -40,6 +39,8 @@ from postrender.diff.values import (
     Forms,
     Style,
     and_more,
+    capitalised,
+    counted,
     describe_field,
     describe_fields,
     describe_key,
@@ -59,9 +60,12 @@ from postrender.diff.words import (
     describe_configuration,
     describe_content,
     describe_effect,
+    describe_group,
     describe_pods,
+    describe_rest,
     describe_revision,
     describe_risk,
+    describe_shared,
     revision_name,
 )
 from postrender.errors import sentences
@@ -69,11 +73,8 @@ from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
-
+    from postrender.diff.groups import Group
     from postrender.diff.values import Terminal
-
-    Item = TypeVar("Item")
 
 MARKER = "<!-- postrender diff -->"
 """The first line of a comment. A CI job uses this line to find the comment of the previous run."""
@@ -86,14 +87,35 @@ _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
-# Truncation drops only whole groups of equal changes, so `_split` limits the size of a group.
-_LARGEST_GROUP = 50
+# The numbers of names of a group that remain if there is no space for all, by stage.
+_MANY_NAMES, _FEW_NAMES = 100, 3
+# A comment of at most this many lines is unfolded.
+_OPEN_LINES = 30
+
+# The stages of truncation: first repetitions, then what rarely matters, and last what can hurt.
+(
+    _MOST_NAMES,
+    _NAMES,
+    _LINES,
+    _FIELDS,
+    _DIFFS,
+    _OBJECTS,
+    _OUTSIDE,
+    _REVISIONS,
+    _KEYS,
+    _CONTENTS,
+    _UNDECIDED,
+    _CAUSES,
+    _ROWS,
+    _DANGEROUS,
+    _RISKS,
+) = range(15)
 
 # The only field outside the pod template that the table of workloads shows.
 _REPLICAS = "spec.replicas"
 
-_KEYS = Forms("key", "keys")
-_FIELDS = Forms(
+_KEY_NOUN = Forms("key", "keys")
+_FIELD_NOUN = Forms(
     f"workload that changes {OUTSIDE_TEMPLATE.one}",
     f"workloads that change {OUTSIDE_TEMPLATE.many}",
 )
@@ -101,7 +123,8 @@ _FIELDS = Forms(
 # The verbs for workloads whose fields are all in the section for fields outside the pod template.
 _ONE_SIDE = {change: describe_change(change) for change in (ADDED, REMOVED)}
 
-_END = "\n</details>\n"
+_FOLD, _END = "\n<details>\n<summary>", "\n</details>\n"
+_OPEN_FOLD = _FOLD.replace("<details>", "<details open>")
 
 _TICKS = re.compile("`+")
 # A word that Markdown does not interpret. GitHub and GitLab treat GH-1 as an issue, www.… as a link
@@ -152,14 +175,7 @@ class MarkdownReporter(Reporter):
     def render(self, preview: Preview, terminal: Terminal) -> str:
         """A preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
 
-        Until a longer text fits, these steps truncate the sections:
-        1. abbreviate other objects, the largest saving first;
-        2. abbreviate ConfigMaps and Secrets, the largest saving first;
-        3. drop items from the end of sections, in this order: other objects, fields outside the pod
-        template, revisions, ConfigMaps and Secrets, undecided items;
-        4. abbreviate the causes in the table of workloads;
-        5. drop rows of the table of workloads;
-        6. drop risks from the end, because nothing else is as important.
+        A longer text loses the parts in the order of the stages.
         """
         style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
         table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
@@ -167,26 +183,21 @@ class MarkdownReporter(Reporter):
         title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
         used = describe_configuration(preview.configuration, code, preview.old_configuration)
         title += f"\n{used}\n" if used else ""
-        contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
+        groups = group_changes(preview)
         sections = [
             _risks(preview.risks, style),
-            _workloads(preview.workloads, table_style),
-            *contents,
+            _workloads(groups.workloads, table_style),
+            *(_contents(group, style) for group in groups.contents),
             _fields(preview.workloads, style),
             _revisions(preview, table_style),
-            _objects(preview.objects, style),
+            _objects(groups.objects, style),
             _undecided(preview.undecided, style),
         ]
-        risks, table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
-        truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
-        truncation.abbreviate([objects])
-        truncation.abbreviate(content_indexes)
-        for index in (objects, fields, revisions, *reversed(content_indexes), undecided):
-            truncation.drop(index)
-        truncation.abbreviate([table])
-        truncation.drop(table)
-        truncation.drop(risks)
-        return title + _notice(truncation.omissions()) + truncation.text()
+        text, omissions = truncate(sections, LIMIT - size_of(title), _NOTICE_SIZE)
+        if text.count("\n") <= _OPEN_LINES:
+            # No text from a manifest begins a line with `<`.
+            text = text.replace(_FOLD, _OPEN_FOLD)
+        return title + _notice(omissions) + text
 
 
 def _notice(omissions: Sequence[str]) -> str:
@@ -198,46 +209,89 @@ def _notice(omissions: Sequence[str]) -> str:
     )
 
 
-def _split(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
-    for group in groups:
-        for start in range(0, len(group), _LARGEST_GROUP):
-            yield group[start : start + _LARGEST_GROUP]
-
-
 def _risks(risks: Iterable[Risk], style: Style) -> Section:
     """An alert, as GitHub and GitLab call it: a quotation that begins with its kind."""
     parts = []
-    for group in _split(group_risks(risks)):
-        names = ", ".join(code(_short(style.name(risk.identity))) for risk in group)
-        parts.append(Part(f"> - {names}: {describe_risk(group[0], style)}\n", "", len(group)))
-    head = "\n> [!CAUTION]\n> **Risks**\n>\n" if parts else ""
-    return Section(head=head, parts=tuple(parts), foot="", noun=NOUNS["risks"])
+    for group in group_risks(risks):
+        text = partial("> - {}: {risk}\n".format, risk=describe_risk(group[0], style))
+        names = [code(_short(style.name(risk.identity))) for risk in group]
+        kinds = [risk.identity.kind for risk in group]
+        parts.append(_part(names, text, (Cut(_RISKS),), NOUNS["risks"], kinds))
+    return Section("\n> [!CAUTION]\n> **Risks**\n>\n" if parts else "", parts)
 
 
-def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    parts = tuple(_row(group, style) for group in _split(group_by_effect(workloads)))
-    head = "\n| workload | effect | cause |\n| --- | --- | --- |\n" if parts else ""
-    return Section(
-        head=head, parts=parts, foot="", noun=NOUNS["workloads"], brief_prefix="the causes of "
-    )
+def _part(
+    names: Sequence[str],
+    text: Callable[[str], str],
+    cuts: Iterable[Cut],
+    noun: Forms,
+    kinds: Sequence[str],
+) -> Part:
+    """A part whose first cuts, if it has many names, leave out names.
+
+    text: the text with the names.
+    cuts: further cuts. Each that makes the text shorter counts.
+    """
+    full = text(_listed(names, len(names)))
+    limits = (_MOST_NAMES, _MANY_NAMES), (_NAMES, _FEW_NAMES)
+    shorter = [
+        Cut(stage, text(_listed(names, limit)), "the names of", kinds[limit:])
+        for stage, limit in limits
+    ]
+    shorter += [cut for cut in cuts if cut.text]
+    useful = [cut for cut in shorter if size_of(cut.text) < size_of(full)]
+    return Part(full, (*useful, *(cut for cut in cuts if not cut.text)), noun, kinds)
 
 
-def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
-    workload = group[0]
-    names = "<br>".join(style.code(_short(style.name(item.identity))) for item in group)
-    short = EFFECTS[workload.effect].verb.one
-    effect = "<br>".join(dict.fromkeys(map(describe_effect, group)))
-    if workload.effect in (REFUSED, ROLLS):
+def _listed(names: Sequence[str], limit: int) -> str:
+    rest = len(names) - limit
+    return ", ".join(names[:limit]) + (f" {and_more(rest)}" if rest > 0 else "")
+
+
+def _workloads(groups: Iterable[Group[WorkloadChange]], style: Style) -> Section:
+    parts = [_row(group, style) for group in groups]
+    return Section("\n| workload | effect | cause |\n| --- | --- | --- |\n" if parts else "", parts)
+
+
+def _row(group: Group[WorkloadChange], style: Style) -> Part:
+    members, shared, rest = group
+    names = [style.code(_short(style.name(item.identity))) for item in members]
+    short, effect = EFFECTS[shared.effect].verb.one, describe_effect(shared)
+    if shared.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
-    for field in workload.fields:
-        if field.path == _REPLICAS:
-            replicas = f"<br>{describe_field(field, style).head}"
-            short, effect = short + replicas, effect + replicas
+    replicas = "".join(f"<br>{line}" for line in _replicas(shared, style))
+    cell = []
+    for change in rest:
+        if details := [*_replicas(change, style), *_causes(change, style)]:
+            cell += [f"**{describe_rest(change, style)}**", *details]
+    common = _causes(shared, style)
+    title = [f"**{describe_shared(group)}**"] if cell and common else []
+    causes = "<br>".join([*cell, *title, *common])
+    kinds = ", ".join(
+        dict.fromkeys(cause.kind for item in (*rest, shared) for cause in item.causes)
+    )
+    subject = ""
+    if len(members) > 1:
+        subject, verb = describe_group(group)
+        subject += f"{verb.partition(' alike')[2]}<br>"
+
+    def text(names: str) -> str:
+        return f"| {subject}{names} | {effect}{replicas} | {causes} |\n"
+
+    brief = f"| {subject}{_listed(names, _FEW_NAMES)} | {short}{replicas} | {kinds} |\n"
+    lost = "the causes of" if len(names) <= _FEW_NAMES else "the names and causes of"
+    cuts = Cut(_CAUSES, brief, lost), Cut(_ROWS)
+    return _part(names, text, cuts, NOUNS["workloads"], [item.identity.kind for item in members])
+
+
+def _replicas(workload: WorkloadChange, style: Style) -> list[str]:
+    fields = (field for field in workload.fields if field.path == _REPLICAS)
+    return [describe_field(field, style).head for field in fields]
+
+
+def _causes(workload: WorkloadChange, style: Style) -> list[str]:
     causes = [_in_cell(describe_cause(cause, style), style) for cause in workload.causes]
-    cell = "<br>".join([*causes, *describe_pods(workload, style)])
-    kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
-    full = f"| {names} | {effect} | {cell} |\n"
-    return _part(full, f"| {names} | {short} | {kinds} |\n", len(group))
+    return [*causes, *describe_pods(workload, style)]
 
 
 def _in_cell(described: Description, style: Style) -> str:
@@ -258,47 +312,39 @@ def _fenced(lines: Sequence[str]) -> list[str]:
     return [f"{fence}diff", *lines, fence]
 
 
-def _contents(group: Sequence[ContentChange], style: Style) -> Section:
-    content, *rest = group
-    if not rest:
-        return _content(content, style)
-    kind = content.identity.kind
-    details = [
-        *map(Description, describe_content(content, style).shared),
-        *describe_object(content.fields, style),
-    ]
-    first = _code_in_html(_short(style.name(content.identity)))
-    return Section(
-        head=f"{_fold(f'{first} {and_more(len(rest))} {METADATA_ONLY.many}')}\n",
-        parts=(_item([_individual(item, style) for item in group], details),),
-        foot=_END,
-        noun=Forms(kind, f"{kind}s"),
-        brief_prefix="the fields of ",
-    )
+def _contents(group: Group[ContentChange], style: Style) -> Section:
+    members, shared, rest = group
+    kinds = [member.identity.kind for member in members]
+    noun = Forms(kinds[0], counted(2, kinds[0])[2:])
+    keys = {key.key: key for change in (*rest, shared) for key in change.keys}
+    parts = []
+    if len(members) == 1:
+        name = _code_in_html(_short(style.name(shared.identity)))
+        summary = f"{name} {describe_change(shared.change)}"
+    else:
+        summary = " ".join(describe_group(group))
+        names = [code(_short(style.name(member.identity))) for member in members]
+        parts = [_part(names, "\n{}\n".format, (Cut(_CONTENTS),), noun, kinds)]
+    for change in rest:
+        title = f"\n{capitalised(describe_rest(change, style))}\n"
+        parts += _content(change, style, title, noun, kinds[:1])
+    title = f"\n{capitalised(describe_shared(group))}\n" if rest else ""
+    parts += _content(shared, style, title, noun, kinds)
+    shown = listed([_code_in_html(_short(key)) for key in keys])
+    return Section(_fold(summary + (f": {shown}" if shown else "")), parts, _END)
 
 
-def _individual(content: ContentChange, style: Style) -> str:
-    facts = "; ".join(describe_content(content, style).individual)
-    name = code(_short(style.name(content.identity)))
-    return f"{name}: {facts}" if facts else name
-
-
-def _content(content: ContentChange, style: Style) -> Section:
-    kind, name = content.identity.kind, _code_in_html(_short(style.name(content.identity)))
-    keys = [_code_in_html(_short(key.key)) for key in content.keys]
-    summary = f"{name} {describe_change(content.change)}" + (f": {listed(keys)}" if keys else "")
-    facts = "; ".join(describe_content(content, style).all)
-    fields = "".join(map(_in_list, describe_object(content.fields, style)))
-    parts = [Part(f"\n{fields}")] if fields else []
-    parts += [_key(key, style) for key in content.keys]
-    return Section(
-        head=_fold(summary) + (f"\n{facts[0].upper()}{facts[1:]}\n" if facts else ""),
-        parts=tuple(parts),
-        foot=_END,
-        noun=_KEYS,
-        brief_prefix="the diffs of ",
-        section_noun=Forms(kind, f"{kind}s"),
-    )
+def _content(
+    content: ContentChange, style: Style, title: str, noun: Forms, kinds: Sequence[str]
+) -> Iterator[Part]:
+    facts = "; ".join(describe_content(content, style))
+    text = title + (f"\n{facts[0].upper()}{facts[1:]}\n" if facts else "")
+    fields = _in_lists(content.fields, style, "")
+    if text or fields or not content.keys:
+        full = f"{text}\n{fields}" if fields else text
+        cuts = Cut(_FIELDS, text, "the fields of"), Cut(_CONTENTS)
+        yield _part((), lambda _: full, cuts, noun, kinds)
+    yield from (_key(key, style) for key in content.keys)
 
 
 def _key(key: KeyChange, style: Style) -> Part:
@@ -308,13 +354,15 @@ def _key(key: KeyChange, style: Style) -> Part:
     paths = "".join(f"- {part}\n" for part in describe_fields(key.fields, style))
     start = f"{title}{remark}\n" + (f"\n{paths}" if paths else "")
     lines = diff_lines(key)
-    if not lines:
-        return Part(start)
-    diff = "\n".join(["", *_fenced(lines), ""])
-    full = start + (f"{_fold('lines')}{diff}{_END}" if paths else diff)
-    if len(full) <= _LONG_DIFF:
-        return Part(full)
-    return Part(full, start if paths else f"{title}{remark}: the diff is left out\n")
+    diff = "\n".join(["", *_fenced(lines), ""]) if lines else ""
+    full = start + (f"{_fold('lines')}{diff}{_END}" if paths and diff else diff)
+    brief = start if paths else f"{title}{remark}: the diff is left out\n"
+    cuts = [Cut(_KEYS)]
+    if lines and paths:
+        cuts.insert(0, Cut(_LINES, brief, "the lines of"))
+    elif len(full) > _LONG_DIFF:
+        cuts.insert(0, Cut(_DIFFS, brief, "the diffs of"))
+    return _part((), lambda _: full, cuts, _KEY_NOUN, ("",))
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
@@ -327,79 +375,83 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         for workload in workloads
     ]
     # Group the workloads again, because the groups in the table also depend on the causes.
+    groups = group_objects([change for change in outside if change.fields])
     parts = [
-        _object_item(group, style, _ONE_SIDE.get(group[0].change, ""))
-        for group in _split(group_equal(change for change in outside if change.fields))
+        _item(group, style, _ONE_SIDE.get(group[1].change, ""), _OUTSIDE, _FIELD_NOUN)
+        for group in groups
     ]
-    return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts, _FIELDS)
+    return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts)
 
 
-def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
+def _objects(groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
     parts = [
-        _object_item(group, style, describe_change(group[0].change))
-        for group in _split(group_equal(objects))
+        _item(group, style, describe_change(group[1].change), _OBJECTS, NOUNS["objects"])
+        for group in groups
     ]
-    return _list(TITLES["objects"], parts, NOUNS["objects"])
+    return _list(TITLES["objects"], parts)
 
 
-def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") -> Part:
-    names = [code(_short(style.name(change.identity))) for change in group]
-    return _item(names, list(describe_object(group[0].fields, style)), verb)
-
-
-def _item(names: Sequence[str], details: Sequence[Description], verb: str = "") -> Part:
-    verb = f" {verb}" if verb else ""
-    first, *rest = names
-    full = f"- {first}{verb}\n" + "".join(_in_list(detail, "  ") for detail in details)
-    if rest:
-        full += f"  - {describe_rest(rest)}\n" + "".join(f"    - {name}\n" for name in rest)
-    brief = "".join(f"- {name}{verb}\n" for name in names)
-    return _part(full, brief, len(names))
-
-
-def _part(full: str, brief: str, count: int) -> Part:
-    return Part(full, brief if size_of(brief) < size_of(full) else "", count)
-
-
-def _list(title: str, parts: Sequence[Part], noun: Forms) -> Section:
-    count = sum(part.items for part in parts)
-    return Section(
-        head=f"{_fold(f'{title} ({count:,})')}\n" if parts else "",
-        parts=tuple(parts),
-        foot=_END if parts else "",
-        noun=noun,
-        brief_prefix="the fields of ",
+def _item(group: Group[ObjectChange], style: Style, verb: str, stage: int, noun: Forms) -> Part:
+    members, shared, rest = group
+    names = [code(_short(style.name(member.identity))) for member in members]
+    start, end = "- ", f" {verb}" if verb else ""
+    if len(members) > 1:
+        start, end = f"- {' '.join(describe_group(group))}: ", ""
+    body = ""
+    for change in rest:
+        body += f"  - {describe_rest(change, style)}\n" + _in_lists(change.fields, style, "    ")
+    body += f"  - {describe_shared(group)}\n" if rest else ""
+    body += _in_lists(shared.fields, style, "    " if rest else "  ")
+    brief = f"{start}{_listed(names, _FEW_NAMES)}{end}\n"
+    is_kept = is_dangerous(shared.identity) or shared.change == REMOVED
+    cuts = (
+        Cut(_DANGEROUS if is_kept else _FIELDS, brief, "the fields of"),
+        Cut(_DANGEROUS if is_kept else stage),
     )
+    kinds = [member.identity.kind for member in members]
+    return _part(names, lambda names: f"{start}{names}{end}\n{body}", cuts, noun, kinds)
+
+
+def _in_lists(fields: Iterable[FieldChange], style: Style, indent: str) -> str:
+    return "".join(_in_list(described, indent) for described in describe_object(fields, style))
+
+
+def _list(title: str, parts: Sequence[Part]) -> Section:
+    count = sum(len(part.kinds) for part in parts)
+    return Section(f"{_fold(f'{title} ({count:,})')}\n", parts, _END) if parts else Section()
 
 
 def _revisions(preview: Preview, style: Style) -> Section:
     shown = shown_revisions(preview)
     if not shown:
-        return Section(head="", parts=(), foot="", noun=NOUNS["revisions"])
+        return Section()
     title = f"{TITLES['revisions']} ({len(shown):,})"
-    rows = [
-        f"| {revision_name(revision, style)} | {describe_revision(revision, style)} |\n"
+    parts = [
+        Part(
+            f"| {revision_name(revision, style)} | {describe_revision(revision, style)} |\n",
+            (Cut(_RISKS if revision.lost_owners else _REVISIONS),),
+            NOUNS["revisions"],
+        )
         for revision in shown
     ]
-    return Section(
-        head=f"{_fold(title)}\n| revision | status |\n| --- | --- |\n",
-        parts=tuple(map(Part, rows)),
-        foot=_END,
-        noun=NOUNS["revisions"],
-    )
+    return Section(f"{_fold(title)}\n| revision | status |\n| --- | --- |\n", parts, _END)
 
 
 def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
-    lines = [
-        f"- {code(item.location)}: {sentences(style.prose(item.problem), style.prose(item.fix))}\n"
+    parts = [
+        Part(
+            f"- {code(item.location)}: "
+            f"{sentences(style.prose(item.problem), style.prose(item.fix))}\n",
+            (Cut(_UNDECIDED),),
+            NOUNS["undecided"],
+        )
         for item in undecided
     ]
-    head = f"\n**{TITLES['undecided']}**\n\n" if lines else ""
-    return Section(head=head, parts=tuple(map(Part, lines)), foot="", noun=NOUNS["undecided"])
+    return Section(f"\n**{TITLES['undecided']}**\n\n" if parts else "", parts)
 
 
 def _fold(summary: str) -> str:
-    return f"\n<details>\n<summary>{summary}</summary>\n"
+    return f"{_FOLD}{summary}</summary>\n"
 
 
 def _short(name: str) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from postrender.diff.formats import Reporter
+from postrender.diff.groups import group_changes
 from postrender.diff.model import (
     ADDED,
     DELETED,
@@ -33,9 +35,6 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.summary import (
-    describe_rest,
-    group_by_effect,
-    group_equal,
     group_risks,
     shown_revisions,
     summary_line,
@@ -55,13 +54,16 @@ from postrender.diff.words import (
     OUTSIDE_TEMPLATE,
     TITLES,
     describe_cause,
-    describe_change,
     describe_configuration,
     describe_content,
-    describe_effect,
+    describe_group,
     describe_pods,
+    describe_rest,
     describe_revision,
     describe_risk,
+    describe_shared,
+    describe_verb,
+    explain_effect,
     mark_of,
     revision_name,
 )
@@ -72,7 +74,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    Change = TypeVar("Change")
+    from postrender.diff.groups import Change, Group
+
+    Item = TypeVar("Item")
 
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
@@ -143,17 +147,18 @@ class TextReporter(Reporter):
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _section("risks", group_risks(preview.risks), _risks, page)
-    yield _section("workloads", group_by_effect(preview.workloads), _workloads, page)
-    yield _section("contents", group_equal(preview.contents), _contents, page)
+    groups = group_changes(preview)
+    yield _section("workloads", groups.workloads, partial(_group, write=_workload), page)
+    yield _section("contents", groups.contents, partial(_group, write=_content), page)
     yield _section("revisions", shown_revisions(preview), _revision, page, is_dense=True)
-    yield _section("objects", _blocks(preview.objects), _objects, page)
+    yield _section("objects", _blocks(groups.objects), _objects, page)
     yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
 
 
 def _section(
     name: str,
-    changes: Iterable[Change],
-    write: Callable[[Change, _Page], Iterator[str]],
+    changes: Iterable[Item],
+    write: Callable[[Item, _Page], Iterator[str]],
     page: _Page,
     *,
     is_dense: bool = False,
@@ -177,60 +182,66 @@ def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
     yield from page.lines(describe_risk(group[0], page.style))
 
 
-def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
-    workload, *rest = group
-    yield from _head(workload, page)
-    for phrase in describe_pods(workload, page.style):
-        yield from page.lines(phrase)
-    for cause in workload.causes:
-        yield from page.described(describe_cause(cause, page.style))
-    if workload.fields and workload.change not in (ADDED, REMOVED):
-        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", colour=_DIM)
-    for field in describe_object(workload.fields, page.style):
-        yield from page.described(field, _INDENT + _HANG)
-    yield from _rest(rest, _head, page)
-
-
-def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
-    content, *rest = group
-    yield from _head(content, page)
-    is_lost = content.fate is not None and content.fate.outcome == DELETED
-    facts = describe_content(content, page.style)
-    for fact in facts.all:
-        is_loss = is_lost and fact is facts.names[-1]
-        yield from page.lines(fact, colour=_BOLD + _RED if is_loss else "")
-    for field in describe_object(content.fields, page.style):
-        yield from page.described(field)
-    for key in content.keys:
-        yield from _key(key, page)
-    yield from _rest(rest, _individual, page)
-
-
-def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    yield from _head(content, page)
-    for fact in describe_content(content, page.style).individual:
-        yield from page.lines(fact)
-
-
-def _rest(
-    rest: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
+def _group(
+    group: Group[Change], page: _Page, *, write: Callable[[Change, _Page, str], Iterator[str]]
 ) -> Iterator[str]:
-    if rest:
-        yield from page.lines(describe_rest(rest), _HANG, _DIM)
+    """A change, or the changes of a group: first what differs, then what all share."""
+    members, shared, rest = group
+    if len(members) == 1:
+        name = visible(page.style.name(shared.identity))
+        yield from _head(shared, page, name, describe_verb(shared))
+        yield from write(shared, page, _INDENT)
+        return
+    yield from _head(shared, page, *describe_group(group))
+    if sentence := explain_effect(shared):
+        yield from page.lines(sentence)
     for change in rest:
-        yield from write(change, page)
+        yield from page.lines(describe_rest(change, page.style), colour=_BOLD)
+        yield from write(change, page, _INDENT + _HANG)
+    if rest:
+        yield from page.lines(describe_shared(group))
+    yield from write(shared, page, _INDENT + _HANG if rest else _INDENT)
+    names = [visible(page.style.name(member.identity)) for member in members]
+    yield from page.lines(", ".join(names), colour=_DIM)
 
 
-def _key(key: KeyChange, page: _Page) -> Iterator[str]:
+def _workload(workload: WorkloadChange, page: _Page, indent: str) -> Iterator[str]:
+    for phrase in describe_pods(workload, page.style):
+        yield from page.lines(phrase, indent)
+    for cause in workload.causes:
+        yield from page.described(describe_cause(cause, page.style), indent)
+    if workload.fields and workload.change not in (ADDED, REMOVED):
+        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", indent, _DIM)
+    for field in describe_object(workload.fields, page.style):
+        yield from page.described(field, indent + _HANG)
+
+
+def _content(content: ContentChange, page: _Page, indent: str) -> Iterator[str]:
+    is_lost = content.fate is not None and content.fate.outcome == DELETED
+    for fact in describe_content(content, page.style):
+        is_loss = is_lost and "DELETED on apply" in fact
+        yield from page.lines(fact, indent, _BOLD + _RED if is_loss else "")
+    for field in describe_object(content.fields, page.style):
+        yield from page.described(field, indent)
+    for key in content.keys:
+        yield from _key(key, page, indent)
+
+
+def _object(change: ObjectChange, page: _Page, indent: str) -> Iterator[str]:
+    for field in describe_object(change.fields, page.style):
+        yield from page.described(field, indent)
+
+
+def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
     yield ""
     title = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
-    yield from page.lines(title, _HANG, _BOLD)
+    yield from page.lines(title, indent[len(_HANG) :], _BOLD)
     if key.remark:
-        yield from page.lines(key.remark)
+        yield from page.lines(key.remark, indent)
     for part in describe_fields(key.fields, page.style):
-        yield from page.lines(part)
+        yield from page.lines(part, indent)
     for line in () if key.fields else diff_lines(key):
-        yield _INDENT + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
+        yield indent + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 
 
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
@@ -238,19 +249,18 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     yield from page.lines(line, _HANG, _BOLD + _RED if revision.lost_owners else "")
 
 
-def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
-    """A block of all groups with one object, and a block for each larger group."""
-    groups = group_equal(objects)
-    single = [group for group in groups if len(group) == 1]
-    return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
+def _blocks(groups: Iterable[Group[ObjectChange]]) -> list[list[Group[ObjectChange]]]:
+    """A block of all objects that are alone, and a block for each group."""
+    single: list[Group[ObjectChange]] = []
+    larger: list[Group[ObjectChange]] = []
+    for group in groups:
+        (single if len(group[0]) == 1 else larger).append(group)
+    return [block for block in (single, *([group] for group in larger)) if block]
 
 
-def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[str]:
-    for first, *rest in groups:
-        yield from _head(first, page)
-        for field in describe_object(first.fields, page.style):
-            yield from page.described(field)
-        yield from _rest(rest, _head, page)
+def _objects(groups: Iterable[Group[ObjectChange]], page: _Page) -> Iterator[str]:
+    for group in groups:
+        yield from _group(group, page, write=_object)
 
 
 def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
@@ -258,12 +268,14 @@ def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
     yield from page.lines(visible(item.fix))
 
 
-def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) -> Iterator[str]:
-    verb, colour = describe_change(change.change), ""
+def _head(
+    change: WorkloadChange | ContentChange | ObjectChange, page: _Page, subject: str, verb: str
+) -> Iterator[str]:
+    colour = ""
     if isinstance(change, WorkloadChange):
-        verb, colour = describe_effect(change), _EFFECT_COLOURS.get(change.effect, _DIM)
+        colour = _EFFECT_COLOURS.get(change.effect, _DIM)
     mark = mark_of(change)
-    start = f"{mark} {visible(page.style.name(change.identity))}"
+    start = f"{mark} {subject}"
     first, *rest = _wrap(f"{start} {verb}", page.width, "", _HANG)
     start_colour = _BOLD + _MARK_COLOURS.get(mark, "")
     if first.startswith(start):

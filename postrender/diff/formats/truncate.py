@@ -5,101 +5,110 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from postrender.diff.values import Forms, size_of
+from postrender.diff.values import Forms, and_more, counted, size_of
 from postrender.records import NamedTuple
+
+_MAX_KINDS = 4
+
+
+class Cut(NamedTuple):
+    """A shorter text for a part.
+
+    stage: cuts of a lower stage come first; in a stage, the largest saving, or the last part.
+    text: the shorter text, "" if the cut drops the part.
+    lost: what the reader misses, before a count of items, such as `the names of`.
+    kinds: of the items that lose something, None for all items of the part.
+    """
+
+    stage: int
+    text: str = ""
+    lost: str = ""
+    kinds: Sequence[str] | None = None
 
 
 class Part(NamedTuple):
-    """A part of a section: its text, a shorter text or "", and the number of items in it."""
+    """A part of a section.
+
+    cuts: ever shorter texts, in the order of their stages.
+    noun: of the items in the part.
+    kinds: of the items; one for each item.
+    """
 
     full: str
-    brief: str = ""
-    items: int = 1
+    cuts: tuple[Cut, ...]
+    noun: Forms
+    kinds: Sequence[str] = ("",)
 
 
 class Section(NamedTuple):
-    """A section of a text.
+    """A section of a text. It loses its head and foot with its last part."""
 
-    noun: for the items of the parts, in the notice about omissions.
-    brief_prefix: the phrase before the count of abbreviated items in the notice.
-    section_noun: for the section itself, None if the notice counts only its items.
+    head: str = ""
+    parts: Sequence[Part] = ()
+    foot: str = ""
+
+
+def truncate(sections: Sequence[Section], limit: int, notice_size: int) -> tuple[str, list[str]]:
+    """The text of sections, and what it leaves out to fit into the limit, as phrases.
+
+    notice_size: how much space to leave for a notice if the sections are larger than the limit.
     """
-
-    head: str
-    parts: tuple[Part, ...]
-    foot: str
-    noun: Forms
-    brief_prefix: str = ""
-    section_noun: Forms | None = None
-
-
-class Truncation:
-    """Shortens the sections of a text to a limit."""
-
-    __slots__ = ("_dropped", "_excess", "_kept", "_sections")
-
-    def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
-        """Leave space for a notice if the sections are larger than the limit."""
-        self._sections = sections
-        self._kept = [[part.full for part in section.parts] for section in sections]
-        self._dropped: set[int] = set()
-        self._excess = sum(map(_section_size, sections)) - limit
-        if self._excess > 0:
-            self._excess += notice_size
-
-    def abbreviate(self, numbers: Iterable[int]) -> None:
-        """Abbreviate parts of sections until the text fits, the largest saving first."""
-        deltas = [
-            (size_of(part.brief) - size_of(part.full), number, position)
-            for number in numbers
-            if self._excess > 0
-            for position, part in enumerate(self._sections[number].parts)
-            if part.brief
-        ]
-        for delta, number, position in sorted(
-            deltas, key=lambda item: (item[0], item[1], -item[2])
-        ):
-            if self._excess <= 0:
-                return
-            self._kept[number][position] = self._sections[number].parts[position].brief
-            self._excess += delta
-
-    def drop(self, number: int) -> None:
-        """Drop parts from the end of a section, and then its head and foot, until the text fits."""
-        section, kept = self._sections[number], self._kept[number]
-        is_too_long = self._excess > 0
-        while kept and self._excess > 0:
-            self._excess -= size_of(kept.pop())
-        if is_too_long and not kept:
-            self._excess -= size_of(section.head) + size_of(section.foot)
-            self._dropped.add(number)
-
-    def omissions(self) -> list[str]:
-        """The counts of abbreviated items, dropped items and dropped sections as phrases."""
-        counts: Counter[tuple[str, Forms]] = Counter()
-        for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
-            if number in self._dropped and section.section_noun:
-                counts["", section.section_noun] += 1
-                continue
-            pairs = zip(section.parts, kept)  # noqa: B905 (`kept` may be shorter)
-            counts[section.brief_prefix, section.noun] += sum(
-                part.items for part, text in pairs if text != part.full
-            )
-            counts["", section.noun] += sum(part.items for part in section.parts[len(kept) :])
-        return [
-            f"{prefix}{count:,} {noun.of(count)}"
-            for (prefix, noun), count in counts.items()
-            if count
-        ]
-
-    def text(self) -> str:
-        """The truncated text."""
-        texts = []
-        for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
-            if number not in self._dropped:
-                texts += [section.head, *kept, section.foot]
-        return "".join(texts)
+    parts = [(number, part) for number, section in enumerate(sections) for part in section.parts]
+    shown = [part.full for _, part in parts]
+    rest = Counter(number for number, _ in parts)
+    lost: dict[int, Cut] = {}
+    frames = [size_of(section.head) + size_of(section.foot) for section in sections]
+    excess = sum(map(size_of, shown)) + sum(frames) - limit
+    if excess <= 0:
+        return _join(sections, parts, shown), []
+    excess += notice_size
+    steps = sorted(
+        (cut.stage, size_of(cut.text) - size_of(part.full) if cut.text else 0, -index, cut)
+        for index, (_, part) in enumerate(parts)
+        for cut in part.cuts
+    )
+    for _, _, index, cut in steps:
+        if excess <= 0:
+            break
+        index, number = -index, parts[-index][0]
+        excess += size_of(cut.text) - size_of(shown[index])
+        shown[index], lost[index] = cut.text, cut
+        if not cut.text:
+            rest[number] -= 1
+            excess -= 0 if rest[number] else frames[number]
+    return _join(sections, parts, shown), _omissions(parts, lost)
 
 
-def _section_size(section: Section) -> int:
-    return sum(map(size_of, (section.head, section.foot, *(part.full for part in section.parts))))
+def _join(
+    sections: Sequence[Section], parts: Iterable[tuple[int, Part]], shown: Iterable[str]
+) -> str:
+    texts: list[list[str]] = [[] for _ in sections]
+    for (number, _), text in zip(parts, shown, strict=True):
+        texts[number].append(text)
+    return "".join(
+        section.head + "".join(kept) + section.foot
+        for section, kept in zip(sections, texts, strict=True)
+        if any(kept) or not section.parts
+    )
+
+
+def _omissions(parts: Sequence[tuple[int, Part]], lost: dict[int, Cut]) -> list[str]:
+    kinds: dict[tuple[str, Forms], Counter[str]] = {}
+    for index in sorted(lost):
+        part, cut = parts[index][1], lost[index]
+        kinds.setdefault((cut.lost, part.noun), Counter()).update(
+            part.kinds if cut.kinds is None else cut.kinds
+        )
+    return [f"{lost} {_counted(counts, noun)}".strip() for (lost, noun), counts in kinds.items()]
+
+
+def _counted(counts: Counter[str], noun: Forms) -> str:
+    """A count of items with their kinds: `12 other objects (10 Services, 2 Secrets)`."""
+    total = sum(counts.values())
+    named = [counted(count, kind) for kind, count in counts.most_common() if kind]
+    if len(named) == 1 and noun.one in counts:
+        named = []
+    shown, rest = named[:_MAX_KINDS], len(named) - _MAX_KINDS
+    if rest > 0:
+        shown.append(f"{and_more(rest)} kinds")
+    return f"{total:,} {noun.of(total)}" + (f" ({', '.join(shown)})" if shown else "")

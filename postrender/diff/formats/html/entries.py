@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from postrender.diff.formats.html.markup import (
     Html,
@@ -32,8 +32,8 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.summary import describe_group
 from postrender.diff.values import (
+    MARKS,
     Style,
     and_more,
     capitalised,
@@ -50,13 +50,22 @@ from postrender.diff.words import (
     describe_cause,
     describe_content,
     describe_effect,
+    describe_names,
     describe_pods,
+    describe_rest,
     describe_revision,
     describe_risk,
+    describe_shared,
+    describe_users,
+    mark_of,
     revision_name,
 )
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.diff.groups import Change, Group
 
 # The page folds a list with more objects than this number.
 _OPEN_MEMBERS = 12
@@ -177,7 +186,7 @@ def _entry(
 
 
 def _member_list(members: Sequence[_Member]) -> Html:
-    title = capitalised(describe_group(members))
+    title = f"The same change in {'both' if len(members) == 2 else f'all {len(members):,}'}"
     summary = tag("summary", f"{title} ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
     return tag("details", summary, tag("ul", *map(_item, members)), class_="members", open=is_open)
@@ -208,32 +217,49 @@ def undecided_entry(item: Undecided) -> Html:
     return tag("div", *parts, class_="entry note", tabindex="-1")
 
 
-def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open: bool) -> Html:
-    """The entry of a group of workloads with equal changes: the effect and each cause."""
-    workload = group[0]
-    effects = dict.fromkeys(map(describe_effect, group))
+def workload_entry(group: Group[WorkloadChange], names: ObjectNames, *, is_open: bool) -> Html:
+    """The entry of a workload or of a group: the effect and each cause."""
+    members, shared, rest = group
+    effects = dict.fromkeys(map(describe_effect, members))
     body = [
         _sentence(escaped(effect))
         for effect in effects
-        if effect != EFFECTS[workload.effect].verb.one
+        if effect != EFFECTS[shared.effect].verb.one
     ]
-    body += map(_sentence, describe_pods(workload, names.style))
+    body.append(_bodies(group, names, _workload_body))
+    causes = (cause for change in (*rest, shared) for cause in change.causes)
+    return _entry(
+        [_member(item.identity, names, [item.effect]) for item in members],
+        joined(*body),
+        CHANGED if mark_of(shared) == MARKS[CHANGED] else shared.change,
+        escaped(", ".join(dict.fromkeys(map(brief_cause, causes)))),
+        badge=shared.effect,
+        is_open=is_open,
+    )
+
+
+def _bodies(
+    group: Group[Change], names: ObjectNames, body: Callable[[Change, ObjectNames], Html]
+) -> Html:
+    """What only some objects of a group have, and then what all of them have."""
+    _, shared, rest = group
+    parts = []
+    for change in rest:
+        title = tag("h4", Html(capitalised(describe_rest(change, names.style))))
+        parts.append(tag("div", title, body(change, names), class_="rest"))
+    if rest:
+        parts.append(tag("h4", capitalised(describe_shared(group))))
+    return joined(*parts, body(shared, names))
+
+
+def _workload_body(workload: WorkloadChange, names: ObjectNames) -> Html:
+    body = [*map(_sentence, describe_pods(workload, names.style))]
     causes = [_cause(cause, names) for cause in workload.causes]
     if causes:
         body.append(tag("ul", *causes, class_="causes"))
     if workload.fields and workload.change not in (ADDED, REMOVED):
         body.append(tag("h4", "Outside the pod template"))
-    body.append(fields_markup(workload.fields))
-    brief = ", ".join(dict.fromkeys(map(brief_cause, workload.causes)))
-    members = [_member(item.identity, names, [item.effect]) for item in group]
-    return _entry(
-        members,
-        joined(*body),
-        workload.change,
-        escaped(brief),
-        badge=workload.effect,
-        is_open=is_open,
-    )
+    return joined(*body, fields_markup(workload.fields))
 
 
 def _cause(cause: Cause, names: ObjectNames) -> Html:
@@ -253,31 +279,34 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
     return [Html(describe_cause(cause, names.style).head)]
 
 
-def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
-    """The entry of a ConfigMap or Secret, or of a group with equal changes.
+def content_entry(group: Group[ContentChange], names: ObjectNames, *, is_open: bool) -> Html:
+    """The entry of a ConfigMap or Secret, or of a group.
 
-    A fact about only one object of a group is next to the name of the object.
+    The revisions and the users of an object of a group are next to its name.
     """
-    content = group[0]
-    is_group = len(group) > 1
-    facts = [describe_content(item, names.style) for item in group]
-    shared = _facts(facts[0].shared if is_group else facts[0].all)
-    body = [tag("p", shared, class_="facts")] if shared else []
-    body += [_key(key, content.identity, names, is_open) for key in content.keys]
-    if content.fields:
-        title = capitalised(OUTSIDE_DATA.of(len(group)))
-        body += [tag("h4", title), fields_markup(content.fields)]
-    members = [
+    members, shared, rest = group
+
+    def body(content: ContentChange, names: ObjectNames) -> Html:
+        facts = _facts(describe_content(content, names.style))
+        parts = [tag("p", facts, class_="facts")] if facts else []
+        parts += [_key(key, content.identity, names, is_open) for key in content.keys]
+        if content.fields:
+            title = capitalised(OUTSIDE_DATA.of(len(members)))
+            parts += [tag("h4", title), fields_markup(content.fields)]
+        return joined(*parts)
+
+    listed = [
         _member(
             item.identity,
             names,
             [names.effects[user] for user in item.users if user in names.effects],
-            _facts(item_facts.individual),
+            _facts((*describe_names(item, names.style), *describe_users(item, names.style))),
         )
-        for item, item_facts in zip(group, facts, strict=True)
+        for item in members
     ]
-    brief = Html(" ".join(_key_name(key) for key in content.keys))
-    return _entry(members, joined(*body), content.change, brief, is_open=is_open)
+    keys = {key.key: key for change in (*rest, shared) for key in change.keys}
+    brief = Html(" ".join(_key_name(key) for key in keys.values()))
+    return _entry(listed, _bodies(group, names, body), shared.change, brief, is_open=is_open)
 
 
 def _facts(facts: Iterable[str]) -> Html:
@@ -320,9 +349,10 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
     return tag("div", *parts, class_="entry line", tabindex="-1", data_change=revision.change)
 
 
-def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
-    """The entry of objects with equal changes, for the section of other objects."""
-    change, fields = group[0].change, group[0].fields
-    brief = escaped(counted(len(fields), "field")) if fields else Html("")
-    members = [_member(item.identity, names) for item in group]
-    return _entry(members, fields_markup(fields), change, brief, is_open=is_open)
+def object_entry(group: Group[ObjectChange], names: ObjectNames, *, is_open: bool) -> Html:
+    """The entry of an object, or of a group, for the section of other objects."""
+    members, shared, _ = group
+    brief = escaped(counted(len(shared.fields), "field")) if shared.fields else Html("")
+    body = _bodies(group, names, lambda change, _: fields_markup(change.fields))
+    listed = [_member(item.identity, names) for item in members]
+    return _entry(listed, body, shared.change, brief, is_open=is_open)

@@ -17,6 +17,7 @@ from postrender.diff.formats import Reporter
 from postrender.diff.formats.html import entries
 from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
+from postrender.diff.groups import group_changes
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -30,16 +31,15 @@ from postrender.diff.model import (
     Graph,
     GraphNode,
     Preview,
+    RevisionChange,
 )
 from postrender.diff.summary import (
-    group_by_effect,
-    group_equal,
     group_risks,
     shown_revisions,
     summary_line,
 )
-from postrender.diff.values import Forms
-from postrender.diff.words import EFFECTS, NOUNS, TITLES, describe_configuration
+from postrender.diff.values import MARKS, Forms
+from postrender.diff.words import EFFECTS, NOUNS, TITLES, describe_configuration, mark_of
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -174,7 +174,12 @@ def _tools(preview: Preview) -> Html:
 
 def _search(preview: Preview) -> Html:
     lists = (preview.workloads, preview.contents, preview.objects, shown_revisions(preview))
-    changes = Counter(item.change for items in lists for item in items)
+    marks = {mark: change for change, mark in MARKS.items()}
+    changes = Counter(
+        item.change if isinstance(item, RevisionChange) else marks[mark_of(item)]
+        for items in lists
+        for item in items
+    )
     effects = Counter(workload.effect for workload in preview.workloads)
     search = tag(
         "p",
@@ -273,23 +278,23 @@ def _section_links(preview: Preview) -> Html:
 
 
 def _main(preview: Preview, names: ObjectNames) -> Html:
+    groups = group_changes(preview)
     lines = sum(
         len(hunk.lines)
-        for content in preview.contents
-        for key in content.keys
+        for _, shared, _ in groups.contents
+        for key in shared.keys
         for hunk in key.hunks
     )
-    groups = group_by_effect(preview.workloads)
-    is_short = len(groups) <= _OPEN_GROUPS
+    is_short = len(groups.workloads) <= _OPEN_GROUPS
     undecided = map(entries.undecided_entry, preview.undecided)
-    workloads = (entries.workload_entry(group, names, is_short) for group in groups)
+    workloads = (
+        entries.workload_entry(group, names, is_open=is_short) for group in groups.workloads
+    )
     contents = (
-        entries.content_entry(group, names, lines <= _OPEN_LINES)
-        for group in group_equal(preview.contents)
+        entries.content_entry(group, names, is_open=lines <= _OPEN_LINES)
+        for group in groups.contents
     )
-    objects = (
-        entries.object_entry(group, names, is_short) for group in group_equal(preview.objects)
-    )
+    objects = (entries.object_entry(group, names, is_open=is_short) for group in groups.objects)
     lost = shown_revisions(preview)
     sections = [
         _section("undecided", preview.undecided, undecided),
