@@ -45,14 +45,18 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The time of a process in seconds, and its peak memory in bytes."""
+    """The time of a process in seconds, its peak memory in bytes, and its CPU time in seconds.
+
+    The CPU time includes the processes that the process has started and waited for.
+    """
 
     seconds: float
     peak: int
+    cpu: float
 
 
 class Comparison(NamedTuple):
-    """The medians of two commands, and the median of the ratios pair by pair.
+    """The medians of two commands, and the medians of the ratios pair by pair.
 
     The ratio of a pair does not change when the machine gets slower or faster between pairs.
     """
@@ -60,6 +64,7 @@ class Comparison(NamedTuple):
     ours: Cost
     other: Cost
     ratio: float
+    cpu_ratio: float
 
 
 def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> Comparison:
@@ -76,9 +81,13 @@ def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> Compariso
         raise BenchmarkError(
             "both commands do the same work, but their outputs contain different names"
         )
-    pairs = zip(costs[ours], costs[other], strict=False)
-    ratio = median(mine.seconds / theirs.seconds for mine, theirs in pairs)
-    return Comparison(_median(costs[ours]), _median(costs[other]), ratio)
+    pairs = list(zip(costs[ours], costs[other], strict=False))
+    return Comparison(
+        _median(costs[ours]),
+        _median(costs[other]),
+        ratio=median(mine.seconds / theirs.seconds for mine, theirs in pairs),
+        cpu_ratio=median(mine.cpu / theirs.cpu for mine, theirs in pairs),
+    )
 
 
 def once(command: Command, folder: Path) -> Cost:
@@ -111,7 +120,8 @@ def _run(command: Command, folder: Path) -> Cost:
         message = errors.read_text(errors="replace").strip()[-2000:]
         shown = " ".join(command.args[1:])
         raise BenchmarkError(f"`{shown}` exited with {process.returncode}: {message}")
-    return Cost(seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Cost(seconds, peak, usage.ru_utime + usage.ru_stime)
 
 
 def instructions(command: Command, folder: Path) -> int:
@@ -191,4 +201,8 @@ def _environment() -> dict[str, str]:
 
 
 def _median(costs: list[Cost]) -> Cost:
-    return Cost(median(cost.seconds for cost in costs), round(median(cost.peak for cost in costs)))
+    return Cost(
+        median(cost.seconds for cost in costs),
+        round(median(cost.peak for cost in costs)),
+        median(cost.cpu for cost in costs),
+    )

@@ -40,6 +40,8 @@ rules:
 - match: {kind: ConfigMap, name: "*-dashboard"}
   strategy: ignore
 """
+# A variable of the environment, because an output with the attacher needs an image.
+_IMAGE = ("POSTRENDER_ATTACHER_IMAGE", "registry.example.com/postrender:1")
 # Short processes vary more, so they are repeated three times as often.
 _OFTEN = 3
 
@@ -131,8 +133,49 @@ def helm(bench: Bench) -> Iterator[Row]:
         yield Row(what, note="skipped: no Helm 3 on PATH or in .cache/e2e")
         return
     plain = (*program, "template", "shop", str(ROOT / "examples" / "chart"))
-    ours = Command((*plain, "--post-renderer", str(_SCRIPT)))
+    ours = Command((*plain, "--post-renderer", str(_SCRIPT)), variables=(_IMAGE,))
     yield _timed(Bench(bench.folder, bench.runs * _OFTEN), what, ours, Command(plain), 1.9)
+
+
+def argocd(bench: Bench) -> Iterator[Row]:
+    """Yield the row for the CPU time of an Application in the sidecar of Argo CD."""
+    what = "CPU of the Argo CD plugin, 21 objects / `helm template`"
+    program = _program("helm", "helm4")
+    if not program:
+        yield Row(what, note="skipped: no Helm on PATH or in .cache/e2e")
+        return
+    chart, programs = bench.folder / "application", bench.folder / "programs"
+    (chart / "templates").mkdir(parents=True)
+    programs.mkdir()
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    shutil.copy(bench.many(7).path, chart / "templates")
+    (programs / "helm").symlink_to(program[0])
+    (programs / "python").symlink_to(sys.executable)
+    (programs / "postrender").symlink_to(_SCRIPT)
+    script = ROOT / "examples" / "argocd" / "postrender-argocd"
+    both = 'cd "$1" && "$2" init && "$2" generate'
+    variables = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "TMPDIR": str(bench.folder),
+        "ARGOCD_APP_NAME": "shop",
+        "ARGOCD_APP_NAMESPACE": "prod",
+        "KUBE_VERSION": "1.36.0",
+        "KUBE_API_VERSIONS": "v1,apps/v1",
+    }
+    ours = Command(
+        ("bash", "-c", both, "bash", str(chart), str(script)),
+        revisions=7,
+        variables=(_IMAGE, *variables.items()),
+    )
+    other = Command((*program, "template", "shop", str(chart)))
+    comparison = in_turn(ours, other, bench.runs * _OFTEN, bench.folder)
+    yield Row(
+        what=what,
+        ours=f"{comparison.ours.cpu:.3f} s",
+        other=f"{comparison.other.cpu:.3f} s",
+        ratio=comparison.cpu_ratio,
+        target=2.6,
+    )
 
 
 def large(bench: Bench) -> Iterator[Row]:
@@ -249,6 +292,7 @@ def _program(name: str, built: str) -> tuple[str, ...]:
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start-up": start_up,
     "helm": helm,
+    "argocd": argocd,
     "large": large,
     "kustomize": kustomize,
     "growth": growth,

@@ -8,9 +8,11 @@ import os
 import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from tests.security.attack import MANIFESTS, ROOT
 SCRIPT = ROOT / "examples" / "argocd" / "postrender-argocd"
 EXAMPLES = SCRIPT.parent
 BASH = shutil.which("bash")
+# With a list of dependencies, even an empty one, the plugin does not take its short way.
+CHART = "apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies: []\n"
 MEGABYTE = 1_000_000
 # A helm that records its arguments, its HOME and the files with dependencies.
 # tests/e2e/test_argocd_dependencies.py shows what the real Helm reads.
@@ -52,15 +56,15 @@ class Sidecar:
         self.temporary, self.log = folder / "tmp", folder / "helm.log"
         for path in (self.chart, self.temporary, folder / "bin", self.repository / ".git"):
             path.mkdir(parents=True)
-        self.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+        self.write("Chart.yaml", CHART)
         (folder / "manifests").write_text(MANIFESTS)
         python = shlex.quote(sys.executable)
-        self._program("helm", HELM.format(log=self.log, manifests=folder / "manifests"))
-        self._program("python", f'#!/bin/sh\nexec {python} "$@"\n')
+        self.program("helm", HELM.format(log=self.log, manifests=folder / "manifests"))
+        self.program("python", f'#!/bin/sh\nexec {python} "$@"\n')
         code = f'PYTHONPATH={shlex.quote(str(ROOT))} exec {python} -m postrender "$@"'
-        self._program("postrender", f"#!/bin/sh\n{code}\n")
+        self.program("postrender", f"#!/bin/sh\n{code}\n")
 
-    def _program(self, name: str, text: str) -> None:
+    def program(self, name: str, text: str) -> None:
         file = self.folder / "bin" / name
         file.write_text(text)
         file.chmod(0o755)
@@ -71,6 +75,12 @@ class Sidecar:
 
     def run(self, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the plugin as Argo CD does."""
+        process = self.start(command, **variables)
+        out, errors = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+
+    def start(self, command: str, **variables: str) -> subprocess.Popen[str]:
+        """Start a command of the plugin, in its own process group."""
 
         def limit() -> None:
             if self.memory:
@@ -87,15 +97,16 @@ class Sidecar:
             "POSTRENDER_ATTACHER_IMAGE": "postrender:test",
             **variables,
         }
-        return subprocess.run(
+        return subprocess.Popen(
             [str(SCRIPT), command],
             cwd=self.chart,
             env=environment,
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
-            check=False,
             preexec_fn=limit,
+            start_new_session=True,
         )
 
     @property
@@ -224,7 +235,7 @@ REFUSED_DEPENDENCIES = {
     "no mapping": ("dependencies: [other]\n", "a dependency is not a mapping"),
     "a key twice": (f"{one(repository='')}{one(repository='')}", "Chart.yaml is not valid YAML"),
     "two documents": (f"{one(repository='')}---\na: b\n", "Chart.yaml is not valid YAML"),
-    "a bomb": (f"a: [{', '.join('1' * 20_000)}]\n", "more than 10000 values"),
+    "a bomb": (f"dependencies: [{', '.join('1' * 20_000)}]\n", "more than 10000 values"),
 }
 
 
@@ -440,3 +451,73 @@ def test_ordinary_values_are_shown(
     sidecar.write("values.yaml", text)
     [announcement] = json.loads(sidecar.run("parameters").stdout)
     assert announcement["map"] == expected
+
+
+# The short way, and the slots
+
+
+def test_a_chart_without_dependencies_links_and_parameters_starts_no_python(
+    sidecar: Sidecar,
+) -> None:
+    sidecar.write("Chart.yaml", CHART.replace("dependencies: []\n", ""))
+    sidecar.program("python", "#!/bin/sh\nexit 7\n")
+    for variables in ({}, {"ARGOCD_APP_PARAMETERS": "[]"}, {"ARGOCD_APP_PARAMETERS": "null"}):
+        assert sidecar.run("init", **variables).returncode == 0
+        assert not sidecar.log.exists()
+        done = sidecar.run("generate", **variables)
+        assert done.returncode == 0, done.stderr
+        sidecar.log.unlink()
+    assert sidecar.run("generate", **files("values.yaml")).returncode == 7
+    (sidecar.chart / "charts").mkdir()
+    for name in ("values.schema.json", "charts/x.tgz"):
+        (sidecar.chart / name).touch()
+        assert sidecar.run("generate").returncode == 7
+        (sidecar.chart / name).unlink()
+
+
+# A helm that counts how many of its kind run, and ends with the file `go`.
+BUSY_HELM = """\
+#!/bin/sh
+mkdir -p {folder}/running && touch {folder}/running/$$
+until [ -f {folder}/go ]; do sleep 0.05; done
+rm -f {folder}/running/$$
+cat {folder}/manifests
+"""
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_number_of_renders_at_once_is_limited(sidecar: Sidecar) -> None:
+    """A killed render frees its slot, and all others get one."""
+    sidecar.program("helm", BUSY_HELM.format(folder=sidecar.folder))
+    running = sidecar.folder / "running"
+    started = [
+        sidecar.start("generate", POSTRENDER_ARGOCD_RENDERS="3", ARGOCD_APP_NAME=f"argocd_app-{i}")
+        for i in range(9)
+    ]
+    wait_for(lambda: running.exists() and len(list(running.iterdir())) == 3)
+    time.sleep(0.5)
+    helms = list(running.iterdir())
+    assert len(helms) == 3
+    # Argo CD kills the whole process group of a command at its deadline.
+    [group] = {os.getpgid(int(helm.name)) for helm in helms[:1]}
+    os.killpg(group, signal.SIGKILL)
+    helms[0].unlink()
+    wait_for(lambda: len(list(running.iterdir())) == 3)
+    (sidecar.folder / "go").touch()
+    codes = sorted(process.wait(60) for process in started)
+    assert codes == [-signal.SIGKILL, *[0] * 8]
+
+
+@pytest.mark.parametrize("number", ["0", "many", "-1", "8 8", "$(id)"])
+def test_a_wrong_number_of_slots_is_an_error(sidecar: Sidecar, number: str) -> None:
+    done = sidecar.run("generate", POSTRENDER_ARGOCD_RENDERS=number)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f'error: POSTRENDER_ARGOCD_RENDERS is "{number}", expected a number from 1 to 9999.\n'
+    )
