@@ -25,6 +25,7 @@ from postrender.diff.pairs import (
     sort_key,
 )
 from postrender.diff.redact import redact
+from postrender.diff.replacement import with_replacements
 from postrender.diff.revisions import (
     RevisionTitle,
     find_revisions,
@@ -182,24 +183,27 @@ def _compare(
         *others.values(),
         *compare_originals_exactly(contents, old, new, resolver),
     ]
-    graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
-    removes_workload = any(change.change == REMOVED for change in workloads.values())
-    lost = find_lost_owners() if removes_workload else NOTHING
-    revisions = find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost)
     facts = Facts(
         pairs=[pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher],
         old=old,
         new=new,
         resolver=resolver,
         base_names=names.of_all,
-        contents=tuple(changed.values()),
+        contents={change.identity: change for change in changed.values()},
         workloads=tuple(workloads.values()),
-        revisions=revisions,
     )
+    rejections = find_risks(facts, rejected=True)
+    workloads = with_replacements(workloads, facts, [risk.identity for risk in rejections])
+    graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
+    removes_workload = any(change.change == REMOVED for change in workloads.values())
+    lost = find_lost_owners() if removes_workload else NOTHING
+    revisions = find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost)
+    facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
+    risks = [*rejections, *find_risks(facts, rejected=False)]
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,
-        risks=find_risks(facts),
+        risks=tuple(sorted(risks, key=lambda risk: risk.code)),
         contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
         workloads=tuple(workloads.values()),
         revisions=revisions,

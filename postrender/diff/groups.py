@@ -140,7 +140,15 @@ def _groups(changes: Sequence[Change], links: Mapping[Identity, Link]) -> Iterat
             for number in numbers
             if (own := [(part.field, part.value) for part in parts[number] if part.key not in keys])
         ]
-        yield members, _only(changes[model], values), rest
+        yield members, _with_shared_replacement(_only(changes[model], values), members), rest
+
+
+def _with_shared_replacement(shared: Change, members: Sequence[Change]) -> Change:
+    """How the pods are replaced differs in the number of pods, and is no reason for a group."""
+    if not isinstance(shared, WorkloadChange):
+        return shared
+    replacements = {member.replacement for member in members if isinstance(member, WorkloadChange)}
+    return shared._replace(replacement=replacements.pop() if len(replacements) == 1 else "")
 
 
 def _root(change: Change, parts: Sequence[_Part]) -> Hashable:

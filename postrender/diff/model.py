@@ -27,12 +27,13 @@ ROLLS = "rolls"  # new pods replace the old pods
 STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
 NEXT_RUN = "next run"  # CronJob, AnalysisTemplate …: only later runs use the new template
-NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods use the new template
+# ReplicaSet, updateStrategy OnDelete, no replicas: only later pods use the new template.
+NEXT_PODS = "next pods"
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
-REFUSED = "refused"  # Job, Pod: the API server rejects the change
+REFUSED = "refused"  # the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout uses its template
-# The pod template does not change, is not in the manifests, or belongs to a custom resource that
-# keeps its pods.
+# The pod template does not change, is not in the manifests, or belongs to a workload that is paused
+# or to a custom resource that keeps its pods.
 STAYS = "stays"
 EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 
@@ -209,6 +210,8 @@ class WorkloadChange(NamedTuple):
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content.
     fields: the changes outside of pod templates; all fields of a workload that is ADDED or REMOVED.
+    replacement: how new pods replace the old pods, such as `3 pods · canary 5 % → 100 %`, or why
+    they do not; "" if there is nothing to say.
     """
 
     identity: Identity
@@ -218,6 +221,7 @@ class WorkloadChange(NamedTuple):
     via: Identity | None = None
     in_place: tuple[Identity, ...] = ()
     fields: tuple[FieldChange, ...] = ()
+    replacement: str = ""
 
 
 class RevisionChange(NamedTuple):

@@ -117,7 +117,6 @@ EFFECTS = {
         "is rejected by the API server",
         "are rejected by the API server",
         "rejected",
-        explained=". Delete or rename the object before the apply",
         drawn="rejected by the API server",
     ),
     ROLLS: _effect("rolls", "roll", "rolls"),
@@ -183,8 +182,9 @@ def describe_change(change: str) -> str:
 
 
 def describe_effect(workload: WorkloadChange) -> str:
-    """The effect on a workload, such as `rolls`. Some effects include an explanation."""
-    return EFFECTS[workload.effect].sentence
+    """The effect on a workload, such as `rolls (3 pods)`. Some effects include an explanation."""
+    sentence, replacement = EFFECTS[workload.effect].sentence, workload.replacement
+    return f"{sentence} ({replacement})" if replacement else sentence
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
@@ -246,8 +246,18 @@ def explain_effect(change: WorkloadChange | ContentChange | ObjectChange) -> str
     """The sentence about the effect on each workload of a group, "" if the verb says all."""
     if not isinstance(change, WorkloadChange):
         return ""
-    effect = EFFECTS[change.effect]
-    return "" if effect.sentence == effect.verb.one else f"each {effect.sentence}"
+    effect = describe_effect(change)
+    return "" if effect == EFFECTS[change.effect].verb.one else f"each {effect}"
+
+
+def describe_member(
+    name: str,
+    member: WorkloadChange | ContentChange | ObjectChange,
+    shared: WorkloadChange | ContentChange | ObjectChange,
+) -> str:
+    """The name of an object of a group, with how its pods are replaced if that is not shared."""
+    replacement = getattr(member, "replacement", "")
+    return name if replacement == getattr(shared, "replacement", "") else f"{name} ({replacement})"
 
 
 def describe_group(group: Group[Any]) -> tuple[str, str]:

@@ -37,6 +37,7 @@ from postrender.diff.normalise import (
     without_cluster_values,
 )
 from postrender.diff.pairs import ComparedObject, Pair, sort_key
+from postrender.diff.stored import without_defaults
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
@@ -140,7 +141,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     changes = find_field_changes(comparable(before, names), comparable(after, names))
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
-    if is_same(templates[0], templates[1]):
+    if is_same(*templates) or is_same(*map(without_defaults, templates)):
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
         # metric without a Job.
         inside = _template_fields(kind)

@@ -288,7 +288,7 @@ def test_workloads_with_the_same_cause_are_a_group() -> None:
     assert (
         text_of(preview, 200).partition("WORKLOADS\n\n")[2]
         == """\
-~ Job/migrate is rejected by the API server. Delete or rename the object before the apply
+~ Job/migrate is rejected by the API server
     spec.template.metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
 
 ~ 3 workloads roll alike (2 Rollouts, 1 Deployment)

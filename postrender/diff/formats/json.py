@@ -148,6 +148,7 @@ def _workload(workload: WorkloadChange) -> Json:
         "effect": _camel_case(workload.effect),
         "causes": [_cause(cause) for cause in workload.causes],
         "via": object_json(workload.via) if workload.via else None,
+        "replacement": workload.replacement,
         "inPlace": [object_json(target) for target in workload.in_place],
         "fields": _fields(workload.fields),
     }

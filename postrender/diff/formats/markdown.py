@@ -61,6 +61,7 @@ from postrender.diff.words import (
     describe_content,
     describe_effect,
     describe_group,
+    describe_member,
     describe_pods,
     describe_rest,
     describe_revision,
@@ -255,7 +256,10 @@ def _workloads(groups: Iterable[Group[WorkloadChange]], style: Style) -> Section
 
 def _row(group: Group[WorkloadChange], style: Style) -> Part:
     members, shared, rest = group
-    names = [style.code(_short(style.name(item.identity))) for item in members]
+    names = [
+        describe_member(style.code(_short(style.name(item.identity))), item, shared)
+        for item in members
+    ]
     short, effect = EFFECTS[shared.effect].verb.one, describe_effect(shared)
     if shared.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")

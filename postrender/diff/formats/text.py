@@ -57,6 +57,7 @@ from postrender.diff.words import (
     describe_configuration,
     describe_content,
     describe_group,
+    describe_member,
     describe_pods,
     describe_rest,
     describe_revision,
@@ -201,7 +202,10 @@ def _group(
     if rest:
         yield from page.lines(describe_shared(group))
     yield from write(shared, page, _INDENT + _HANG if rest else _INDENT)
-    names = [visible(page.style.name(member.identity)) for member in members]
+    names = [
+        describe_member(visible(page.style.name(member.identity)), member, shared)
+        for member in members
+    ]
     yield from page.lines(", ".join(names), colour=_DIM)
 
 

@@ -27,10 +27,15 @@ def rules() -> Iterator[tuple[str, ModuleType]]:
             yield name.replace("_", "-"), module
 
 
-def find_risks(facts: Facts) -> tuple[Risk, ...]:
-    """The risks that the rules find, in the order of the rules and of the objects."""
+def find_risks(facts: Facts, *, rejected: bool) -> tuple[Risk, ...]:
+    """The risks that the rules find, in the order of the rules and of the objects.
+
+    rejected: whether to run the rules about objects that the API server rejects, or all others,
+        which need the effects on workloads.
+    """
     return tuple(
         risk._replace(code=code)
         for code, module in rules()
+        if getattr(module, "REJECTS", False) == rejected
         for risk in sorted(module.find(facts), key=lambda risk: sort_key(risk.identity))
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from postrender.diff.model import ContentChange, RevisionChange, WorkloadChange
+from postrender.config.settings import NOTHING
+from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import Identity, group_kind_of, roots_of
@@ -13,6 +15,9 @@ from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 from postrender.yaml.stream import has_content
+
+# A name, or the value of a label.
+_WORD = re.compile(r"[-.\w]+")
 
 
 class Object(NamedTuple):
@@ -38,7 +43,7 @@ class Facts(NamedTuple):
     new: Side
     resolver: Resolver
     base_names: Mapping[str, str]
-    contents: Sequence[ContentChange] = ()
+    contents: Mapping[Identity, ContentChange] = NOTHING
     workloads: Sequence[WorkloadChange] = ()
     revisions: Sequence[RevisionChange] = ()
 
@@ -69,18 +74,42 @@ class Facts(NamedTuple):
             if compared and (not kinds or pair.identity.kind in kinds):
                 yield Object(pair.identity, compared.data)
         # A document that diff does not read has the same text on both sides.
-        stream, words = self.new.inventory.stream, tuple(words)
+        stream, wanted = self.new.inventory.stream, set(words)
         for index, document in enumerate(stream.documents):
             if index in self.new.inventory.parsed or not has_content(document.text):
                 continue
             if kinds and root_kind(document.text) not in kinds:
                 continue
-            if words and not any(word in document.text for word in words):
+            if wanted and wanted.isdisjoint(_WORD.findall(document.text)):
                 continue
             data = parse_document(document.text, stream.location_of(document)).data
             for _, root in roots_of(data):
                 if isinstance(root, dict) and (group_kind := group_kind_of(root)):
                     yield Object(_identity(group_kind, root), root)
+
+
+def rejection(
+    facts: Facts, identity: Identity, fact: str, path: str = "", *, fix: str = ""
+) -> Risk:
+    """The risk of an object that the API server rejects, with what follows for other objects.
+
+    fix: a sentence without its period.
+    """
+    others = "all other objects still change"
+    content = facts.contents.get(identity)
+    if content and content.users:
+        is_renamed = content.new_revision != content.old_revision
+        others = (
+            f"its workloads still roll, towards a {identity.kind} that does not exist"
+            if is_renamed
+            else "its workloads keep the old content"
+        )
+    consequence = (
+        f"The API server rejects the object. With kubectl apply and Argo CD, {others}. Helm stops "
+        "with an error"
+    )
+    consequence += f". {fix}" if fix else ""
+    return Risk(identity, fact, consequence, path)
 
 
 def _identity(group_kind: tuple[str, str], root: dict[str, Json]) -> Identity:

@@ -1,14 +1,15 @@
 """The change sets a field that cannot change, so the API server rejects the object.
 
-What else happens depends on the tool: `kubectl apply` applies all other objects, so a workload can
-roll towards a ConfigMap that is not there; Helm stops in the middle of the upgrade, and Argo CD
-fails the sync. Delete and re-create the object, or give it another name. Hooks are left out,
+What else happens depends on the tool: `kubectl apply` and Argo CD apply the other objects, so a
+workload can roll towards a ConfigMap that is not there; Helm stops in the middle of the upgrade.
+Delete and re-create the object, or give it another name. Hooks are left out,
 because Helm and Argo CD delete them before they create them.
 
-The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods and
-PersistentVolumeClaims, `roleRef`, the addresses of a Service, StorageClasses, PriorityClasses,
-RuntimeClasses, IngressClasses, CustomResourceDefinitions, the type of a Secret, and ConfigMaps and
-Secrets with `immutable: true`.
+The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods,
+PersistentVolumes and PersistentVolumeClaims, `roleRef`, the addresses of a Service, StorageClasses,
+CSIDrivers, PriorityClasses, RuntimeClasses, IngressClasses, CustomResourceDefinitions, the type of
+a Secret, and ConfigMaps and Secrets with `immutable: true`. Each row was tried with an API server
+of Kubernetes 1.36.
 
 Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes.
 """
@@ -16,21 +17,21 @@ Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from postrender.diff.model import REFUSED, Risk
-from postrender.diff.risks.facts import Facts
-from postrender.diff.risks.quantities import quantity
+from postrender.diff.risks.facts import Facts, rejection
+from postrender.diff.stored import without_defaults
 from postrender.diff.texts import content_of
 from postrender.kubernetes.kinds import SECRET, GroupKind
+from postrender.kubernetes.quantities import quantity
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json, Path, value_at
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_CONSEQUENCE = (
-    "The API server rejects the object. With kubectl apply, all other objects change. Helm and "
-    "Argo CD stop with an error"
-)
+REJECTS = True
 _RBAC = "rbac.authorization.k8s.io"
 _STORAGE = "storage.k8s.io"
+_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class _Change(NamedTuple):
@@ -44,6 +45,10 @@ class _Change(NamedTuple):
 
 def _differs(change: _Change) -> bool:
     return change.before != change.after
+
+
+def _was_set(change: _Change) -> bool:
+    return _differs(change) and change.before is not None
 
 
 def _both_set(change: _Change) -> bool:
@@ -65,15 +70,58 @@ def _smaller(change: _Change) -> bool:
 def _not_elastic(change: _Change) -> bool:
     """An indexed Job can change `completions` together with an equal `parallelism`."""
     is_indexed = value_at(change.new, ("spec", "completionMode")) == "Indexed"
-    parallelism = value_at(change.new, ("spec", "parallelism"))
-    return _differs(change) and not (is_indexed and parallelism == change.after)
+    before, after = (
+        # Without a parallelism too, the API server fills in 1.
+        1 if number is None and parallelism is None else number
+        for number, parallelism in (
+            (change.before, value_at(change.old, ("spec", "parallelism"))),
+            (change.after, value_at(change.new, ("spec", "parallelism"))),
+        )
+    )
+    is_elastic = is_indexed and value_at(change.new, ("spec", "parallelism")) == after
+    is_kept = change.before is None and change.after is None
+    return before != after and not is_elastic and not is_kept
+
+
+def _role(change: _Change) -> bool:
+    roles = [value if isinstance(value, dict) else {} for value in change[:2]]
+    before, after = ({"apiGroup": _RBAC, **role} for role in roles)
+    return before != after
+
+
+def _balancer(change: _Change) -> bool:
+    types = {value_at(data, ("spec", "type")) for data in (change.old, change.new)}
+    return _differs(change) and types == {"LoadBalancer"}
+
+
+def _source(change: _Change) -> bool:
+    """Whether the volume behind a PersistentVolume differs."""
+    before, after = (
+        {key: inner for key, inner in value.items() if key not in _OUTSIDE_SOURCE}
+        for value in change[:2]
+        if isinstance(value, dict)
+    )
+    return before != after
+
+
+def _storage_version(change: _Change) -> bool:
+    """Objects can be stored in a version that is gone."""
+    stored = [one for one in mappings_in(change.before) if one.get("storage") is True]
+    names = [one.get("name") for one in mappings_in(change.after)]
+    return any(version.get("name") not in names for version in stored)
+
+
+def _to_on_delete(change: _Change) -> bool:
+    """The API server keeps the rollingUpdate that it filled in, and OnDelete cannot have it."""
+    strategy = mapping_at(change.new, ("spec", "updateStrategy"))
+    return change.after == "OnDelete" != change.before and "rollingUpdate" not in strategy
 
 
 class _Row(NamedTuple):
     """A field that cannot change; default: the value that an absent field has."""
 
     group_kind: GroupKind
-    path: Path
+    path: tuple[str, ...]
     is_rejected: Callable[[_Change], bool] = _differs
     default: Json = None
 
@@ -91,17 +139,25 @@ _ROWS = (
     *_rows("apps", "DaemonSet", "spec", "selector"),
     *_rows("apps", "StatefulSet", "spec", "selector", ("serviceName", "")),
     *_rows("apps", "StatefulSet", "spec", ("podManagementPolicy", "OrderedReady")),
+    _Row(("apps", "StatefulSet"), ("spec", "updateStrategy", "type"), _to_on_delete),
+    # The CustomResourceDefinition of Argo Rollouts 1.10.
+    *_rows("argoproj.io", "Rollout", "spec", "selector"),
     # batch/validation, ValidateJobSpecUpdate.
     *_rows("batch", "Job", "spec", ("completionMode", "NonIndexed"), "podFailurePolicy"),
     *_rows("batch", "Job", "spec", "backoffLimitPerIndex", "managedBy", "successPolicy"),
     _Row(("batch", "Job"), ("spec", "selector"), _both_set),
     _Row(("batch", "Job"), ("spec", "completions"), _not_elastic),
     # rbac/validation, ValidateRoleBindingUpdate.
-    *_rows(_RBAC, "RoleBinding", "", "roleRef"),
-    *_rows(_RBAC, "ClusterRoleBinding", "", "roleRef"),
+    _Row((_RBAC, "RoleBinding"), ("roleRef",), _role),
+    _Row((_RBAC, "ClusterRoleBinding"), ("roleRef",), _role),
     # core/validation: ValidateServiceUpdate, ValidatePersistentVolumeClaimUpdate.
     _Row(("", "Service"), ("spec", "clusterIP"), _address),
-    _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _both_set),
+    _Row(("", "Service"), ("spec", "ipFamilies"), _both_set),
+    _Row(("", "Service"), ("spec", "loadBalancerClass"), _balancer),
+    _Row(("", "PersistentVolume"), ("spec",), _source),
+    *_rows("", "PersistentVolume", "spec", ("volumeMode", "Filesystem")),
+    *_rows("", "ResourceQuota", "spec", "scopes", "scopeSelector"),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _was_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "volumeName"), _both_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage"), _smaller),
     *_rows("", "PersistentVolumeClaim", "spec", "accessModes", "selector", "dataSource"),
@@ -111,23 +167,34 @@ _ROWS = (
     *_rows(_STORAGE, "StorageClass", "", "provisioner", "parameters"),
     *_rows(_STORAGE, "StorageClass", "", ("reclaimPolicy", "Delete")),
     *_rows(_STORAGE, "StorageClass", "", ("volumeBindingMode", "Immediate")),
+    *_rows(_STORAGE, "VolumeAttributesClass", "", "driverName", "parameters"),
+    *_rows(_STORAGE, "CSIDriver", "spec", ("attachRequired", True)),
+    *_rows(_STORAGE, "CSIDriver", "spec", ("volumeLifecycleModes", ["Persistent"])),
     # scheduling/validation, ValidatePriorityClassUpdate.
     *_rows("scheduling.k8s.io", "PriorityClass", "", ("value", 0)),
     *_rows("scheduling.k8s.io", "PriorityClass", "", ("preemptionPolicy", "PreemptLowerPriority")),
     # node/validation and networking/validation.
     *_rows("node.k8s.io", "RuntimeClass", "", "handler"),
     *_rows("networking.k8s.io", "IngressClass", "spec", "controller"),
+    *_rows("discovery.k8s.io", "EndpointSlice", "", "addressType"),
     # apiextensions/validation, for an established definition.
-    *_rows("apiextensions.k8s.io", "CustomResourceDefinition", "spec", "scope"),
-    _Row(("apiextensions.k8s.io", "CustomResourceDefinition"), ("spec", "names", "kind")),
+    *_rows(*_DEFINITION, "spec", "scope"),
+    _Row(_DEFINITION, ("spec", "names", "kind")),
+    _Row(_DEFINITION, ("spec", "versions"), _storage_version),
 )
+# The fields of a PersistentVolume that are not about its source, and that have rows or can change.
+_OUTSIDE_SOURCE = (
+    *("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"),
+    *("mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"),
+)
+_LONGEST_VALUE = 60
 _CLAIM_TEMPLATES = ("spec", "volumeClaimTemplates")
 
 
 def find(facts: Facts) -> Iterator[Risk]:
     for workload in facts.workloads:
         if workload.effect == REFUSED:
-            yield Risk(workload.identity, "the pod template cannot change", _CONSEQUENCE)
+            yield _rejection(facts, workload.identity, "the pod template cannot change")
     for pair in facts.pairs:
         # A changed name makes a new object.
         if not pair.both or pair.both[0].name != pair.both[1].name or pair.newest.is_hook:
@@ -135,28 +202,33 @@ def find(facts: Facts) -> Iterator[Risk]:
         old, new = pair.both[0].data, pair.both[1].data
         if old == new:
             continue
-        for path in _rejected(pair.identity.group_kind, old, new):
-            what = (
-                "the size cannot shrink" if path.endswith("storage") else "the field cannot change"
-            )
-            yield Risk(pair.identity, what, _CONSEQUENCE, path)
+        for path, values in _rejected(pair.identity.group_kind, old, new):
+            what = f"the field cannot change{values}"
+            yield _rejection(facts, pair.identity, what, path)
         # In an output, revisions are immutable. The records know that of a rendered input too.
         before, after = pair.both
         is_secret = pair.identity.group_kind == SECRET
         is_rewritten = content_of(old, is_secret=is_secret) != content_of(new, is_secret=is_secret)
         if before.is_immutable and before.is_content and (is_rewritten or not after.is_immutable):
             fact = "the object is immutable, and the change does not give it another name"
-            yield Risk(pair.identity, fact, _CONSEQUENCE)
+            yield _rejection(facts, pair.identity, fact)
 
 
-def _rejected(group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
+_rejection = partial(rejection, fix="Delete or rename the object before the apply")
+
+
+def _rejected(
+    group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json]
+) -> Iterator[tuple[str, str]]:
+    """The paths of the fields, each with the values if they are short."""
     for row in _ROWS:
-        if row.group_kind == group_kind and row.is_rejected(
-            _Change(_value(old, row), _value(new, row), old, new)
-        ):
-            yield ".".join(map(str, row.path))
+        change = _Change(_value(old, row), _value(new, row), old, new)
+        if row.group_kind == group_kind and row.is_rejected(change):
+            texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
+            is_short = len(texts) == 2 and max(map(len, texts)) <= _LONGEST_VALUE
+            yield ".".join(row.path), f" from {texts[0]} to {texts[1]}" if is_short else ""
     if group_kind == ("apps", "StatefulSet") and _claims(old) != _claims(new):
-        yield ".".join(_CLAIM_TEMPLATES)
+        yield ".".join(_CLAIM_TEMPLATES), ""
 
 
 def _value(data: dict[str, Json], row: _Row) -> Json:
@@ -167,7 +239,7 @@ def _value(data: dict[str, Json], row: _Row) -> Json:
 
 def _claims(data: dict[str, Json]) -> list[Json]:
     """The claim templates without what the API server fills in or ignores."""
-    templates = value_at(data, _CLAIM_TEMPLATES)
+    templates = without_defaults(value_at(data, _CLAIM_TEMPLATES))
     result: list[Json] = []
     for template in templates if isinstance(templates, list) else ():
         spec, metadata = value_at(template, ("spec",)), value_at(template, ("metadata",))

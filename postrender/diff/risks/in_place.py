@@ -30,7 +30,7 @@ def find(facts: Facts) -> Iterator[Risk]:
         if workload.identity.kind not in _FINITE
         for identity in workload.in_place
     }
-    for content in facts.contents:
+    for content in facts.contents.values():
         is_fixed = content.identity.group_kind in facts.new.inventory.fixed_kinds
         is_changed = content.change == CHANGED and content.identity in in_place
         if is_changed and content.strategy == IGNORE and not is_fixed:

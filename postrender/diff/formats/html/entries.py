@@ -220,16 +220,21 @@ def undecided_entry(item: Undecided) -> Html:
 def workload_entry(group: Group[WorkloadChange], names: ObjectNames, *, is_open: bool) -> Html:
     """The entry of a workload or of a group: the effect and each cause."""
     members, shared, rest = group
-    effects = dict.fromkeys(map(describe_effect, members))
-    body = [
-        _sentence(escaped(effect))
-        for effect in effects
-        if effect != EFFECTS[shared.effect].verb.one
-    ]
+    effect = describe_effect(shared)
+    is_badge = effect == EFFECTS[shared.effect].verb.one
+    body = [] if is_badge else [_sentence(escaped(effect))]
     body.append(_bodies(group, names, _workload_body))
     causes = (cause for change in (*rest, shared) for cause in change.causes)
     return _entry(
-        [_member(item.identity, names, [item.effect]) for item in members],
+        [
+            _member(
+                item.identity,
+                names,
+                [item.effect],
+                escaped("" if item.replacement == shared.replacement else item.replacement),
+            )
+            for item in members
+        ],
         joined(*body),
         CHANGED if mark_of(shared) == MARKS[CHANGED] else shared.change,
         escaped(", ".join(dict.fromkeys(map(brief_cause, causes)))),
