@@ -24,6 +24,7 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
+from postrender.diff.reads import find_reads
 from postrender.diff.redact import redact
 from postrender.diff.replacement import with_replacements
 from postrender.diff.revisions import (
@@ -81,7 +82,8 @@ def compare(
     history = NO_HISTORY
     if _needs_history(settings):
         history = _history_of(old, settings, is_plain=is_first_release or is_output[0])
-    if is_first_release or _needs_history(settings):
+    # An equal document of an input and of an output can have other revisions.
+    if is_first_release or _needs_history(settings) or is_output[0] != is_output[1]:
         old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
     else:
         old_indexes, new_indexes = select_documents(old, new, settings.namespace)
@@ -171,13 +173,23 @@ def _compare(
     names = BaseNames(
         of_all={**old.base_names, **new.base_names},
         of_secrets={**old.secret_names, **new.secret_names},
+        of_current=_current_names(old, new),
     )
-    changed, workloads, others = find_changes(pairs, old, new, usages, names, context)
-    current = with_fates(changed, pairs, old, new, usages[0], resolver, settings)
+    reads = find_reads(pairs, usages, names, context)
+    changed, workloads, others = find_changes(pairs, old, new, usages, names, context, reads)
+    read_changes = [
+        (key[0], read.change, read.old)
+        for key, read in reads.items()
+        if read.change and key[1] == read.change.old_revision
+    ]
+    moved = [item for item in read_changes if item[1].old_revision != item[1].new_revision]
+    usual = [(number, change, pairs[number].old) for number, change in changed.items()]
+    current = with_fates([*usual, *moved], pairs, old, new, usages[0], resolver, settings)
+    read_contents = [change for _, change, _ in read_changes]
     contents = [
         *with_original_notes(current, new, usages[1], resolver),
         *compare_originals(old, new, resolver, names, context),
-        *compare_earlier(old, new, resolver, names, context),
+        *compare_earlier(old, new, resolver, names, context, read_contents),
     ]
     objects = [
         *others.values(),
@@ -212,6 +224,16 @@ def _compare(
         graph=graph,
     )
     return redact(preview, names.of_secrets, has_base_names=True)
+
+
+def _current_names(old: Side, new: Side) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
+    if all(revision.role == CURRENT for side in (old, new) for revision in side.revisions):
+        return None
+    before, after = (
+        {item.name: item.identity.name for item in side.revisions if item.role == CURRENT}
+        for side in (old, new)
+    )
+    return before, after
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:

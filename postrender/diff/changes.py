@@ -25,17 +25,34 @@ from postrender.diff.model import (
 )
 from postrender.diff.normalise import (
     BaseNames,
+    changed_fields,
     comparable,
     content_fields,
     without,
     without_cluster_values,
 )
-from postrender.diff.pairs import CURRENT, ComparedObject, Pair, Side, find_pairs, sort_key
+from postrender.diff.pairs import (
+    CURRENT,
+    ORIGINAL,
+    ComparedObject,
+    Pair,
+    Side,
+    find_pairs,
+    sort_key,
+)
+from postrender.diff.reads import Read, ReadKey
 from postrender.diff.texts import content_of
-from postrender.diff.usages import Target, UsageIndex
+from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
-from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import (
+    DATA_FIELDS,
+    RBAC_GROUP,
+    SECRET,
+    Identity,
+    ObjectKey,
+    strings_at,
+)
 from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, mapping_at
 
@@ -49,6 +66,7 @@ def find_changes(
     usages: tuple[UsageIndex, UsageIndex],
     names: BaseNames,
     context: int,
+    reads: Mapping[ReadKey, Read],
 ) -> tuple[dict[int, ContentChange], dict[int, WorkloadChange], dict[int, ObjectChange]]:
     """The changes of all pairs, by the index of the pair.
 
@@ -73,7 +91,8 @@ def find_changes(
         new=usages[1],
         contents=contents,
         rewritten=frozenset(rewritten),
-        base_names=names.of_all,
+        names=names,
+        reads=reads,
     )
     workloads: dict[int, WorkloadChange] = {}
     objects: dict[int, ObjectChange] = {}
@@ -83,11 +102,13 @@ def find_changes(
             continue
         workload = change = None
         if pair.newest.is_attacher:
-            change = _object_change(pair, names.of_all, old, new)
+            change = _object_change(pair, names, old, new)
         elif is_workload(pair.newest):
             workload = find_workload_change(pair, comparison)
         elif not pair.newest.is_content:
-            change = _object_change(pair, names.of_all, old, new)
+            change = _object_change(pair, names, old, new)
+        if change and pair.identity.group == RBAC_GROUP and old.is_rendered and new.is_rendered:
+            change = _with_revisions(change, _exact_change(pair, old, new))
         if workload:
             workloads[number] = workload
         elif change:
@@ -100,25 +121,22 @@ def find_changes(
     return contents, workloads, {**objects, **hidden}
 
 
-def _object_change(
-    pair: Pair, base_names: Mapping[str, str], old: Side, new: Side
-) -> ObjectChange | None:
+def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> ObjectChange | None:
     is_attacher = pair.newest.is_attacher
     if pair.both is None:
         if is_attacher and is_left_out(pair, old, new):
             return None
         change = ADDED if pair.new else REMOVED
         shown = without_hashes(pair.newest) if is_attacher else pair.newest
-        fields = content_fields(shown.data, change, base_names)
+        fields = content_fields(shown.data, change, names.of_all)
         return ObjectChange(pair.identity, change, fields)
     before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both
     changes = []
     if not is_same(before.data, after.data):
-        changes = find_field_changes(
-            *(
-                comparable(data, base_names, is_exact=is_attacher)
-                for data in differing(*without_cluster_values(before.data, after.data))
-            )
+        changes = changed_fields(
+            *differing(*without_cluster_values(before.data, after.data)),
+            names,
+            is_exact=is_attacher,
         )
     if before.name != after.name:
         path = "metadata.name"
@@ -150,9 +168,18 @@ def _identities_by_target(
     for pair in pairs:
         compared = pair.new if is_new else pair.old
         for usage in index.by_item.get(compared.item.key, ()) if compared and compared.item else ():
-            if usage.is_in_template:
+            if usage.is_in_template and _is_of_pair(usage, pairs, is_new=is_new):
                 by_target[usage.target].add(pair.identity)
     return by_target
+
+
+def _is_of_pair(usage: Usage, pairs: Sequence[Pair], *, is_new: bool) -> bool:
+    """Whether a usage leads to an object of its pair, and not to an earlier revision."""
+    if usage.used is None or usage.used.role == ORIGINAL or not isinstance(usage.target, int):
+        return True
+    pair = pairs[usage.target]
+    current = (pair.new or pair.old) if is_new else (pair.old or pair.new)
+    return current is not None and usage.name == current.name
 
 
 # ------------------------------------------------------------------------------ exact comparisons
@@ -216,6 +243,13 @@ def _without_equal_content(
     if content_of(old, is_secret=True) != content_of(new, is_secret=True):
         return old, new
     return without(old, *DATA_FIELDS), without(new, *DATA_FIELDS)
+
+
+def _with_revisions(change: ObjectChange, exact: ObjectChange | None) -> ObjectChange:
+    """The change of a Role, and the revisions that the Role no longer lists."""
+    known = {field.path for field in change.fields}
+    added = [field for field in exact.fields if field.path not in known] if exact else []
+    return change._replace(fields=(*change.fields, *added))
 
 
 def _has_derived_id(side: Side, compared: ComparedObject) -> bool:

@@ -24,6 +24,7 @@ from postrender.diff.normalise import (
 )
 from postrender.diff.pairs import (
     CURRENT,
+    EARLIER,
     ORIGINAL,
     ComparedObject,
     Pair,
@@ -289,15 +290,23 @@ def originals_of(side: Side) -> list[ComparedObject]:
     ]
 
 
+_EARLIER_NOTE = "this entry is an earlier revision of the {}"
+
+
 def compare_earlier(
-    old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
+    old: Side,
+    new: Side,
+    resolver: Resolver,
+    names: BaseNames,
+    context: int,
+    reads: Iterable[ContentChange],
 ) -> list[ContentChange]:
-    """The changes of revisions that both sides have, except changes that postrender makes.
+    """The changes of earlier revisions, except changes that postrender makes.
 
     Revisions that are current on both sides, or that come from the history, are left out. If the
     sides have different current revisions of one base name, postrender changes
     _RETENTION_ANNOTATIONS. On an input, all labels and annotations that postrender adds are left
-    out.
+    out. A revision that only the newer side has is a change too, unless `reads` shows its content.
     """
     is_exact = old.is_rendered and new.is_rendered
     before, after = (
@@ -308,7 +317,14 @@ def compare_earlier(
         {compared.identity: compared.name for compared in side.values() if compared.role == CURRENT}
         for side in (before, after)
     ]
+    shown = {resolver.key_of(change.identity, change.new_revision): change for change in reads}
     changes = []
+    for key, revision in after.items():
+        if key in before or key in shown or revision.role != EARLIER or revision.item is None:
+            continue
+        added = compare_content(Pair(None, revision), names, context)
+        if added:
+            changes.append(added[0]._replace(note=_EARLIER_NOTE.format(revision.identity.kind)))
     for key in before:  # an intersection of sets would not have a stable order
         if key not in after or None in (before[key].item, after[key].item):
             continue  # postrender does not change the data of a revision from the history
@@ -318,9 +334,10 @@ def compare_earlier(
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)
         left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if is_exact else None
-        content = compare_content(pair, names, context, left_out)
+        users = shown[key].users if key in shown else ()
+        content = compare_content(pair, names, context, left_out, users)
         if content:
-            note = f"this entry is an earlier revision of the {identity.kind}"
+            note = _EARLIER_NOTE.format(identity.kind)
             changes.append(content[0]._replace(change=CHANGED, note=note))
     return changes
 

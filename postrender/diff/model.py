@@ -133,7 +133,7 @@ class Cause(NamedTuple):
 
     kind: CONFIG, IMAGE, ENV or TEMPLATE. The other fields depend on the kind.
     CONFIG: subject is the ConfigMap or Secret, and reason is a phrase such as "content changes".
-    If the reason is "content changes", keys are the changed keys of the ConfigMap, else ().
+    If the reason begins with "content changes", keys are the keys of the ConfigMap that change.
     IMAGE: container is the container's name; old and new are the images.
     ENV: container and variable are the names of the container and the variable. old and new are
     the `value` or the `valueFrom` of the variable, None if the variable is absent.

@@ -49,10 +49,13 @@ class BaseNames(NamedTuple):
 
     of_all: for all revision names.
     of_secrets: for the revision names that `redact` replaces.
+    of_current: for the current revisions of the older and of the newer side; None if no side has
+        other revisions.
     """
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
+    of_current: tuple[Mapping[str, str], Mapping[str, str]] | None = None
 
 
 class _Form(NamedTuple):
@@ -140,6 +143,37 @@ def comparable(
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
     return _without_repeated_names(compared) if is_role else compared
+
+
+def changed_fields(
+    old: dict[str, Json], new: dict[str, Json], names: BaseNames, *, is_exact: bool = False
+) -> list[FieldChange]:
+    """The fields that differ between two objects in the form of `comparable`.
+
+    A text that names another revision than the current one is a change, too.
+    """
+    base = names.of_all
+    changes = find_field_changes(
+        comparable(old, base, is_exact=is_exact), comparable(new, base, is_exact=is_exact)
+    )
+    if names.of_current:
+        written = find_field_changes(comparable(old, NOTHING), comparable(new, NOTHING))
+        changes += filter(None, (_other_revision(field, names) for field in written))
+    return changes
+
+
+def _other_revision(field: FieldChange, names: BaseNames) -> FieldChange | None:
+    """The change of a text in which base names hide another revision."""
+    old, new = field.old, field.new
+    if not (names.of_current and isinstance(old, str) and isinstance(new, str)):
+        return None
+    if with_base_names(old, names.of_all) != with_base_names(new, names.of_all):
+        return None
+    before, after = names.of_current
+    if with_base_names(old, before) == with_base_names(new, after):
+        return None
+    is_secret = with_base_names(old, names.of_secrets) == with_base_names(new, names.of_secrets)
+    return field._replace(old=Redacted(old), new=Redacted(new)) if is_secret else field
 
 
 def content_fields(

@@ -23,7 +23,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.pairs import CURRENT, EARLIER, ComparedObject, Pair, Side, sort_key
 from postrender.diff.redact import redact
-from postrender.diff.usages import UsageIndex
+from postrender.diff.usages import Target, UsageIndex
 from postrender.inventory.build import take_inventory
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import RESOURCE_POLICY_ANNOTATION
@@ -179,7 +179,7 @@ _DEFAULT_LIMIT = 10  # of revisionHistoryLimit, for all kinds in _HOLDERS
 
 
 def with_fates(
-    contents: Mapping[int, ContentChange],
+    contents: Iterable[tuple[Target, ContentChange, ComparedObject | None]],
     pairs: Sequence[Pair],
     old: Side,
     new: Side,
@@ -189,39 +189,46 @@ def with_fates(
 ) -> list[ContentChange]:
     """The changes of ConfigMaps and Secrets, with the fate of each old revision.
 
-    contents: by the index of the pair.
+    contents: with the targets of the references, and the objects of the older side.
     usages: of the older side.
     settings: for the older and the newer side.
     """
-    moved = {
-        number
-        for number, content in contents.items()
-        if content.old_revision not in ("", content.identity.name, content.new_revision)
-    }
-    if not moved:
-        return list(contents.values())
+    contents = list(contents)
+    if not any(_is_moved(content) for _, content, _ in contents):
+        return [content for _, content, _ in contents]
     is_attached = _has_attacher(new, settings[1])
     kept_by_settings = settings[0].attacher.is_enabled or bool(settings[0].history.previous)
     in_manifests = {resolver.key_of(revision.identity, revision.name) for revision in new.revisions}
     workloads = _workloads_with_old_pods(pairs, usages)
 
-    def fate_of(number: int) -> Fate | None:
-        revision = pairs[number].old
-        if number not in moved or number not in workloads or revision is None:
+    def fate_of(
+        target: Target, content: ContentChange, revision: ComparedObject | None
+    ) -> Fate | None:
+        users = workloads.get((target, content.old_revision))
+        if not _is_moved(content) or not users or revision is None:
             return None
-        if resolver.key_of(contents[number].identity, revision.name) in in_manifests:
+        if resolver.key_of(content.identity, revision.name) in in_manifests:
             return Fate(IN_MANIFESTS)
         if not (_is_kept(old, revision) or (kept_by_settings and not old.is_rendered)):
             return Fate(DELETED)
-        return _until_pruned(workloads[number]) if is_attached else Fate(LEFT)
+        return _until_pruned(users) if is_attached else Fate(LEFT)
 
-    return [content._replace(fate=fate_of(number)) for number, content in contents.items()]
+    return [item[1]._replace(fate=fate_of(*item)) for item in contents]
+
+
+def _is_moved(content: ContentChange) -> bool:
+    return content.old_revision not in ("", content.identity.name, content.new_revision)
 
 
 def _has_attacher(side: Side, settings: Settings) -> bool:
     if side.is_rendered:
         return any(item.is_attacher for item in side.inventory.items)
-    return settings.attacher.is_enabled and side.context is not None and bool(side.context.names)
+    if not settings.attacher.is_enabled:
+        return False
+    if side.context and side.context.names:
+        return True
+    plan = _plan(side.inventory.stream, settings)  # also of the documents that diff does not read
+    return plan.context is not None and bool(plan.context.names)
 
 
 def _is_kept(side: Side, compared: ComparedObject) -> bool:
@@ -230,8 +237,10 @@ def _is_kept(side: Side, compared: ComparedObject) -> bool:
     return annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep"
 
 
-def _workloads_with_old_pods(pairs: Sequence[Pair], usages: UsageIndex) -> Mapping[int, list[Item]]:
-    """The workloads whose old pods use a ConfigMap or Secret, by the index of its pair.
+def _workloads_with_old_pods(
+    pairs: Sequence[Pair], usages: UsageIndex
+) -> Mapping[tuple[Target, str], list[Item]]:
+    """The workloads whose old pods use a ConfigMap or Secret, by its target and its name.
 
     The pods of a workload that the newer manifests lack end, and so do the pods of a hook.
     """
@@ -240,15 +249,16 @@ def _workloads_with_old_pods(pairs: Sequence[Pair], usages: UsageIndex) -> Mappi
         for pair in pairs
         if pair.old and pair.old.item and (pair.new is None or pair.old.is_hook)
     }
-    workloads: defaultdict[int, list[Item]] = defaultdict(list)
+    workloads: defaultdict[tuple[Target, str], list[Item]] = defaultdict(list)
     for pair in pairs:
         item = pair.old.item if pair.old else None
         for usage in usages.by_item.get(item.key, ()) if item else ():
-            if item and usage.is_in_template and isinstance(usage.target, int):
+            if item and usage.is_in_template:
                 rollouts = (rollout.item for rollout in usages.rollouts.get(item.key, ()))
                 users = [user for user in rollouts if user] or [item]
-                workloads[usage.target] += [user for user in users if user.key not in ends]
-    return {target: users for target, users in workloads.items() if users}
+                key = usage.target, usage.name
+                workloads[key] += [user for user in users if user.key not in ends]
+    return workloads
 
 
 def _until_pruned(workloads: Iterable[Item]) -> Fate:

@@ -79,6 +79,9 @@ class Usage(NamedTuple):
 
     identity: with the base name.
     name: in the reference, as in the output of postrender.
+    used: the object with this name. If only the other side has a revision with this name, that
+    revision; None if neither side has one, or if the other side has an object with the base name.
+    is_missing: whether `used` is not on this side.
     version: the name and, for the strategy checksum, the content. If the version differs between
     the sides, the pod templates differ.
     is_in_template: whether the reference is in a pod template or in a Pod.
@@ -90,6 +93,8 @@ class Usage(NamedTuple):
     version: str
     label: str
     is_in_template: bool
+    used: ComparedObject | None = None
+    is_missing: bool = False
 
 
 class UsageIndex(NamedTuple):
@@ -112,7 +117,7 @@ class UsageIndex(NamedTuple):
 
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
     """The usages on a side; is_new: whether it is the newer one."""
-    targets = _targets(pairs, other.resolver, is_new=is_new)
+    targets = _targets(pairs, side, other, is_new=is_new)
     by_item = {}
     for compared in side.objects:
         if compared.item is not None and compared.role != ORIGINAL:
@@ -130,20 +135,27 @@ class _Targets(NamedTuple):
 
     here: for objects on this side, by key with the namespace in the manifest.
     elsewhere: for objects on the other side only, by key with the effective namespace.
+    own_revisions, revisions: of this side and of the other side, by key with the effective
+    namespace.
     resolver: of the other side.
     """
 
     here: Mapping[ObjectKey, int]
     elsewhere: Mapping[ObjectKey, int]
+    own_revisions: Mapping[ObjectKey, ComparedObject]
+    revisions: Mapping[ObjectKey, ComparedObject]
     resolver: Resolver
 
     def of_object(self, identity: Identity) -> Target:
         key = _manifest_key(identity)
-        return self.here.get(key, key)
+        number = self.here.get(key)
+        if number is None:  # this side has only earlier revisions of the object
+            number = self.elsewhere.get(self.resolver.key_of(identity))
+        return key if number is None else number
 
 
-def _targets(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Targets:
-    here, elsewhere = {}, {}
+def _targets(pairs: Sequence[Pair], side: Side, other: Side, *, is_new: bool) -> _Targets:
+    here, elsewhere, resolver = {}, {}, other.resolver
     for number, pair in enumerate(pairs):
         compared = pair.new if is_new else pair.old
         if not pair.newest.is_content:
@@ -152,7 +164,11 @@ def _targets(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Tar
             here[_manifest_key(compared.identity)] = number
         else:
             elsewhere[resolver.key_of(pair.identity)] = number
-    return _Targets(here, elsewhere, resolver)
+    own_revisions, revisions = (
+        {resolver.key_of(revision.identity, revision.name): revision for revision in one.revisions}
+        for one in (side, other)
+    )
+    return _Targets(here, elsewhere, own_revisions, revisions, resolver)
 
 
 def _manifest_key(identity: Identity) -> ObjectKey:
@@ -201,6 +217,7 @@ def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_templat
         version=version,
         label=label,
         is_in_template=is_in_template,
+        used=used,
     )
 
 
@@ -209,18 +226,22 @@ def _usages_elsewhere(
 ) -> Iterator[Usage]:
     """The usage for a reference to an object that the documents of this side do not have.
 
-    The target can be an object of the other side, a Secret's revision, or a revision that render
-    creates for this side. Any other target is skipped.
+    The target can be an object or a revision of the other side, a Secret's revision, or a revision
+    that render creates for this side. Any other target is skipped.
     """
     name, (group, kind) = reference.name, reference.rule.target
-    base_name = side.base_names.get(name, name)
     namespace = reference.namespace or item.identity.namespace
-    identity = Identity(group=group, kind=kind, namespace=namespace, name=base_name)
+    identity = Identity(group=group, kind=kind, namespace=namespace, name=name)
+    key = targets.resolver.key_of(identity)
+    own = targets.own_revisions.get(key)
+    used = own or targets.revisions.get(key)
+    base_name = used.identity.name if used else side.base_names.get(name, name)
+    identity = identity._replace(name=base_name)
     number = targets.elsewhere.get(targets.resolver.key_of(identity))
     if number is None and base_name != name:
         # The reference has the name of a revision that postrender would create for this side.
         number = targets.here.get(_manifest_key(identity))
-    if number is None and (identity.group_kind != SECRET or base_name == name):
+    if number is None and not used and (identity.group_kind != SECRET or base_name == name):
         return
     yield Usage(
         target=_manifest_key(identity) if number is None else number,
@@ -229,6 +250,8 @@ def _usages_elsewhere(
         version=name,
         label=label_of(reference.path),
         is_in_template=_is_in_template(item, reference),
+        used=used,
+        is_missing=own is None and used is not None,
     )
 
 

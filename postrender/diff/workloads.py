@@ -8,7 +8,7 @@ revision names. Changes of referenced ConfigMaps and Secrets are causes too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from postrender.diff.fields import differing, find_field_changes, is_same
@@ -31,15 +31,24 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.normalise import (
+    BaseNames,
     as_stored,
-    comparable,
+    changed_fields,
     content_fields,
     without_cluster_values,
 )
-from postrender.diff.pairs import ComparedObject, Pair, sort_key
+from postrender.diff.pairs import ComparedObject, Pair
+from postrender.diff.reads import (
+    Read,
+    ReadKey,
+    Usages,
+    paired_usages,
+    read_key,
+    template_usages,
+)
 from postrender.diff.stored import without_defaults
 from postrender.diff.usages import Target, Usage, UsageIndex
-from postrender.kubernetes.kinds import GroupKind, Identity
+from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 
@@ -61,9 +70,6 @@ _CAUSE_ORDER = (_SPEC, CONFIG, IMAGE, ENV, _METADATA)
 _IN_METADATA = re.compile(r"(?:^|\.)metadata(?:[.\[]|\Z)")
 _CONTENT_CHANGES = "content changes"
 
-# The usages of one target in the pod templates of a workload, on the older and the newer side.
-_Usages = tuple[list[Usage], list[Usage]]
-
 
 class Comparison(NamedTuple):
     """What decides the changes of workloads.
@@ -71,16 +77,28 @@ class Comparison(NamedTuple):
     old, new: the usages on each side.
     contents: the changes of ConfigMaps and Secrets, by the index of the pair.
     rewritten: the indexes of the pairs of ConfigMaps and Secrets whose data differs.
+    reads: the changes of what pods read, if it is not the current object on both sides.
     """
 
     old: UsageIndex
     new: UsageIndex
     contents: Mapping[int, ContentChange]
     rewritten: frozenset[int]
-    base_names: Mapping[str, str]
+    names: BaseNames
+    reads: Mapping[ReadKey, Read]
 
-    def content_change(self, target: Target) -> ContentChange | None:
-        return self.contents.get(target) if isinstance(target, int) else None
+    def usages(self, old: ComparedObject, new: ComparedObject) -> dict[Target, Usages]:
+        """The usages in the pod templates of a workload, by target."""
+        return template_usages(old, new, (self.old, self.new))
+
+    def read(self, before: Usage, after: Usage) -> Read:
+        """The change of what two usages lead to."""
+        known = self.reads.get(read_key(before, after))
+        if known:
+            return known
+        target = after.target
+        change = self.contents.get(target) if isinstance(target, int) else None
+        return Read(change, is_rewritten=target in self.rewritten)
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
@@ -88,7 +106,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
-        fields = content_fields(pair.newest.data, change, comparison.base_names)
+        fields = content_fields(pair.newest.data, change, comparison.names.of_all)
         return WorkloadChange(pair.identity, change, effect, fields=fields)
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
@@ -136,9 +154,9 @@ class _Difference(NamedTuple):
 
 
 def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
-    names = comparison.base_names
+    names = comparison.names
     before, after = differing(*without_cluster_values(old.data, new.data))
-    changes = find_field_changes(comparable(before, names), comparable(after, names))
+    changes = changed_fields(before, after, names)
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if is_same(*templates) or is_same(*map(without_defaults, templates)):
@@ -150,8 +168,12 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
         return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
-    template_changes = [change for change in changes if around.match(change.path)]
-    config_causes = list(_config_causes(_template_usages(old, new, comparison), comparison))
+    config_causes = list(_config_causes(comparison.usages(old, new), comparison))
+    template_changes = [
+        change
+        for change in changes
+        if around.match(change.path) and not _is_moved(change, config_causes, names.of_all)
+    ]
     field_changes = _without_references(template_changes, config_causes)
     causes = _ordered([*config_causes, *_field_causes(field_changes)])
     causes = causes or _ordered(_causes_of_last_resort(new, *templates))
@@ -205,55 +227,38 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
     return [as_stored(template) for _, template, _ in tree.find(data)]
 
 
-def _template_usages(
-    old: ComparedObject, new: ComparedObject, comparison: Comparison
-) -> dict[Target, _Usages]:
-    """The usages in the pod templates. Targets that only the older side uses are first."""
-    usages: dict[Target, _Usages] = {}
-    for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
-        for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
-            if usage.is_in_template:
-                usages.setdefault(usage.target, ([], []))[side].append(usage)
-    return dict(sorted(usages.items(), key=lambda entry: _order(entry[1])))
-
-
-def _order(usages: _Usages) -> tuple[bool, tuple[str, ...]]:
-    return bool(usages[1]), sort_key(_newest(usages).identity)
-
-
-def _newest(usages: _Usages) -> Usage:
-    before, after = usages
-    return (after or before)[0]
-
-
-def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> Iterator[Cause]:
-    for target, (before, after) in usages.items():
-        if {usage.version for usage in before} == {usage.version for usage in after}:
+def _config_causes(usages: Mapping[Target, Usages], comparison: Comparison) -> Iterator[Cause]:
+    for before, after in usages.values():
+        subject = (after or before)[0].identity
+        if not (before and after):
+            reason = "reference added" if after else "reference removed"
+            yield Cause(kind=CONFIG, subject=subject, reason=reason)
             continue
-        reason = _reason(before, after, target, comparison)
-        change = comparison.content_change(target) if reason == _CONTENT_CHANGES else None
-        keys = tuple(key.key for key in change.keys) if change else ()
-        subject = _newest((before, after)).identity
-        yield Cause(kind=CONFIG, subject=subject, reason=reason, keys=keys)
+        keys: dict[str, dict[str, None]] = {}
+        for old, new in paired_usages((before, after)):
+            if old.version != new.version:
+                read = comparison.read(old, new)
+                reason = _reason(old, new, read)
+                is_shown = reason.startswith(_CONTENT_CHANGES) and read.change
+                changed = read.change.keys if read.change and is_shown else ()
+                keys.setdefault(reason, {}).update((key.key, None) for key in changed)
+        for reason, changed_keys in keys.items():
+            yield Cause(kind=CONFIG, subject=subject, reason=reason, keys=tuple(changed_keys))
 
 
-def _reason(
-    before: Sequence[Usage], after: Sequence[Usage], target: Target, comparison: Comparison
-) -> str:
-    if not before:
-        return "reference added"
-    if not after:
-        return "reference removed"
-    if target in comparison.rewritten:
-        return _CONTENT_CHANGES
-    if not isinstance(target, int):
+def _reason(old: Usage, new: Usage, read: Read) -> str:
+    if read.is_rewritten:
+        # Two workloads can reference two earlier revisions, which is not the same change.
+        is_usual = read.old is None or new.identity.group_kind == SECRET
+        return _CONTENT_CHANGES if is_usual else f"{_CONTENT_CHANGES} to that of {new.name}"
+    if not isinstance(new.target, int) and new.used is None:
         return "the reference changes to a revision that is not in these manifests"
-    content = comparison.content_change(target)
-    if content and content.change == REMOVED:
+    change = read.change.change if read.change else UNCHANGED
+    if change == REMOVED:
         return "removed, but the workload still references the name"
-    if content and content.change == ADDED:
+    if change == ADDED:
         return "added, but the workload already referenced the name"
-    if {usage.name for usage in before} == {usage.name for usage in after}:
+    if old.name == new.name:
         return "the strategy changes"
     return "the name changes, but the content does not change"
 
@@ -262,18 +267,31 @@ def _in_place(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> Iterator[Identity]:
     """The ConfigMaps and Secrets of a workload that change under the same name."""
-    for target, (before, after) in _template_usages(old, new, comparison).items():
-        change = comparison.content_change(target)
-        if change is None or target not in comparison.rewritten:
-            continue
-        if {usage.name for usage in before} & {usage.name for usage in after}:
-            yield change.identity
+    for usages in comparison.usages(old, new).values():
+        for before, after in paired_usages(usages):
+            if before.name == after.name and comparison.read(before, after).is_rewritten:
+                yield after.identity
+                break
+
+
+def _is_moved(
+    change: FieldChange, config_causes: Iterable[Cause], base_names: Mapping[str, str]
+) -> bool:
+    """Whether a reference moves to another revision, which is one of the causes."""
+    if not _is_reference(change):
+        return False
+    old, new = (base_names.get(name, name) for name in (str(change.old), str(change.new)))
+    return old == new and old in _subjects(config_causes)
+
+
+def _subjects(config_causes: Iterable[Cause]) -> set[Json]:
+    return {cause.subject.name for cause in config_causes if cause.subject}
 
 
 def _without_references(
     changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
-    names = {cause.subject.name for cause in config_causes if cause.subject}
+    names = _subjects(config_causes)
     for change in changes:
         if not (_is_reference(change) and {change.old, change.new} <= names):
             yield change

@@ -139,6 +139,29 @@ def test_a_rule_can_ask_for_unchanged_objects_of_a_kind() -> None:
     assert selected(OTHERS, OTHERS, kinds=["Service"]) == ([1], [1])
 
 
+DEPLOYMENT = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers: [{name: web, envFrom: [{configMapRef: {name: web-config}}]}]
+"""
+
+
+def test_equal_documents_of_an_input_and_an_output_are_read() -> None:
+    """The output has the ConfigMap under its name, and the input gives it another one."""
+    equal = configmap("web-config", "one") + DEPLOYMENT
+    label = "  labels: {postrender/attach-group: other}\n"
+    old, new = (
+        read_stream((equal + configmap("other", "one", more)).encode(), "side")
+        for more in (label, "")
+    )
+    assert [item.identity.name for item in build.compare(old, new, Settings()).workloads] == ["web"]
+
+
 def test_a_binding_can_change_every_decision() -> None:
     binding = "---\napiVersion: v1\nkind: RoleBinding\nmetadata:\n  name: x\n"
     assert selected(OTHERS, [*OTHERS, binding]) == ([0, 1, 2], [0, 1, 2, 3])

@@ -1,0 +1,184 @@
+"""The ConfigMaps and Secrets that pods read, if these are not the current ones of both sides.
+
+A reference can lead to an earlier revision, for example after a revert by hand, after the merge of
+a rendered branch, or because somebody forged a revision. What pods read then changes although the
+current ConfigMap may not change. `find_reads` compares the objects that the references lead to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from postrender.diff.contents import compare_content
+from postrender.diff.model import CHANGED, ContentChange
+from postrender.diff.normalise import BaseNames
+from postrender.diff.pairs import CURRENT, EARLIER, ORIGINAL, ComparedObject, Pair, sort_key
+from postrender.diff.texts import content_of
+from postrender.diff.usages import Target, Usage, UsageIndex
+from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.records import NamedTuple
+
+# A revision is compared with this many others, so that the time stays linear. With any other, a
+# preview shows the whole content.
+_MOST_COMPARISONS = 10
+
+# The usages of one target in the pod templates of a workload, on the older and the newer side.
+Usages = tuple[list[Usage], list[Usage]]
+_WHOLE = (
+    f"NEW references an earlier revision. OLD references more than {_MOST_COMPARISONS}, so "
+    "this entry is the whole content"
+)
+# The target, and the name in the reference on the older and on the newer side.
+ReadKey = tuple[Target, str, str]
+
+
+class Read(NamedTuple):
+    """The change of what pods read by some references.
+
+    change: None if nothing changes.
+    is_rewritten: whether the data differs.
+    old: the object on the older side, None if the current object of each side is read.
+    """
+
+    change: ContentChange | None
+    is_rewritten: bool
+    old: ComparedObject | None = None
+
+
+def template_usages(
+    old: ComparedObject, new: ComparedObject, indexes: tuple[UsageIndex, UsageIndex]
+) -> dict[Target, Usages]:
+    """The usages in the pod templates of a workload. Targets that only `old` uses are first."""
+    usages: dict[Target, Usages] = {}
+    for side, (workload, index) in enumerate(zip((old, new), indexes, strict=True)):
+        for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
+            if usage.is_in_template:
+                usages.setdefault(usage.target, ([], []))[side].append(usage)
+    return dict(sorted(usages.items(), key=lambda entry: _order(entry[1])))
+
+
+def _order(usages: Usages) -> tuple[bool, tuple[str, ...]]:
+    before, after = usages
+    return bool(after), sort_key((after or before)[0].identity)
+
+
+def paired_usages(usages: Usages) -> list[tuple[Usage, Usage]]:
+    """Each usage on the newer side with the one on the older side that it replaces.
+
+    Usages match in the order of the same label, such as `env`.
+    """
+    before, after = usages
+    by_label: defaultdict[str, list[Usage]] = defaultdict(list)
+    for usage in before:
+        by_label[usage.label].append(usage)
+    positions = Counter[str]()
+    paired = []
+    for usage in after if before else ():
+        candidates = by_label.get(usage.label, before)
+        paired.append((candidates[min(positions[usage.label], len(candidates) - 1)], usage))
+        positions[usage.label] += 1
+    return paired
+
+
+def read_key(before: Usage, after: Usage) -> ReadKey:
+    """The key of what two usages lead to."""
+    return after.target, before.name, after.name
+
+
+def find_reads(
+    pairs: Sequence[Pair],
+    indexes: tuple[UsageIndex, UsageIndex],
+    names: BaseNames,
+    context: int,
+) -> dict[ReadKey, Read]:
+    """The change of each read in which at least one side does not read the current object."""
+    if not any(map(_is_unusual, _all_usages(indexes))):
+        return {}
+    currents = _Currents(pairs)
+    used: dict[ReadKey, tuple[Usage, Usage]] = {}
+    users: defaultdict[ReadKey, dict[Identity, None]] = defaultdict(dict)
+    for pair in pairs:
+        for usages in template_usages(*pair.both, indexes).values() if pair.both else ():
+            for before, after in paired_usages(usages):
+                if not currents.are_read(before, after):
+                    used[read_key(before, after)] = before, after
+                    users[read_key(before, after)][pair.identity] = None
+    comparisons = Counter[tuple[bool, Target, str]]()
+    reads: dict[ReadKey, Read] = {}
+    for key, (before, after) in used.items():
+        target, *name_pair = key
+        ends = [(bool(side), target, name) for side, name in enumerate(name_pair)]
+        if any(comparisons[end] >= _MOST_COMPARISONS for end in ends):
+            whole = target, "", after.name
+            users[whole].update(users[key])
+            content = compare_content(
+                Pair(None, after.used), names, context, None, tuple(users[whole])
+            )
+            if content:
+                change = content[0]._replace(change=CHANGED, note=_WHOLE)
+                reads[whole] = reads[key] = Read(change, is_rewritten=True)
+            continue
+        comparisons.update(ends)
+        objects = Pair(before.used, after.used)
+        content = compare_content(objects, names, context, None, tuple(users[key]))
+        reads[key] = Read(None, is_rewritten=False)
+        if content:
+            note = content[0].note or _note(before, after)
+            reads[key] = Read(content[0]._replace(note=note), content[1], before.used)
+    return reads
+
+
+def _is_unusual(usage: Usage) -> bool:
+    return usage.used is not None and (usage.is_missing or usage.used.role != CURRENT)
+
+
+def _all_usages(indexes: Iterable[UsageIndex]) -> Iterator[Usage]:
+    for index in indexes:
+        for usages in index.by_item.values():
+            yield from usages
+
+
+class _Currents:
+    """The current objects of the pairs, and the originals with the same content."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._pairs = pairs
+        self._equal_originals: dict[int, bool] = {}
+
+    def are_read(self, before: Usage, after: Usage) -> bool:
+        """Whether two usages lead to the current objects of a pair, or to no object."""
+        if before.used is None or after.used is None:
+            return True
+        pair = self._pairs[after.target] if isinstance(after.target, int) else Pair(None, None)
+        return self._is_current(before, pair.old) and self._is_current(after, pair.new)
+
+    def _is_current(self, usage: Usage, current: ComparedObject | None) -> bool:
+        used = usage.used
+        if used is None or current is None or used.role == EARLIER:
+            return False
+        if used.role == CURRENT:
+            return used.name == current.name
+        if id(used) not in self._equal_originals:
+            self._equal_originals[id(used)] = _has_equal_content(used, current)
+        return self._equal_originals[id(used)]
+
+
+def _has_equal_content(one: ComparedObject, other: ComparedObject) -> bool:
+    is_secret = one.identity.group_kind == SECRET
+    return content_of(one.data, is_secret=is_secret) == content_of(other.data, is_secret=is_secret)
+
+
+_ROLES = {CURRENT: "", EARLIER: "an earlier revision", ORIGINAL: "the original"}
+
+
+def _note(before: Usage, after: Usage) -> str:
+    """Which of the referenced objects are not the current ones."""
+    phrases = []
+    for side, usage in (("OLD", before), ("NEW", after)):
+        role = _ROLES[usage.used.role] if usage.used else ""
+        if usage.is_missing:
+            phrases.append(f"{side} references a revision that {side} does not contain")
+        elif role:
+            phrases.append(f"{side} references {role}")
+    return ", and ".join(phrases)
