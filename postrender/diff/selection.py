@@ -38,6 +38,7 @@ from postrender.kubernetes.kinds import (
     roots_of,
     strings_at,
 )
+from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import decoded_values, words_of
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
@@ -121,8 +122,17 @@ def _selected(
         if kind in CONTENT_KINDS
         for name in names
     }
+    # A program derives the name of an object that it writes from another name.
+    derived = {
+        name.removesuffix(suffix): name
+        for name in content_names
+        for suffix in DERIVED_SUFFIXES
+        if name.endswith(suffix)
+    }
     has_hashes = _HASH.search(whole) is not None
-    mentions = {text: _mentions(text, content_names, has_hashes=has_hashes) for text in texts}
+    mentions = {
+        text: _mentions(text, content_names, derived, has_hashes=has_hashes) for text in texts
+    }
     selected = _connected(selected, mentions)
     namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
     if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
@@ -183,7 +193,9 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
     return {text for group in definitions.values() if len(group) > 1 for text in group}
 
 
-def _mentions(text: str, content_names: set[str], *, has_hashes: bool) -> set[str]:
+def _mentions(
+    text: str, content_names: set[str], derived: Mapping[str, str], *, has_hashes: bool
+) -> set[str]:
     """The ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
 
     Names count wherever they are: also with escapes, and in the base64 data of a Secret.
@@ -196,6 +208,7 @@ def _mentions(text: str, content_names: set[str], *, has_hashes: bool) -> set[st
     shown = "\n".join(parts)
     words = words_of(shown)
     mentioned = content_names.intersection(words)
+    mentioned.update(derived[word] for word in derived.keys() & words)
     hashes = _HASH.findall(shown) if has_hashes or len(parts) > 1 else ()
     if hashes:
         mentioned.update(hashes, filter(None, map(without_hash, words)))

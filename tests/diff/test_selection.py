@@ -130,6 +130,13 @@ def test_what_belongs_to_a_new_document_is_read(text: str, index: int) -> None:
     assert selected(OTHERS, [*OTHERS, text]) == ([index], [index, 3])
 
 
+def test_a_program_that_derives_the_name_of_a_configmap_is_read() -> None:
+    """The program writes the ConfigMap, so postrender does not rename it."""
+    writer = "apiVersion: app.terraform.io/v1alpha2\nkind: Workspace\nmetadata:\n  name: network\n"
+    old, new = ([configmap("network-outputs", value), f"---\n{writer}"] for value in ("a", "b"))
+    assert selected(old, new) == ([0, 1], [0, 1])
+
+
 def test_equal_documents_are_left_out() -> None:
     assert selected(OTHERS, OTHERS) == ([], [])
     assert selected(OTHERS, [configmap("web-config", "two"), *OTHERS[1:]]) == ([0], [0])
