@@ -14,7 +14,14 @@ from postrender.cli.options import (
 )
 from postrender.cli.render import check_content
 from postrender.cli.report import CHANGES, DONE, stdout_terminal, write_for_reader
-from postrender.cli.settings import report_ignored, settings_of, with_hash_key
+from postrender.cli.settings import (
+    FoundConfig,
+    config_source,
+    report_ignored,
+    settings_of,
+    side_settings,
+    with_hash_key,
+)
 from postrender.config.settings import Settings
 from postrender.diff import SECTIONS
 from postrender.diff.build import compare
@@ -23,6 +30,7 @@ from postrender.diff.model import only_sections
 from postrender.errors import UsageError, UserError
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
+from postrender.sources.paths import GIT
 from postrender.text import printable
 from postrender.yaml.stream import Stream, read_streams
 
@@ -55,7 +63,8 @@ from postrender.yaml.stream import Stream, read_streams
         Option(
             "old-config",
             "Use this configuration file for OLD. diff then renders each side with its own file, "
-            "and compares the outputs. By default, both sides have one configuration.",
+            "and compares the outputs. By default, a git: side has the file of its commit, and any "
+            "other side has the file in --config.",
             metavar="FILE|FOLDER",
         ),
         Option(
@@ -115,11 +124,12 @@ def diff(
         raise UsageError(
             "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
         )
-    settings = with_hash_key(settings_of(config, given), given)
-    old_settings = None
-    if old_config is not None:
-        old_settings = with_hash_key(settings_of(old_config, given), given)
-    report_ignored((*settings.findings, *(old_settings.findings if old_settings else ())))
+    is_untrusted = bool(given.get("untrusted"))
+    old_found = _configuration(old, config if old_config is None else old_config, is_untrusted)
+    found = _configuration(new, config, is_untrusted)
+    settings = with_hash_key(settings_of(config, given, found=found), given)
+    old_settings = settings if old_found == found else side_settings(old_found, given)
+    report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
     sides = [_side(name, settings) for name in (old, new)]
     if not any(side.documents for side in sides):
         raise UserError(
@@ -141,6 +151,15 @@ def diff(
     write_for_reader(reporter.render(preview, stdout_terminal()), reporter.escapes)
     is_failure = (exit_code and preview.has_changes) or (fail_on and preview.risks)
     return CHANGES if is_failure else DONE
+
+
+def _configuration(side: str, config: str | None, is_untrusted: bool) -> FoundConfig:
+    """The configuration for a side; config: the file that the user chose for the side."""
+    if config is None and side.startswith(GIT):
+        from postrender.sources.git import find_git_config
+
+        return find_git_config(side, is_untrusted=is_untrusted), ()
+    return config_source(config, is_untrusted=is_untrusted)
 
 
 def _side(name: str, settings: Settings) -> Stream:

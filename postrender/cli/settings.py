@@ -40,12 +40,16 @@ _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
 # lower minimum, postrender would warn of variables that only have some words in common.
 _CUTOFF = 0.85
 
+# A configuration file, None if there is none, and the findings of the search.
+FoundConfig = tuple[Source | None, tuple[Finding, ...]]
+
 
 def effective_values(
     config: str | None,
     given: Mapping[str, object],
     function: Mapping[str, Any] | None = None,
     chart: str = "",
+    found: FoundConfig | None = None,
 ) -> tuple[dict[str, Any], Source | None, tuple[Finding, ...]]:
     """The values that are set, the configuration file, and findings about it.
 
@@ -53,9 +57,10 @@ def effective_values(
     config, chart: as in config_source.
     given: the values of the options, by parameter. The value is None if the option is not set.
     function: the values of the functionConfig, None if the input has not been read yet.
+    found: the result of config_source, if the caller has it.
     """
     is_untrusted = bool(given.get("untrusted"))
-    source, findings = config_source(config, is_untrusted=is_untrusted, chart=chart)
+    source, findings = found or config_source(config, is_untrusted=is_untrusted, chart=chart)
     values = merge_values(load_config(source) if source else {}, dict(function or {}))
     for option in SETTINGS:
         value: Any = given.get(option.parameter)
@@ -68,7 +73,7 @@ def effective_values(
 
 def config_source(
     config: str | None, *, is_untrusted: bool = False, chart: str = ""
-) -> tuple[Source | None, tuple[Finding, ...]]:
+) -> FoundConfig:
     """The configuration file, None if there is none, and the findings of the search.
 
     config: the file in --config, or the folder in which the search begins. None or "" for the
@@ -109,6 +114,7 @@ def settings_of(
     given: Mapping[str, object],
     function: Mapping[str, Any] | None = None,
     chart: str = "",
+    found: FoundConfig | None = None,
 ) -> Settings:
     """Return the settings in effect, and start to write the log file.
 
@@ -116,23 +122,39 @@ def settings_of(
     this function again with the values of the functionConfig, which must not repeat the reports.
     The parameters are those of effective_values.
     """
-    values, source, findings = effective_values(config, given, function, chart)
+    values, source, findings = effective_values(config, given, function, chart, found)
     path = source.file if source else ""
     if function is None:
         _check_variables()
         report_detail(_configuration_note(path))
-    settings = settings_from(values) if values else Settings()
+    settings = _settings(values, source, findings)
+    set_log_file(settings.log_file)
+    if function is None:
+        log_note(_configuration_note(path))
+    return settings
+
+
+def side_settings(found: FoundConfig, given: Mapping[str, object]) -> Settings:
+    """The settings for one side of `diff`, with the hash key and without reports or a log file.
+
+    found, given: as for effective_values.
+    """
+    return with_hash_key(_settings(*effective_values(None, given, found=found)), given)
+
+
+def _settings(
+    values: Mapping[str, Any], source: Source | None, findings: tuple[Finding, ...]
+) -> Settings:
+    settings = settings_from(dict(values)) if values else Settings()
     application = os.environ.get(_ARGO_CD_APPLICATION, "")
     if not is_valid_text(application):
         problem = f"the variable {_ARGO_CD_APPLICATION} is not UTF-8"
         raise UserError(problem, "Write the value in UTF-8")
     if application:
         settings = settings._replace(attacher=settings.attacher._replace(release=application))
-    set_log_file(settings.log_file)
-    if function is None:
-        log_note(_configuration_note(path))
+    file = source.file if source else ""
     configuration = printable(shown_path(source)) if source else ""
-    return settings._replace(file=path, configuration=configuration, findings=findings)
+    return settings._replace(file=file, configuration=configuration, findings=findings)
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:

@@ -14,6 +14,7 @@ root or to the user, as git rejects repositories of other users (CVE-2022-24765)
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.config.repository import folders_upward, git_reads_only, has_git, is_inside
@@ -46,6 +47,8 @@ class Source(NamedTuple):
     label: the trust in words, for `config show`.
     repository: the folder of the repository, "" if the source is not a discovered file.
     file: the path of the file, "" for a functionConfig.
+    commit: for a file in git, the start of `file`, such as `git:main:`. "" for a file on disk.
+    read: for a file in git, the text of a file, None if the commit does not have the file.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Source(NamedTuple):
     label: str
     repository: str = ""
     file: str = ""
+    commit: str = ""
+    read: Callable[[str], str | None] | None = None
 
 
 FUNCTION_CONFIG = Source(
@@ -96,6 +101,8 @@ def shown_path(source: Source) -> str:
     git repository, to the root of the repository.
     """
     root = source.repository
+    if source.commit:
+        return source.file
     try:
         path = os.path.relpath(source.file)
         is_elsewhere = path.startswith(os.pardir) and not is_inside(os.getcwd(), root)
@@ -204,15 +211,23 @@ def extended_file(
     earlier: the configuration files that postrender has read, in order. The last one is `file`.
     source: the source of the first file.
     """
-    path = os.path.normpath(os.path.join(os.path.dirname(file), value))
-    if source.trust < FULL and not _is_permitted(path, source):
+    if source.read:
+        path = _path_in_commit(value, file, source)
+        is_permitted = path.endswith(_ENDINGS) and not _leaves_commit(path, source)
+    else:
+        path = os.path.normpath(os.path.join(os.path.dirname(file), value))
+        is_permitted = source.trust >= FULL or _is_permitted(path, source)
+    if not is_permitted:
         raise UserError(
-            f"the extended file is {path}, expected a YAML file in the repository "
-            f"{source.repository}",
-            f"Fix the path. If you trust both files, pass --config {source.file}",
+            f"the extended file is {path}, expected a YAML file in the "
+            + ("commit" if source.commit else f"repository {source.repository}"),
+            "Fix the path"
+            if source.commit
+            else f"Fix the path. If you trust both files, pass --config {source.file}",
             location,
         )
-    if not os.path.isfile(path):
+    is_file = source.read(path) is not None if source.read else os.path.isfile(path)
+    if not is_file:
         raise UserError(
             f"the extended file {path} is a folder"
             if os.path.isdir(path)
@@ -220,7 +235,7 @@ def extended_file(
             f"Fix the path, which is relative to the folder of {file}",
             location,
         )
-    if source.trust < FULL and not is_owner_trusted(path):
+    if source.trust < FULL and not source.read and not is_owner_trusted(path):
         raise UserError(
             f"the extended file {path} belongs to another user",
             f"If you trust both files, pass --config {source.file}. Otherwise delete `extends`",
@@ -232,7 +247,9 @@ def extended_file(
             "Merge some of these files",
             location,
         )
-    if any(os.path.samefile(path, other) for other in earlier):
+    if path in earlier or (
+        not source.read and any(os.path.samefile(path, other) for other in earlier)
+    ):
         chain = " -> ".join([*earlier, path])
         raise UserError(
             f"the key `extends` leads back to an earlier file ({chain})",
@@ -240,6 +257,18 @@ def extended_file(
             location,
         )
     return path
+
+
+def _path_in_commit(value: str, file: str, source: Source) -> str:
+    """The path of an extended file in the commit of a file, with the start of Source.commit."""
+    folder = posixpath.dirname(file[len(source.commit) :])
+    return source.commit + posixpath.normpath(posixpath.join(folder, value))
+
+
+def _leaves_commit(path: str, source: Source) -> bool:
+    """Whether a normal path leads out of the commit. git refuses links that lead out."""
+    inner = path[len(source.commit) :]
+    return inner.startswith(("/", "../")) or "\n" in inner or "\0" in inner
 
 
 def _is_permitted(path: str, source: Source) -> bool:
@@ -354,7 +383,7 @@ def check_trust(
 
 def _fix(option: str, source: Source) -> str:
     variable = "POSTRENDER_" + option.replace("-", "_").upper()
-    if not source.file:
+    if not source.file or source.commit:
         return f"Delete the key, and pass --{option} as an argument or set {variable}"
     return (
         f"Delete the key, and pass --{option} or set {variable}. "

@@ -93,7 +93,7 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
     source: the source of the first file, which defines the trust.
     fix: the fix for a file that cannot be read.
     """
-    document, values = _read_document(file, fix)
+    document, values = _read_document(file, fix, source)
     root: Path = ()
     if is_config_object(values):
         root, values = ("spec",), object_values(values, document, ())
@@ -107,10 +107,13 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
     return config_file
 
 
-def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
+def _read_document(path: str, fix: str, source: Source) -> tuple[ParsedDocument, Json]:
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        if source.read:
+            text = source.read(path) or ""
+        else:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UserError(

@@ -13,7 +13,7 @@ from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.attachers import with_group_names
 from postrender.diff.changes import compare_originals_exactly, find_changes
 from postrender.diff.contents import compare_earlier, compare_originals, with_original_notes
-from postrender.diff.model import REMOVED, Preview
+from postrender.diff.model import REMOVED, Preview, Undecided
 from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import (
     CURRENT,
@@ -37,7 +37,7 @@ from postrender.diff.risks import find_risks
 from postrender.diff.risks.facts import Facts
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
-from postrender.diff.undecided import find_undecided
+from postrender.diff.undecided import find_adoption, find_undecided
 from postrender.diff.usages import find_graph, index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
@@ -74,6 +74,9 @@ def compare(
             Location(old.source),
         )
     old_configuration = None
+    adoption: tuple[Undecided, ...] = ()
+    if old_settings is not None and not (is_first_release or is_output[0]):
+        adoption = find_adoption(old.source, old_settings.configuration, settings.configuration)
     if old_settings is None or _rendering(old_settings) == _rendering(settings):
         old_settings = settings
     else:
@@ -100,7 +103,9 @@ def compare(
         old_side, new_side, (old_settings, settings), resolver, context, find_lost_owners
     )
     return preview._replace(
-        configuration=settings.configuration, old_configuration=old_configuration
+        configuration=settings.configuration,
+        old_configuration=old_configuration,
+        undecided=(*adoption, *preview.undecided),
     )
 
 

@@ -58,6 +58,22 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
         )
 
 
+def find_adoption(source: str, old_file: str | None, file: str | None) -> tuple[Undecided, ...]:
+    """If only the newer side has a configuration file, it can be the first use of postrender.
+
+    source: the name of the older stream, which is an input.
+    """
+    if old_file or not file:
+        return ()
+    part = Undecided(
+        location=source,
+        problem=f"NEW has the configuration {file}, and OLD does not have a configuration. diff "
+        "first renders OLD without a configuration",
+        fix="If you applied OLD without postrender, pass --first-release",
+    )
+    return (part,)
+
+
 def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
     if pair.identity.name:
         return

@@ -14,6 +14,8 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 
+from postrender.config.find import FILE_NAME, discovered_file
+from postrender.config.find import Source as ConfigSource
 from postrender.config.repository import working_repository
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
@@ -133,6 +135,43 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
         for path, item in zip(paths, objects, strict=True)
         if item.kind != "tree"
     )
+
+
+def find_git_config(name: str, *, is_untrusted: bool) -> ConfigSource | None:
+    """The configuration file for manifests in git, None if the commit does not have one.
+
+    As on disk, it is the nearest postrender.yaml in the working directory or above, but in the
+    commit. An unknown commit has none, because the manifests already report the error.
+    name: `git:REF:PATH`.
+    """
+    ref, _ = _parse(name)
+    start = f"{GIT}{ref}:"
+    root = working_repository()
+    relative = os.path.relpath(os.path.realpath(os.getcwd()), root) if root else os.curdir
+    parts = [] if relative == os.curdir else relative.split(os.sep)
+    paths = ["/".join([*parts[:count], FILE_NAME]) for count in range(len(parts), -1, -1)]
+    tree, *found = _cat_objects([f"{ref}^{{tree}}", *(f"{ref}:{path}" for path in paths)], name)
+    if tree.kind != "tree":
+        return None
+
+    def read(file: str) -> str | None:
+        [item] = _cat_objects([f"{ref}:{file[len(start) :]}"], file)
+        if item.kind == "missing":
+            _check_absence(ref, file[len(start) :], file)
+            return None
+        if item.kind != "blob":
+            raise _no_file(file, item.kind)
+        return item.data.decode()
+
+    for path, item in zip(paths, found, strict=True):
+        if item.kind == "missing":
+            _check_absence(ref, path, start + path)
+        elif item.kind != "blob":
+            raise _no_file(start + path, item.kind)
+        else:
+            source = discovered_file(start + path, root or start, is_untrusted=is_untrusted)
+            return source._replace(commit=start, read=read)
+    return None
 
 
 def _find(name: str) -> _Object:
