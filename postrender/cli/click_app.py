@@ -30,7 +30,7 @@ from postrender.cli.options import (
 )
 from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
 from postrender.errors import UsageError
-from postrender.sources.paths import GIT
+from postrender.sources.paths import GIT, HELM
 from postrender.text import shown
 
 # The module and the name of each command. The first word of `config show` is a group.
@@ -192,10 +192,9 @@ def _with_paths(words: list[str]) -> list[str]:
     A program such as pre-commit passes the names of files, which a stranger can choose.
     """
     end = words.index("--") + 1 if "--" in words else len(words)
-    return [
-        *words[:end],
-        *(f"./{word}" if word == "-" or word.startswith(GIT) else word for word in words[end:]),
-    ]
+    is_path = [word != "-" and not word.startswith((GIT, HELM)) for word in words[end:]]
+    paths = zip(words[end:], is_path, strict=True)
+    return [*words[:end], *(word if is_file else f"./{word}" for word, is_file in paths)]
 
 
 def app() -> click.Group:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from postrender.cli.options import (
     CHOICES,
     NUMBER,
@@ -30,7 +32,7 @@ from postrender.diff.model import only_sections
 from postrender.errors import UsageError, UserError
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
-from postrender.sources.paths import GIT
+from postrender.sources.paths import GIT, HELM
 from postrender.text import printable
 from postrender.yaml.stream import Stream, read_streams
 
@@ -39,8 +41,8 @@ from postrender.yaml.stream import Stream, read_streams
     "diff",
     "Show which workloads a change rolls.",
     details=(
-        "OLD and NEW are a file, a folder of manifests, git:REF:PATH, or - for stdin. Both can be "
-        "input or output of postrender."
+        "OLD and NEW are a file, a folder of manifests, git:REF:PATH, helm:NAMESPACE/RELEASE, or - "
+        "for stdin. Both can be input or output of postrender."
     ),
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),
@@ -129,6 +131,7 @@ def diff(
     found = _configuration(new, config, is_untrusted)
     settings = with_hash_key(settings_of(config, given, found=found), given)
     old_settings = settings if old_found == found else side_settings(old_found, given)
+    settings, old_settings = (_in_namespace(one, (old, new)) for one in (settings, old_settings))
     report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
     sides = [_side(name, settings) for name in (old, new)]
     if not any(side.documents for side in sides):
@@ -163,7 +166,18 @@ def _configuration(side: str, config: str | None, is_untrusted: bool) -> FoundCo
 
 
 def _side(name: str, settings: Settings) -> Stream:
-    sources = read_inputs(name, allow_empty=settings.allow_empty)
+    if name.startswith(HELM):
+        from postrender.sources.helm import read_release
+
+        sources = read_release(name, settings)
+    else:
+        sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else printable(name))
     check_content(stream, settings)
     return stream
+
+
+def _in_namespace(settings: Settings, sides: Iterable[str]) -> Settings:
+    """Settings with the namespace of the Helm release, unless the user has set one."""
+    namespaces = [name[len(HELM) :].partition("/")[0] for name in sides if name.startswith(HELM)]
+    return settings._replace(namespace=settings.namespace or (*namespaces, "")[0])

@@ -1,4 +1,4 @@
-"""The earlier outputs in --previous: files, or the release revisions that Helm stores.
+"""The earlier outputs in --previous, and a side of diff: the release revisions that Helm stores.
 
 Helm does not pass the namespace and the name of the release to a post-renderer. Therefore, the user
 sets both in `--previous=helm:NAMESPACE/RELEASE`. Helm 3.21 can read releases of Helm 4, and Helm
@@ -26,7 +26,7 @@ from postrender.plan.history import (
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.records import NamedTuple
 from postrender.sources.inputs import read_inputs
-from postrender.sources.paths import ChartError
+from postrender.sources.paths import HELM, ChartError
 from postrender.sources.programs import helm_program, start
 from postrender.yaml.stream import Source
 
@@ -34,8 +34,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subprocess import Popen
     from typing import Any
-
-PREFIX = "helm:"
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 # The statuses of the release revisions that Helm has applied without an error.
@@ -48,15 +46,19 @@ _MAX_PROCESSES = 4
 
 
 class Release(NamedTuple):
-    """A Helm release; context, kubeconfig: "" for the default of helm."""
+    """A Helm release; context, kubeconfig: "" for the default of helm.
+
+    argument: with which the user chose the release, for messages.
+    """
 
     namespace: str
     name: str
+    argument: str
     context: str = ""
     kubeconfig: str = ""
 
     def __str__(self) -> str:
-        return f"{PREFIX}{self.namespace}/{self.name}"
+        return f"{HELM}{self.namespace}/{self.name}"
 
 
 class HelmError(UserError):
@@ -116,16 +118,47 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
 
 def _release(settings: Settings) -> Release | None:
     """The Helm release in --previous, None if --previous is not a Helm release."""
-    history = settings.history
-    if not history.previous.startswith(PREFIX):
-        return None
-    namespace, slash, name = history.previous[len(PREFIX) :].partition("/")
-    if not slash or not _NAME.match(namespace) or not _NAME.match(name):
+    name = settings.history.previous
+    return _parsed(name, f"--previous={name}", settings) if name.startswith(HELM) else None
+
+
+def _parsed(name: str, argument: str, settings: Settings) -> Release:
+    """A release; name: `helm:NAMESPACE/RELEASE`."""
+    namespace, slash, release = name[len(HELM) :].partition("/")
+    if not slash or not _NAME.match(namespace) or not _NAME.match(release):
         raise UserError(
-            f"--previous={history.previous} is not a Helm release, expected helm:NAMESPACE/RELEASE",
+            f"{argument} is not a Helm release, expected helm:NAMESPACE/RELEASE",
             "Write the namespace and the name of the release, as in helm:prod/shop",
         )
-    return Release(namespace, name, context=history.context, kubeconfig=history.kubeconfig)
+    history = settings.history
+    return Release(namespace, release, argument, history.context, history.kubeconfig)
+
+
+def read_release(name: str, settings: Settings) -> tuple[Source, ...]:
+    """The manifests and the hooks of a release; () for an unknown release, with allowEmpty.
+
+    The release revision is the deployed one or, if no revision is deployed, the newest one. An
+    upgrade by Helm starts from the same revision.
+    name: `helm:NAMESPACE/RELEASE`.
+    """
+    release = _parsed(name, name, settings)
+    history = _history(release)
+    if not history and not settings.allow_empty:
+        raise UserError(
+            f"Helm does not find the release {release.name} in the namespace {release.namespace}",
+            "Run helm list --all-namespaces to find the release. For a first install, pass "
+            "--allow-empty",
+            Location(name),
+        )
+    if not history:
+        return ()
+    deployed = [number for number, status in history if status == "deployed"]
+    number = deployed[-1] if deployed else history[-1][0]
+    # Helm stores hooks apart, and the output of helm template contains both.
+    parts = ("manifest", "hooks")
+    texts = _run_helm(release, [_get_command(release, part, number) for part in parts])
+    sources = (Source(f"{name} {part}", text) for part, text in zip(parts, texts, strict=True))
+    return tuple(sources)
 
 
 def _read_manifests(name: str) -> Previous:
@@ -297,7 +330,7 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
-        f"the output of helm {command[0]} for --previous={release} is invalid, expected a JSON "
+        f"the output of helm {command[0]} for {release.argument} is invalid, expected a JSON "
         "list of Helm",
         f"Run helm {command[0]} --output json, and check that the output contains only JSON",
     )
@@ -318,7 +351,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 
-    program = helm_program(f"--previous={release}")
+    program = helm_program(release.argument)
     options = [
         *(["--kube-context", release.context] if release.context else []),
         *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
@@ -351,7 +384,7 @@ def _failure(release: Release, command: Sequence[str], code: int, errors: bytes)
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
     message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
     reason = message.removeprefix("Error: ")
-    problem = f"helm {command[0]} failed for --previous={release}: {reason}"
+    problem = f"helm {command[0]} failed for {release.argument}: {reason}"
     if message == "Error: release: not found":
         fix = "Try again, because another helm command may have deleted the release revision"
         return NotFoundError(problem, fix)

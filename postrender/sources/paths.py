@@ -11,6 +11,8 @@ from postrender.yaml.stream import Source
 
 # The prefix of an input in git: `git:REF:PATH`.
 GIT = "git:"
+# The start of a Helm release in an argument, `helm:NAMESPACE/RELEASE`.
+HELM = "helm:"
 # The endings of the file names of manifests.
 ENDINGS = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"

@@ -103,6 +103,12 @@ class Release:
         command = [str(self._script), *self.arguments]
         return run(command, env=self._env(), folder=self.folder, stdin=text).stdout
 
+    def diff(self, old: str, new: str) -> str:
+        """Return the output of `postrender diff OLD -`; new: the manifests of the newer side."""
+        self._write_config()
+        command = [str(self._script), "diff", old, "-"]
+        return run(command, env=self._env(), folder=self.folder, stdin=new).stdout
+
     def apply(self, values: Values = {}, *options: str, check: bool = True) -> Done:  # noqa: B006
         """Run `helm template | postrender | kubectl apply`."""
         text = self.template(values)

@@ -130,6 +130,17 @@ def test_every_rollback_and_every_upgrade_after_a_rollback(
         )
 
 
+def test_diff_compares_with_a_release(release: Release) -> None:
+    """Helm stores the output, and hooks apart from it."""
+    name = f"helm:{release.namespace}/{release.name}"
+    release.install(greeting("one"))
+    stored = release.manifest()
+    assert release.diff(name, stored).startswith("no changes")
+    changed = release.diff(name, stored.replace("greeting: one", "greeting: two"))
+    assert "-one" in changed
+    assert "+two" in changed
+
+
 def test_few_revisions_are_kept_and_every_release_can_be_rolled_back_to(
     release: Release, api: Api
 ) -> None:

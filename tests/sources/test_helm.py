@@ -406,3 +406,118 @@ def test_without_previous_its_modules_are_not_imported() -> None:
     )
     done = run(GOOD, command=(sys.executable, "-c", code))
     assert done.code == 0, done.err
+
+
+# ------------------------------------------------------------------------------- a side of diff
+
+HOOK = """\
+---
+# Source: app/templates/hook.yaml
+apiVersion: batch/v1
+kind: Job
+metadata: {name: report, annotations: {helm.sh/hook: post-upgrade}}
+spec: {template: {spec: {containers: [{name: a, image: IMAGE}], restartPolicy: Never}}}
+"""
+
+
+def diff(helm: Helm, new: str, *arguments: str) -> Run:
+    """Run diff with the release app as the older side."""
+    options = ("--format", "json", *arguments)
+    return run(new, "diff", *options, "helm:prod/app", "-", variables=helm.variables)
+
+
+def stored(helm: Helm, *statuses: str) -> None:
+    """Answer with release revisions, of which each has its number in the ConfigMap and hook."""
+    entries = [{"revision": number, "status": status} for number, status in enumerate(statuses, 1)]
+    (helm.folder / "history").write_text(json.dumps(entries))
+    helm.answer("history app", "cat history")
+    for number in range(1, len(statuses) + 1):
+        helm.print(f"get manifest app --revision {number} ", release(f"text-{number}"))
+        helm.print(f"get hooks app --revision {number} ", HOOK.replace("IMAGE", f"a:{number}"))
+
+
+def test_a_release_is_a_side_of_diff(helm: Helm) -> None:
+    """The hooks are a part of it, as in the output of helm template."""
+    stored(helm, "superseded", "deployed")
+    same = release("text-2") + HOOK.replace("IMAGE", "a:2")
+    preview = json.loads(diff(helm, same).out)
+    assert not preview["hasChanges"], preview
+    assert preview["old"] == "helm:prod/app"
+    changed = json.loads(diff(helm, release("text-3") + HOOK.replace("IMAGE", "a:3")).out)
+    assert [content["change"] for content in changed["contents"]] == ["changed"]
+    assert "hook" in [workload["effect"] for workload in changed["workloads"]]
+    assert all(" --namespace prod" in line for line in helm.calls)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "number"),
+    [
+        (("deployed", "failed"), 1),
+        (("superseded", "deployed", "pending-upgrade"), 2),
+        (("failed",), 1),
+        (("failed", "pending-install"), 2),
+    ],
+)
+def test_the_deployed_release_revision_is_compared(
+    helm: Helm, statuses: tuple[str, ...], number: int
+) -> None:
+    stored(helm, *statuses)
+    new = release(f"text-{number}") + HOOK.replace("IMAGE", f"a:{number}")
+    assert not json.loads(diff(helm, new).out)["hasChanges"]
+
+
+def test_a_stored_output_is_compared_as_it_is(helm: Helm) -> None:
+    stored(helm, "deployed")
+    output = run(release("text-1"), "--no-attacher").out.decode()
+    (helm.folder / "get-manifest-app---revision-1-").write_text(output)
+    preview = json.loads(diff(helm, output + HOOK.replace("IMAGE", "a:1")).out)
+    assert not preview["hasChanges"], preview
+    assert run(output, "diff", "-", "helm:prod/app", variables=helm.variables).code == 0
+
+
+def test_an_unknown_release_is_an_error_of_diff(helm: Helm) -> None:
+    helm.answer("history", NOT_FOUND)
+    assert_refused(
+        diff(helm, GOOD),
+        "Helm does not find the release app in the namespace prod",
+        "--allow-empty",
+    )
+    first = json.loads(diff(helm, GOOD, "--allow-empty").out)
+    assert [content["change"] for content in first["contents"]] == ["added"]
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (
+            "echo 'Error: query: failed to query with labels: secrets is forbidden: User x cannot "
+            "list resource' >&2; exit 1",
+            "helm history failed for helm:prod/app: query: failed to query with labels: secrets is "
+            "forbidden",
+        ),
+        ("echo 'Error: Kubernetes cluster unreachable' >&2; exit 1", "cluster unreachable"),
+        ("echo null", "the output of helm history for helm:prod/app is invalid"),
+    ],
+)
+def test_a_failure_of_helm_is_an_error_of_diff(helm: Helm, script: str, problem: str) -> None:
+    helm.answer("history", script)
+    assert_refused(diff(helm, GOOD), problem)
+
+
+@pytest.mark.parametrize("name", ["helm:", "helm:prod", "helm:prod/", "helm:/app", "helm:prod/-x"])
+def test_a_side_of_diff_needs_a_namespace_and_a_name(helm: Helm, name: str) -> None:
+    done = run(GOOD, "diff", name, "-", variables=helm.variables)
+    assert_refused(done, f"{name} is not a Helm release, expected helm:NAMESPACE/RELEASE")
+    assert helm.calls == []
+
+
+def test_diff_without_helm_is_an_error(helm: Helm) -> None:
+    helm.program.unlink()
+    done = run(GOOD, "diff", "helm:prod/app", "-", variables={"PATH": str(helm.folder)})
+    assert_refused(done, "helm:prod/app needs helm, which is not on PATH")
+
+
+def test_after_two_dashes_a_release_is_a_file(helm: Helm) -> None:
+    done = run(GOOD, "diff", "--", "helm:prod/app", "x.yaml", variables=helm.variables)
+    assert_refused(done, "./helm:prod/app")
+    assert helm.calls == []
