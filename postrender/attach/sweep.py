@@ -107,14 +107,14 @@ def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Ite
     unused: the result of find_unused.
     """
     for revision, keep_reason in unused:
-        reason = keep_reason or _edit_reason(client, revision)
+        reason = keep_reason or edit_reason(client, revision)
         if reason:
             _log.info(f"attach keeps the unused {revision}, because {reason}")
         else:
             yield revision
 
 
-def _edit_reason(client: Client, revision: Revision) -> str:
+def edit_reason(client: Client, revision: Revision) -> str:
     """The reason to keep an edited ConfigMap, "" if nobody has edited it.
 
     attach never reads the content of a Secret, and the name of an adopted original has no hash.

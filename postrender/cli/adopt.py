@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from postrender.attach.adopt import run_adopt
 from postrender.attach.connect import is_in_cluster
+from postrender.attach.undo import run_undo
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
 from postrender.cli.report import DONE, is_quiet, write
 from postrender.config.settings import Settings
+from postrender.errors import UsageError
 from postrender.inventory.build import take_inventory
 from postrender.sources.inputs import read_input
 
@@ -18,7 +20,8 @@ from postrender.sources.inputs import read_input
         "INPUT is the output of postrender, or - for stdin, which is the default. Run adopt before "
         "the first apply of revisions. Otherwise a tool such as Helm deletes the ConfigMaps and "
         "Secrets that old pods still use. The attacher deletes an adopted object when no other "
-        "object uses the adopted object any more."
+        "object uses the adopted object any more. After a release without postrender, --undo gives "
+        "the adopted objects back to your tool, and deletes the revisions that no object uses."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),
@@ -26,6 +29,19 @@ from postrender.sources.inputs import read_input
         FILENAME,
         *CLUSTER,
         Option("dry-run", "Show the changes. Do not change the cluster.", SWITCH),
+        Option(
+            "undo",
+            "Give adopted objects back. Also delete the unused revisions of the attach group. "
+            "Fails if the release still uses a revision. Does not read INPUT.",
+            SWITCH,
+        ),
+        Option(
+            "group",
+            "Set the attach group for --undo. NAME is the name in render --group, or the value of "
+            "the label postrender/attach-group.",
+            metavar="NAME",
+            default="",
+        ),
     ),
 )
 def adopt(
@@ -34,8 +50,25 @@ def adopt(
     kube_context: str | None,
     kubeconfig: str | None,
     dry_run: bool,
+    undo: bool,
+    group: str,
 ) -> int:
     in_cluster = is_in_cluster()
+    if undo != bool(group):
+        given, missing = ("--undo", "--group") if undo else ("--group", "--undo")
+        raise UsageError(f"{given} is set without {missing}", f"Pass {missing} too")
+    if undo:
+        lines = run_undo(
+            group,
+            namespace,
+            kube_context,
+            kubeconfig,
+            in_cluster=in_cluster,
+            is_dry=dry_run,
+            is_quiet=is_quiet(),
+        )
+        write([f"{line}\n" for line in lines])
+        return DONE
     stream = read_input(input_, "render | postrender adopt")
     lines = run_adopt(
         take_inventory(stream, Settings(with_secrets=True)),
