@@ -182,6 +182,7 @@ FIXES = {
     "stale-revision": "Do not edit a revision. Change the chart, and render again",
     "unknown-annotation": "Use one of the [annotations](annotations.md)",
     "rejected": "Fix the field that the message shows",
+    "broken-reference": "Add the key, or set `optional: true` in the reference",
     "misplaced-annotation": "Move the [annotation](annotations.md) to the object that it describes",
     UNPROTECTED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
     "checksum": "If old pods need the old content, use the strategy `rename`",

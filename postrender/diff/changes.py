@@ -44,7 +44,7 @@ from postrender.diff.reads import Read, ReadKey
 from postrender.diff.texts import content_of
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.diff.workloads import Comparison, find_workload_change
-from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
+from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION, keeper_of
 from postrender.kubernetes.kinds import (
     DATA_FIELDS,
     RBAC_GROUP,
@@ -129,7 +129,9 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
         change = ADDED if pair.new else REMOVED
         shown = without_hashes(pair.newest) if is_attacher else pair.newest
         fields = content_fields(shown.data, change, names.of_all)
-        return ObjectChange(pair.identity, change, fields)
+        keeper = "" if pair.new else keeper_of(strings_at(shown.data, "annotations"))
+        note = f"{keeper} keeps the object" if keeper else ""
+        return ObjectChange(pair.identity, change, fields, note)
     before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both
     changes = []
     if not is_same(before.data, after.data):

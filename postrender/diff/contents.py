@@ -43,6 +43,7 @@ from postrender.kubernetes.annotations import (
     RESOURCE_POLICY_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
+    keeper_of,
     without_keep,
 )
 from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
@@ -217,6 +218,9 @@ def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
     It lacks the object's name, because formats group objects with equal remarks.
     """
     kind = pair.identity.kind
+    keeper = keeper_of(strings_at(pair.old.data, "annotations")) if pair.old else ""
+    if pair.old and pair.new is None and keeper and not pair.old.is_revised:
+        return f"{keeper} keeps the {kind}"
     if pair.new is None and users > former:
         return (
             f"a workload still references the {kind}. Without the {kind}, new pods do not start, "

@@ -252,11 +252,13 @@ class ObjectChange(NamedTuple):
 
     change: ADDED, REMOVED or CHANGED.
     fields: the fields that change; all fields of an object that is ADDED or REMOVED.
+    note: a remark without a final period, or "".
     """
 
     identity: Identity
     change: str
     fields: tuple[FieldChange, ...] = ()
+    note: str = ""
 
 
 class Undecided(NamedTuple):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from postrender.diff.model import (
+    ENDS,
     NEXT_PODS,
     NEXT_RUN,
     REFUSED,
@@ -23,7 +24,8 @@ from postrender.diff.model import (
 from postrender.diff.pairs import ComparedObject
 from postrender.diff.risks.facts import Facts
 from postrender.diff.values import counted
-from postrender.kubernetes.kinds import POD, Identity, is_built_in
+from postrender.kubernetes.annotations import keeper_of
+from postrender.kubernetes.kinds import POD, Identity, is_built_in, strings_at
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _SCALERS = ("HorizontalPodAutoscaler",)
@@ -62,11 +64,21 @@ def with_replacements(
         pair = pairs.get(workload.identity)
         if workload.identity in refused:
             workload = workload._replace(effect=REFUSED)
+        elif pair and workload.effect == ENDS:
+            workload = workload._replace(replacement=_after_the_end(pair.newest.data))
         elif pair and pair.both and not pair.newest.is_hook:
             effect, text = _replacement(workload, *pair.both, scalers.get(workload.identity, ""))
             workload = workload._replace(effect=effect, replacement=text)
         result[number] = workload
     return result
+
+
+def _after_the_end(data: dict[str, Json]) -> str:
+    if keeper := keeper_of(strings_at(data, "annotations")):
+        return f"{keeper} keeps the object"
+    claims = value_at(data, ("spec", "volumeClaimTemplates"))
+    policy = value_at(data, ("spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"))
+    return "the claims of its pods are kept" if claims and policy != "Delete" else ""
 
 
 def _scalers(facts: Facts, workloads: Iterable[WorkloadChange]) -> _Scalers:

@@ -31,7 +31,6 @@ _DEFAULTS: dict[str, dict[str, Json]] = {
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
         "schedulerName": "default-scheduler",
-        "enableServiceLinks": True,
         "securityContext": {},
         "hostNetwork": False,
         "hostPID": False,

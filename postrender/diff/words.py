@@ -239,13 +239,14 @@ def describe_verb(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     """What happens to one object: its effect, for a workload, or the verb for its change."""
     if isinstance(change, WorkloadChange):
         return describe_effect(change)
-    return describe_change(change.change)
+    note = change.note if isinstance(change, ObjectChange) else ""
+    return describe_change(change.change) + (f" ({note})" if note else "")
 
 
 def explain_effect(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     """The sentence about the effect on each workload of a group, "" if the verb says all."""
     if not isinstance(change, WorkloadChange):
-        return ""
+        return change.note if isinstance(change, ObjectChange) else ""
     effect = describe_effect(change)
     return "" if effect == EFFECTS[change.effect].verb.one else f"each {effect}"
 

@@ -266,3 +266,11 @@ _TRUE = frozenset({"1", "t", "true"})
 def is_true(value: str) -> bool:
     """Whether the value of an annotation or label means true. Most programs ignore its case."""
     return value.strip().lower() in _TRUE
+
+
+def keeper_of(annotations: Mapping[str, str]) -> str:
+    """`Helm` or `Argo CD` if it keeps an object that is no longer in the manifests, else ""."""
+    if annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep":
+        return "Helm"
+    options = annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")
+    return "Argo CD" if "Prune=false" in options else ""

@@ -924,6 +924,19 @@ def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
     assert '"app", but the output contains ConfigMap/app only under another name' in done.err
 
 
+def test_check_finds_keys_that_pods_use_but_that_are_not_there() -> None:
+    variable = "env: [{name: A, valueFrom: {configMapKeyRef: {name: app, key: %s}}}]"
+    used, missing, optional = (
+        GOOD.replace("name: main", f"name: main\n        {variable % key}")
+        for key in ("key", "nope", "nope, optional: true")
+    )
+    assert run(used, "check").code == 0
+    assert run(optional, "check").code == 0
+    done = run(missing, "check")
+    assert done.code == 1
+    assert "the key nope of ConfigMap/app does not exist" in done.err
+
+
 def test_check_of_a_name_in_prose_reports_the_name_and_passes() -> None:
     done = run(GOOD.replace("välue", "see app for more"), "check")
     assert done.code == 0

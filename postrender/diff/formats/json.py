@@ -76,6 +76,7 @@ class JsonReporter(Reporter):
                     "object": object_json(change.identity),
                     "change": change.change,
                     "fields": _fields(change.fields),
+                    "note": change.note,
                 }
                 for change in preview.objects
             ],

@@ -67,6 +67,7 @@ from postrender.diff.words import (
     describe_revision,
     describe_risk,
     describe_shared,
+    describe_verb,
     revision_name,
 )
 from postrender.errors import sentences
@@ -389,8 +390,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
 
 def _objects(groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
     parts = [
-        _item(group, style, describe_change(group[1].change), _OBJECTS, NOUNS["objects"])
-        for group in groups
+        _item(group, style, describe_verb(group[1]), _OBJECTS, NOUNS["objects"]) for group in groups
     ]
     return _list(TITLES["objects"], parts)
 
@@ -401,7 +401,7 @@ def _item(group: Group[ObjectChange], style: Style, verb: str, stage: int, noun:
     start, end = "- ", f" {verb}" if verb else ""
     if len(members) > 1:
         start, end = f"- {' '.join(describe_group(group))}: ", ""
-    body = ""
+    body = f"  - {shared.note}\n" if shared.note and len(members) > 1 else ""
     for change in rest:
         body += f"  - {describe_rest(change, style)}\n" + _in_lists(change.fields, style, "    ")
     body += f"  - {describe_shared(group)}\n" if rest else ""

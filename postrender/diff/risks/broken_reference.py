@@ -7,7 +7,8 @@
   RuntimeClass that the change removes.
 
 References with `optional: true` do not count. Nor do objects that are in neither input, because
-another release can own them, and references that were broken before.
+another release can own them, and references that were broken before. `postrender check` finds the
+missing keys of objects in its input.
 
 Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins), and the
 admission plugins ServiceAccount, Priority and RuntimeClass.
@@ -15,13 +16,15 @@ admission plugins ServiceAccount, Priority and RuntimeClass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from postrender.config.settings import NOTHING
 from postrender.diff.kinds import template_path, template_pattern
 from postrender.diff.model import Risk
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import DATA_FIELDS, GroupKind, Identity, ObjectKey
+from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -90,8 +93,36 @@ def _risk(identity: Identity, use: _Use) -> Risk:
     return Risk(identity, fact, use.consequence, use.place)
 
 
+def find_missing_keys(
+    objects: Sequence[Object], resolver: Resolver
+) -> Iterator[tuple[Object, str, str]]:
+    """The objects with a pod template that uses a missing key, each with a fact and the place.
+
+    A ConfigMap or Secret without data does not count, because another program can fill it.
+    """
+    facts = Names(resolver, NOTHING)
+    contents = {
+        resolver.key_of(item.identity): item
+        for item in objects
+        if item.identity.group_kind in (_CONFIG_MAP, _SECRET)
+        and any(mapping_at(item.data, (field,)) for field in DATA_FIELDS)
+    }
+    for item in objects if contents else ():
+        if template_path(item.identity.group_kind) is not None:
+            for use in _broken(facts, item.identity, item.data, contents):
+                risk = _risk(item.identity, use)
+                yield item, f"{risk.fact}. {risk.consequence}", risk.path
+
+
+class Names(NamedTuple):
+    """What finds the target of a name."""
+
+    resolver: Resolver
+    base_names: Mapping[str, str]
+
+
 def _broken(
-    facts: Facts,
+    facts: Facts | Names,
     identity: Identity,
     data: dict[str, Json],
     contents: Mapping[ObjectKey, Object],
@@ -125,6 +156,7 @@ def _pod_specs(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, J
 def _uses(spec: dict[str, Json]) -> Iterator[_Use]:
     for group_kind, field in (
         (("", "ServiceAccount"), "serviceAccountName"),
+        (("", "ServiceAccount"), "serviceAccount"),
         (("scheduling.k8s.io", "PriorityClass"), "priorityClassName"),
         (("node.k8s.io", "RuntimeClass"), "runtimeClassName"),
     ):

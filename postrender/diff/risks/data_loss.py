@@ -4,7 +4,8 @@
 - A Namespace: Kubernetes deletes everything in it.
 - A PersistentVolumeClaim: with the reclaim policy `Delete`, the volume is deleted too.
 - A StatefulSet whose `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`: Kubernetes
-  deletes the claims of all its pods.
+  deletes the claims of all its pods. With `whenScaled: Delete`, fewer replicas delete the claims of
+  the pods that go.
 
 An object with the annotation `helm.sh/resource-policy: keep` is not a risk, because Helm keeps the
 object. So is one with the Argo CD option `Prune=false`.
@@ -19,10 +20,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.annotations import (
-    RESOURCE_POLICY_ANNOTATION,
-    SYNC_OPTIONS_ANNOTATION,
-)
+from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import strings_at
 from postrender.yaml.paths import value_at
 
@@ -36,28 +34,43 @@ _CONSEQUENCES = {
 _CLAIMS = (
     "The retention policy of its claims is Delete, so Kubernetes deletes the claims of all pods"
 )
-_RETENTION = ("spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+_SCALED = (
+    "The retention policy of its claims is Delete, so Kubernetes deletes the claims of the pods "
+    "that go"
+)
+_RETENTION = ("spec", "persistentVolumeClaimRetentionPolicy")
+_REPLICAS = ("spec", "replicas")
 
 
 def find(facts: Facts) -> Iterator[Risk]:
     for removed in facts.removed():
         consequence = _CONSEQUENCES.get(removed.identity.group_kind, "")
-        if _deletes_claims(removed):
+        if _has_claims(removed, "whenDeleted"):
             consequence = _CLAIMS
         if consequence and not is_kept(removed):
             yield Risk(removed.identity, "the object is removed", consequence)
+    for identity, old, new in facts.changed():
+        counts = [value_at(data, _REPLICAS) for data in (old, new)]
+        before, after = (1 if count is None else count for count in counts)
+        if (
+            _has_claims(Object(identity, new), "whenScaled")
+            and isinstance(before, int)
+            and isinstance(after, int)
+            and after < before
+        ):
+            fact = f"the replicas go from {before} to {after}"
+            yield Risk(identity, fact, _SCALED, ".".join(_REPLICAS))
 
 
 def is_kept(removed: Object) -> bool:
     """Whether Helm or Argo CD keeps an object that is no longer in the manifests."""
-    annotations = strings_at(removed.data, "annotations")
-    options = annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")
-    return annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep" or "Prune=false" in options
+    return bool(keeper_of(strings_at(removed.data, "annotations")))
 
 
-def _deletes_claims(removed: Object) -> bool:
+def _has_claims(item: Object, event: str) -> bool:
+    """Whether Kubernetes deletes claims of a StatefulSet at an event."""
     return (
-        removed.identity.group_kind == ("apps", "StatefulSet")
-        and value_at(removed.data, _RETENTION) == "Delete"
-        and bool(value_at(removed.data, ("spec", "volumeClaimTemplates")))
+        item.identity.group_kind == ("apps", "StatefulSet")
+        and value_at(item.data, (*_RETENTION, event)) == "Delete"
+        and bool(value_at(item.data, ("spec", "volumeClaimTemplates")))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
@@ -16,8 +15,9 @@ from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 from postrender.yaml.stream import has_content
 
-# A name, or the value of a label.
-_WORD = re.compile(r"[-.\w]+")
+# What is around a name or the value of a label.
+_SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
+_FEW_WORDS = 8
 
 
 class Object(NamedTuple):
@@ -78,14 +78,27 @@ class Facts(NamedTuple):
         for index, document in enumerate(stream.documents):
             if index in self.new.inventory.parsed or not has_content(document.text):
                 continue
+            # The search for a kind is faster than the search for its place.
+            if kinds and not any(kind in document.text for kind in kinds):
+                continue
+            if wanted and not _has_word(document.text, wanted):
+                continue
             if kinds and root_kind(document.text) not in kinds:
                 continue
-            if wanted and wanted.isdisjoint(_WORD.findall(document.text)):
-                continue
-            data = parse_document(document.text, stream.location_of(document)).data
-            for _, root in roots_of(data):
-                if isinstance(root, dict) and (group_kind := group_kind_of(root)):
-                    yield Object(_identity(group_kind, root), root)
+            yield from objects_of(parse_document(document.text, stream.location_of(document)).data)
+
+
+def _has_word(text: str, words: set[str]) -> bool:
+    if len(words) <= _FEW_WORDS:
+        return any(word in text for word in words)
+    return not words.isdisjoint(text.translate(_SEPARATORS).split())
+
+
+def objects_of(data: Json) -> Iterator[Object]:
+    """The objects of a document, which can be a list."""
+    for _, root in roots_of(data):
+        if isinstance(root, dict) and (group_kind := group_kind_of(root)):
+            yield Object(_identity(group_kind, root), root)
 
 
 def rejection(

@@ -94,16 +94,6 @@ def _balancer(change: _Change) -> bool:
     return _differs(change) and types == {"LoadBalancer"}
 
 
-def _source(change: _Change) -> bool:
-    """Whether the volume behind a PersistentVolume differs."""
-    before, after = (
-        {key: inner for key, inner in value.items() if key not in _OUTSIDE_SOURCE}
-        for value in change[:2]
-        if isinstance(value, dict)
-    )
-    return before != after
-
-
 def _storage_version(change: _Change) -> bool:
     """Objects can be stored in a version that is gone."""
     stored = [one for one in mappings_in(change.before) if one.get("storage") is True]
@@ -154,7 +144,9 @@ _ROWS = (
     _Row(("", "Service"), ("spec", "clusterIP"), _address),
     _Row(("", "Service"), ("spec", "ipFamilies"), _both_set),
     _Row(("", "Service"), ("spec", "loadBalancerClass"), _balancer),
-    _Row(("", "PersistentVolume"), ("spec",), _source),
+    *_rows("", "PersistentVolume", "spec", "hostPath", "local", "nfs", "csi", "iscsi", "fc", "rbd"),
+    *_rows("", "PersistentVolume", "spec", "cephfs", "awsElasticBlockStore", "gcePersistentDisk"),
+    *_rows("", "PersistentVolume", "spec", "azureDisk", "azureFile"),
     *_rows("", "PersistentVolume", "spec", ("volumeMode", "Filesystem")),
     *_rows("", "ResourceQuota", "spec", "scopes", "scopeSelector"),
     _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _was_set),
@@ -182,11 +174,9 @@ _ROWS = (
     _Row(_DEFINITION, ("spec", "names", "kind")),
     _Row(_DEFINITION, ("spec", "versions"), _storage_version),
 )
-# The fields of a PersistentVolume that are not about its source, and that have rows or can change.
-_OUTSIDE_SOURCE = (
-    *("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"),
-    *("mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"),
-)
+_ROWS_BY_KIND: dict[GroupKind, list[_Row]] = {}
+for _row in _ROWS:
+    _ROWS_BY_KIND.setdefault(_row.group_kind, []).append(_row)
 _LONGEST_VALUE = 60
 _CLAIM_TEMPLATES = ("spec", "volumeClaimTemplates")
 
@@ -221,9 +211,9 @@ def _rejected(
     group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json]
 ) -> Iterator[tuple[str, str]]:
     """The paths of the fields, each with the values if they are short."""
-    for row in _ROWS:
+    for row in _ROWS_BY_KIND.get(group_kind, ()):
         change = _Change(_value(old, row), _value(new, row), old, new)
-        if row.group_kind == group_kind and row.is_rejected(change):
+        if row.is_rejected(change):
             texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
             is_short = len(texts) == 2 and max(map(len, texts)) <= _LONGEST_VALUE
             yield ".".join(row.path), f" from {texts[0]} to {texts[1]}" if is_short else ""

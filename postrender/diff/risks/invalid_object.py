@@ -32,15 +32,15 @@ def find(facts: Facts) -> Iterator[Risk]:
     for pair in facts.pairs:
         if pair.new is None or (pair.old and pair.old.data == pair.new.data):
             continue
-        problems = dict.fromkeys(_problems(pair.new.data))
-        before = set(_problems(pair.old.data)) if problems and pair.old else ()
+        problems = dict.fromkeys(_problems(pair.new.data, is_new=not pair.old))
+        before = set(_problems(pair.old.data, is_new=False)) if problems and pair.old else ()
         for path, fact in problems:
             if (path, fact) not in before:
                 yield rejection(facts, pair.identity, fact, path)
 
 
-def _problems(data: dict[str, Json]) -> Iterator[tuple[str, str]]:
-    for path, fact in find_invalid(data):
+def _problems(data: dict[str, Json], *, is_new: bool) -> Iterator[tuple[str, str]]:
+    for path, fact in find_invalid(data, is_new=is_new):
         yield _shown(data, path), fact
 
 

@@ -42,16 +42,20 @@ def find(facts: Facts) -> Iterator[Risk]:
 
 def _stops_all(data: dict[str, Json]) -> str:
     replicas = value_at(data, ("spec", "replicas"))
-    if replicas == 0 and replicas is not False:
-        return ""
     if value_at(data, ("spec", "strategy", "type")) == "Recreate":
         return "the workload rolls with the strategy Recreate"
     for path in (
         ("spec", "strategy", "rollingUpdate", "maxUnavailable"),
         ("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),
+        ("spec", "strategy", "canary", "maxUnavailable"),
     ):
-        if value_at(data, path) == "100%":
+        most = value_at(data, path)
+        if value_at(data, ("spec", "strategy", "canary", "steps")):
+            continue  # a canary replaces only the pods of each step
+        if most == "100%":
             return "the workload rolls with a maxUnavailable of 100%"
+        if isinstance(most, int) and isinstance(replicas, int) and 0 < replicas <= most:
+            return f"the workload rolls with a maxUnavailable of {most} of {replicas} replicas"
     return ""
 
 

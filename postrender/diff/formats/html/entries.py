@@ -359,5 +359,7 @@ def object_entry(group: Group[ObjectChange], names: ObjectNames, *, is_open: boo
     members, shared, _ = group
     brief = escaped(counted(len(shared.fields), "field")) if shared.fields else Html("")
     body = _bodies(group, names, lambda change, _: fields_markup(change.fields))
+    if shared.note:
+        body = joined(_sentence(escaped(shared.note)), body)
     listed = [_member(item.identity, names) for item in members]
     return _entry(listed, body, shared.change, brief, is_open=is_open)

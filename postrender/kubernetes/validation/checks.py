@@ -1,0 +1,139 @@
+"""Checks of one value, from which the tables are made.
+
+A check yields a clause for each reason why the API server rejects the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from postrender.text import shown
+from postrender.yaml.paths import Json, Path, PatternTree, mappings_in
+
+# The path and a clause about the value there.
+Problem = tuple[Path, str]
+Check = Callable[[Json], Iterable[str]]
+_LABEL_TEXT = re.compile(r"[-a-z0-9]+\Z")
+_LABEL_VALUE = re.compile(r"[-._a-zA-Z0-9]{0,63}\Z")
+_PORT_NAME = re.compile(r"[-a-z0-9]{1,15}\Z")
+NOT_A_STRING = "is not a string, and needs quotes"
+
+
+def is_label(text: str) -> bool:
+    """Whether a text is a part of a DNS name, of any length."""
+    return bool(_LABEL_TEXT.match(text)) and not text.startswith("-") and not text.endswith("-")
+
+
+def is_subdomain(text: str) -> bool:
+    """Whether a text is a DNS name in lower case."""
+    return all(map(is_label, text.split(".")))
+
+
+def is_label_value(text: str) -> bool:
+    """Whether a text can be the value of a label, or a name in its key."""
+    return bool(_LABEL_VALUE.match(text)) and (not text or (text[0] + text[-1]).isalnum())
+
+
+def needs_quotes(value: Json) -> str:
+    """The clause about a value that YAML does not read as text."""
+    return f"the value {shown(value)} {NOT_A_STRING}"
+
+
+def repeated(noun: str, names: Iterable[Json]) -> Iterator[str]:
+    """A clause for each name that occurs more than once."""
+    for name, count in Counter(str(name) for name in names if name is not None).items():
+        if count > 1:
+            yield f"{count} {noun}s have the name {name}"
+
+
+def unique(noun: str, key: str = "name") -> Check:
+    """A check of a list whose items have unique values in a key."""
+    return lambda items: repeated(noun, (item.get(key) for item in mappings_in(items)))
+
+
+def needs(*fields: str) -> Check:
+    """A check of a mapping that must have fields."""
+
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, dict):
+            missing = (field for field in fields if value.get(field) in (None, ""))
+            yield from (f"the field {field} is missing" for field in missing)
+
+    return check
+
+
+def one_of(*values: str) -> Check:
+    """A check of a text that must be one of several."""
+
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, str) and value and value not in values:
+            yield f"the value {shown(value)} is not one of {', '.join(values)}"
+
+    return check
+
+
+def between(low: int, high: int | None = None) -> Check:
+    """A check of a number; `high` is None for no upper limit."""
+
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, int) and (value < low or (high is not None and value > high)):
+            limit = f"from {low:,} to {high:,}" if high is not None else f"at least {low:,}"
+            yield f"the value {value:,} is not {limit}"
+
+    return check
+
+
+def string(value: Json) -> Iterator[str]:
+    """A check of a text."""
+    if value is not None and not isinstance(value, str):
+        yield needs_quotes(value)
+
+
+def label(value: Json) -> Iterator[str]:
+    """A check of a name without dots."""
+    if isinstance(value, str) and not (is_label(value) and len(value) <= 63):
+        yield "the name has a character that a name cannot have, or is longer than 63"
+
+
+def subdomain(value: Json) -> Iterator[str]:
+    """A check of the name of an object."""
+    if isinstance(value, str) and value and not is_subdomain(value):
+        yield f"the value {shown(value)} is not the name of an object"
+
+
+def selected(value: Json) -> Iterator[str]:
+    """A check of a value that a label must have."""
+    if value is not None and not isinstance(value, str):
+        yield needs_quotes(value)
+    elif isinstance(value, str) and not is_label_value(value):
+        yield f"the value {shown(value)} cannot be the value of a label"
+
+
+def port_name(value: Json) -> Iterator[str]:
+    """A check of the name of a port."""
+    is_valid = isinstance(value, str) and _PORT_NAME.match(value) and not value.isdigit()
+    if isinstance(value, str) and not is_valid:
+        yield f"the value {shown(value)} is not the name of a port, which has at most 15 characters"
+
+
+_QUANTITY = re.compile(r"[+]?[\d.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?\d+)?\Z")
+
+
+def quantity_text(value: Json) -> Iterator[str]:
+    """A check of a quantity."""
+    if isinstance(value, (bool, str)) and not _QUANTITY.match(str(value)):
+        yield f"the value {shown(value)} is not a quantity, such as 500m or 1Gi"
+
+
+def tree_of(rows: Iterable[tuple[str, Check]]) -> PatternTree:
+    """The checks by path, where `[]` is every item, and `*` is every key."""
+    tree = PatternTree()
+    for path, check in rows:
+        tree.add(path.replace("[]", ".[]").strip(".").split("."), check)
+    return tree
+
+
+PORT = between(1, 65_535)
+COUNT = between(0)

@@ -1,0 +1,178 @@
+"""What the API server rejects in the pod template of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.quantities import quantity
+from postrender.kubernetes.validation.checks import (
+    COUNT,
+    PORT,
+    Check,
+    Problem,
+    between,
+    label,
+    needs,
+    one_of,
+    port_name,
+    quantity_text,
+    repeated,
+    selected,
+    subdomain,
+    tree_of,
+    unique,
+)
+from postrender.text import shown
+from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
+
+
+def across_containers(
+    path: Path, pod: dict[str, Json], claims: list[dict[str, Json]], *, is_new: bool
+) -> Iterator[Problem]:
+    """The names that several containers of a new pod share, and mounts without a volume."""
+    volumes = {str(volume.get("name")) for volume in mappings_in(pod.get("volumes"))}
+    volumes |= {str(value_at(claim, ("metadata", "name"))) for claim in claims}
+    both = [(field, pod.get(field)) for field in ("initContainers", "containers")]
+    names = [
+        container.get("name") for _, containers in both for container in mappings_in(containers)
+    ]
+    if is_new:
+        yield from (((*path, "containers"), text) for text in repeated("container", names))
+    if not mappings_in(pod.get("containers")):
+        yield (*path, "containers"), "the pod has no containers"
+    for field, containers in both:
+        for number, container in enumerate(mappings_in(containers)):
+            for mount in mappings_in(container.get("volumeMounts")):
+                if str(mount.get("name")) not in volumes:
+                    where = (*path, field, number, "volumeMounts")
+                    yield where, f"the volume {mount.get('name')} does not exist"
+
+
+_ALWAYS = ("Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController")
+
+
+def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> Iterator[Problem]:
+    """A restart policy that the kind of the workload does not accept."""
+    policy = pod.get("restartPolicy")
+    if group_kind[1] in _ALWAYS and policy not in (None, "Always"):
+        yield (*path, "restartPolicy"), f"the value is not Always, as a {group_kind[1]} needs"
+    if group_kind[0] == "batch" and policy not in ("OnFailure", "Never"):
+        yield (
+            (*path, "restartPolicy"),
+            f"the value is not OnFailure or Never, as a {group_kind[1]} needs",
+        )
+
+
+def _toleration(value: Json) -> Iterator[str]:
+    key, operator = (value_at(value, (field,)) for field in ("key", "operator"))
+    if not key and operator != "Exists":
+        yield "a toleration without a key needs the operator Exists"
+    if operator == "Exists" and value_at(value, ("value",)):
+        yield "a toleration with the operator Exists has a value"
+
+
+def _variable(value: Json) -> Iterator[str]:
+    variable = value if isinstance(value, dict) else {}
+    name, source = variable.get("name"), variable.get("valueFrom")
+    if name in (None, "") or "=" in str(name):
+        yield "the name of the variable is missing, or has a ="
+    if source is not None and variable.get("value") not in (None, ""):
+        yield f"the variable {name} has both a value and valueFrom"
+    for field in ("configMapKeyRef", "secretKeyRef"):
+        reference = value_at(source, (field,))
+        if isinstance(reference, dict) and not reference.get("key"):
+            yield f"the {field} of {name} has no key"
+
+
+def _mount(value: Json) -> Iterator[str]:
+    path = str(value_at(value, ("subPath",)) or "")
+    if path.startswith("/") or ".." in path.split("/"):
+        yield f"the subPath {shown(path)} is absolute or contains .."
+
+
+def _volume(value: Json) -> Iterator[str]:
+    sources = [key for key in value if key != "name"] if isinstance(value, dict) else []
+    if len(sources) > 1:
+        yield f"the volume has {len(sources)} types ({' and '.join(sources[:2])})"
+
+
+def _resources(value: Json) -> Iterator[str]:
+    limits = mapping_at(value, ("limits",))
+    for name, requested in mapping_at(value, ("requests",)).items():
+        request, limit = quantity(requested), quantity(limits.get(name))
+        if request is not None and limit is not None and request > limit:
+            yield f"the request of {name} ({requested}) is above the limit ({limits[name]})"
+
+
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+
+
+def _once(value: Json) -> Iterator[str]:
+    if value_at(value, ("successThreshold",)) not in (None, 1):
+        yield "the successThreshold of a probe that can restart a container must be 1"
+
+
+def _probe(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        count = sum(handler in value for handler in _HANDLERS)
+        if count != 1:
+            yield f"the probe has {count} handlers, and needs one of {', '.join(_HANDLERS)}"
+
+
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
+    ("", needs("name", "image")),
+    (".name", label),
+    (".imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
+    (".ports", unique("port")),
+    (".ports[].containerPort", PORT),
+    (".ports[].hostPort", between(0, 65_535)),
+    (".ports[].name", port_name),
+    (".ports[].protocol", one_of("TCP", "UDP", "SCTP")),
+    (".env[]", _variable),
+    (".volumeMounts[]", needs("mountPath")),
+    (".volumeMounts[]", _mount),
+    (".resources", _resources),
+    (".resources.limits.*", quantity_text),
+    (".resources.requests.*", quantity_text),
+    *((f".{probe}", _probe) for probe in _PROBES),
+    *((f".{probe}", _once) for probe in ("livenessProbe", "startupProbe")),
+    *(
+        (f".{probe}.{handler}.port", check)
+        for probe in _PROBES
+        for handler in ("httpGet", "tcpSocket")
+        for check in (PORT, port_name)
+    ),
+    (".securityContext.runAsUser", COUNT),
+)
+_CONTAINERS = ("initContainers", "containers")
+POD_ROWS = tree_of(
+    (
+        *((f"{field}[]{path}", check) for field in _CONTAINERS for path, check in _CONTAINER_ROWS),
+        ("volumes[]", _volume),
+        ("volumes[]", needs("name")),
+        ("nodeSelector.*", selected),
+        ("tolerations[]", _toleration),
+        ("serviceAccountName", subdomain),
+        ("securityContext.runAsUser", COUNT),
+        ("volumes[].name", label),
+        ("dnsPolicy", one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
+    )
+)
+NEW_POD_ROWS = tree_of(
+    (
+        ("volumes", unique("volume")),
+        *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in _CONTAINERS),
+    )
+)
+# The definition of a Rollout checks little: the lists of named items, and types.
+ROLLOUT_ROWS = tree_of(
+    (f"{field}{path}", check)
+    for field in _CONTAINERS
+    for path, check in (
+        ("", unique("container")),
+        ("[]", needs("name")),
+        ("[].env", unique("variable")),
+    )
+)

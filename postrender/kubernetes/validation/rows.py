@@ -1,0 +1,283 @@
+"""What the API server rejects in the objects of one kind, as a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
+from postrender.kubernetes.validation.checks import (
+    COUNT,
+    PORT,
+    Check,
+    between,
+    is_subdomain,
+    label,
+    needs,
+    one_of,
+    port_name,
+    quantity_text,
+    selected,
+    string,
+    tree_of,
+    unique,
+)
+from postrender.text import shown
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+
+def _both(first: str, second: str) -> Check:
+    def check(value: Json) -> Iterator[str]:
+        if (
+            isinstance(value, dict)
+            and value.get(first) is not None
+            and value.get(second) is not None
+        ):
+            yield f"{first} and {second} are both set"
+
+    return check
+
+
+def _share(most: int) -> Check:
+    """A number of pods, or a percentage that is not above `most`."""
+
+    def check(value: Json) -> Iterator[str]:
+        number = str(value).removesuffix("%")
+        is_share = str(value).endswith("%") and number.isdecimal() and int(number[:9]) <= most
+        if value is not None and not is_share and not (isinstance(value, int) and value >= 0):
+            yield f"the value {shown(value)} is not a number or a percentage of pods"
+
+    return check
+
+
+def _deployment(value: Json) -> Iterator[str]:
+    rolling = mapping_at(value, ("rollingUpdate",))
+    if value_at(value, ("type",)) == "Recreate" and rolling:
+        yield "the strategy Recreate cannot have rollingUpdate"
+    if [rolling.get(field) for field in ("maxSurge", "maxUnavailable")] in ([0, 0], ["0%", "0%"]):
+        yield "maxSurge and maxUnavailable are both 0"
+
+
+def _deadline(value: Json) -> Iterator[str]:
+    ready, limit = (value_at(value, (f,)) for f in ("minReadySeconds", "progressDeadlineSeconds"))
+    limit = 600 if limit is None else limit
+    if isinstance(ready, int) and isinstance(limit, int) and ready >= limit:
+        yield f"minReadySeconds ({ready}) is not below progressDeadlineSeconds ({limit})"
+
+
+def _daemon_set(value: Json) -> Iterator[str]:
+    surge, unavailable = (value_at(value, (field,)) for field in ("maxSurge", "maxUnavailable"))
+    is_set = [
+        one not in (0, "0%") for one in (surge or 0, 1 if unavailable is None else unavailable)
+    ]
+    if is_set[0] == is_set[1]:
+        both = "both more than 0" if is_set[0] else "both 0"
+        yield f"maxSurge and maxUnavailable are {both} (without a value, maxUnavailable is 1)"
+
+
+def _stateful_set(value: Json) -> Iterator[str]:
+    if value_at(value, ("type",)) == "OnDelete" and value_at(value, ("rollingUpdate",)):
+        yield "the strategy OnDelete cannot have rollingUpdate"
+
+
+_FIELD = re.compile(r"[-*/,?\w]+\Z")
+
+
+def _schedule(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and not value.startswith("@"):
+        fields = value.split()
+        if len(fields) != 5 or not all(map(_FIELD.match, fields)):
+            yield f"the schedule {shown(value)} does not have five fields"
+        elif any(int(number) > 59 for number in re.findall(r"\d{1,9}", value)):
+            yield f"the schedule {shown(value)} has a number above 59"
+
+
+def _autoscaler(value: Json) -> Iterator[str]:
+    low, high = (value_at(value, (f"{end}Replicas",)) for end in ("min", "max"))
+    low = 1 if low is None else low
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        yield f"minReplicas ({low}) is above maxReplicas ({high})"
+    kinds = [metric.get("type") for metric in mappings_in(value_at(value, ("metrics",)))]
+    if low == 0 and not {"Object", "External"}.intersection(map(str, kinds)):
+        yield "minReplicas is 0, without a metric of the type Object or External"
+
+
+def _service(value: Json) -> Iterator[str]:
+    kind, ports = value_at(value, ("type",)), mappings_in(value_at(value, ("ports",)))
+    if kind == "ExternalName":
+        if not value_at(value, ("externalName",)):
+            yield "the field externalName is missing"
+        return
+    is_headless = value_at(value, ("clusterIP",)) == "None"
+    if is_headless and kind in ("NodePort", "LoadBalancer"):
+        yield f"a {kind} cannot have the clusterIP None"
+    if not ports and not is_headless:
+        yield "the Service has no ports"
+    if len(ports) > 1 and not all(port.get("name") for port in ports):
+        yield "one of several ports has no name"
+    if value_at(value, ("externalTrafficPolicy",)) and kind not in ("NodePort", "LoadBalancer"):
+        yield "externalTrafficPolicy needs the type NodePort or LoadBalancer"
+
+
+def _network(value: Json) -> Iterator[str]:
+    try:
+        if isinstance(value, str) and "/" in value:
+            ip_network(value, strict=False)
+            return
+    except ValueError:
+        pass
+    if isinstance(value, str):
+        yield f"the value {shown(value)} is not a network, such as 10.0.0.0/8"
+
+
+def _ingress_path(value: Json) -> Iterator[str]:
+    path, kind = (value_at(value, (field,)) for field in ("path", "pathType"))
+    if kind in ("Exact", "Prefix") and not str(path or "").startswith("/"):
+        yield "the path does not begin with /"
+    backend = mapping_at(value, ("backend",))
+    if not backend.get("service") and not backend.get("resource"):
+        yield "the backend has no service"
+    service = backend.get("service")
+    port = mapping_at(service, ("port",))
+    if isinstance(service, dict) and len([key for key in port if port[key] is not None]) != 1:
+        yield "the backend needs a name or a number of a port"
+
+
+def _ingress(value: Json) -> Iterator[str]:
+    if not value_at(value, ("rules",)) and not value_at(value, ("defaultBackend",)):
+        yield "the Ingress has neither rules nor a defaultBackend"
+
+
+_PEERS = ("ipBlock", "podSelector", "namespaceSelector")
+
+
+def _peer(value: Json) -> Iterator[str]:
+    fields = [key for key in _PEERS if value_at(value, (key,)) is not None]
+    if not fields or ("ipBlock" in fields and len(fields) > 1):
+        yield "a peer needs either an ipBlock or selectors"
+
+
+def _host(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and value:
+        name = value.removeprefix("*.")
+        if not is_subdomain(name) or name.replace(".", "").isdigit():
+            yield f"the value {shown(value)} is not the name of a host"
+
+
+def _cluster_rule(value: Json) -> Iterator[str]:
+    if value_at(value, ("nonResourceURLs",)):
+        yield "a Role cannot have nonResourceURLs"
+
+
+def _versions(value: Json) -> Iterator[str]:
+    count = sum(version.get("storage") is True for version in mappings_in(value))
+    if count != 1:
+        yield f"{count} versions have storage: true, and exactly one must have it"
+
+
+def _subject(value: Json) -> Iterator[str]:
+    if value_at(value, ("kind",)) == "ServiceAccount":
+        yield from needs("namespace")(value)
+
+
+def _rule(value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and not value.get("verbs"):
+        yield "the rule has no verbs"
+    elif isinstance(value, dict) and not value.get("apiGroups") and value.get("resources"):
+        yield "the rule has no apiGroups"
+
+
+_ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+_ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
+    ("apps", "Deployment"): (
+        ("spec.replicas", COUNT),
+        ("spec.revisionHistoryLimit", COUNT),
+        ("spec.strategy", _deployment),
+        ("spec.strategy.type", one_of("RollingUpdate", "Recreate")),
+        ("spec.strategy.rollingUpdate.maxUnavailable", _share(100)),
+        ("spec.strategy.rollingUpdate.maxSurge", _share(10**9)),
+        ("spec", _deadline),
+    ),
+    ("apps", "StatefulSet"): (
+        ("spec.replicas", COUNT),
+        ("spec.updateStrategy", _stateful_set),
+        ("spec.updateStrategy.type", one_of("RollingUpdate", "OnDelete")),
+        ("spec.updateStrategy.rollingUpdate.partition", COUNT),
+        ("spec.podManagementPolicy", one_of("OrderedReady", "Parallel")),
+    ),
+    ("apps", "DaemonSet"): (
+        ("spec.updateStrategy.rollingUpdate", _daemon_set),
+        ("spec.updateStrategy.type", one_of("RollingUpdate", "OnDelete")),
+    ),
+    ("apps", "ReplicaSet"): (("spec.replicas", COUNT),),
+    ("batch", "CronJob"): (
+        ("spec.schedule", _schedule),
+        ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
+    ),
+    ("", "Service"): (
+        ("spec", _service),
+        ("spec.selector.*", selected),
+        ("spec.type", one_of("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")),
+        ("spec.sessionAffinity", one_of("None", "ClientIP")),
+        ("spec.ports", unique("port")),
+        ("spec.ports[].name", label),
+        ("spec.ports[].port", PORT),
+        ("spec.ports[].targetPort", PORT),
+        ("spec.ports[].targetPort", port_name),
+        ("spec.ports[].protocol", one_of("TCP", "UDP", "SCTP")),
+    ),
+    ("", "PersistentVolumeClaim"): (
+        ("spec", needs("accessModes", "resources")),
+        ("spec.resources", needs("requests")),
+        ("spec.resources.requests", needs("storage")),
+        (
+            "spec.accessModes[]",
+            one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+        ),
+        ("spec.resources.requests.storage", quantity_text),
+    ),
+    ("scheduling.k8s.io", "PriorityClass"): (("value", between(-(2**31), 1_000_000_000)),),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        ("spec", _autoscaler),
+        ("spec", needs("maxReplicas")),
+        ("spec.maxReplicas", between(1)),
+        ("spec.scaleTargetRef", needs("kind", "name")),
+    ),
+    ("policy", "PodDisruptionBudget"): (
+        ("spec", _both("minAvailable", "maxUnavailable")),
+        ("spec.minAvailable", _share(100)),
+        ("spec.maxUnavailable", _share(100)),
+    ),
+    ("networking.k8s.io", "NetworkPolicy"): (
+        ("spec.policyTypes[]", one_of("Ingress", "Egress")),
+        ("spec.ingress[].from[].ipBlock.cidr", _network),
+        ("spec.egress[].to[].ipBlock.cidr", _network),
+        ("spec.ingress[].from[]", _peer),
+        ("spec.egress[].to[]", _peer),
+        ("spec.ingress[].ports[].port", PORT),
+        ("spec.egress[].ports[].port", PORT),
+    ),
+    ("networking.k8s.io", "Ingress"): (
+        ("spec", _ingress),
+        ("spec.rules[].host", _host),
+        ("spec.rules[].http.paths[]", needs("pathType")),
+        ("spec.rules[].http.paths[]", _ingress_path),
+        (
+            "spec.rules[].http.paths[].pathType",
+            one_of("Exact", "Prefix", "ImplementationSpecific"),
+        ),
+    ),
+    (RBAC_GROUP, "ClusterRole"): (("rules[]", _rule),),
+    (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[]", _cluster_rule)),
+    ("storage.k8s.io", "StorageClass"): (("parameters.*", string),),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+        ("spec.versions", _versions),
+        ("spec.versions[]", needs("schema")),
+    ),
+    (RBAC_GROUP, "ClusterRoleBinding"): (
+        ("subjects[]", _subject),
+        ("roleRef.kind", one_of("ClusterRole")),
+    ),
+}
+KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}

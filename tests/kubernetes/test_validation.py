@@ -1,0 +1,138 @@
+"""What the API server accepts and rejects; each object was applied to Kubernetes 1.36."""
+
+from __future__ import annotations
+
+import pytest
+from ruamel.yaml import YAML
+
+from postrender.kubernetes.validation import find_invalid
+from postrender.yaml.paths import format_path
+from tests.manifests import Obj
+
+POD = '{containers: [{name: app, image: "a:1"%s}]%s}'
+KINDS = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
+    "Ingress": "networking.k8s.io/v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+    "Role": "rbac.authorization.k8s.io/v1",
+    "Rollout": "argoproj.io/v1alpha1",
+}
+
+
+def problems(kind: str, body: str, name: str = "web") -> list[str]:
+    """Return the paths of the problems of an object, with the fields of `body`."""
+    head = f"{{apiVersion: {KINDS.get(kind, 'v1')}, kind: {kind}, metadata: {{name: '{name}'}}}}"
+    yaml = YAML(typ="safe")
+    found = find_invalid(yaml.load(head) | (yaml.load(body) or {}))
+    return [format_path(path) for path, _ in found]
+
+
+def workload(container: str = "", pod: str = "", spec: str = "") -> str:
+    labels = "{app: web}"
+    template = f"{{metadata: {{labels: {labels}}}, spec: {POD % (container, pod)}}}"
+    return f"{{spec: {{selector: {{matchLabels: {labels}}}, template: {template}{spec}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("ConfigMap", name) for name in ("a.b", "a" * 253, "1a")),
+        *(("Deployment", name) for name in ("d" * 64, "d.e")),
+        *(("Role", name) for name in ("system:x", "A_b")),
+        ("Service", "1web"),
+    ],
+)
+def test_a_name_is_valid(kind: str, name: str) -> None:
+    body = workload() if kind == "Deployment" else "{spec: {ports: [{port: 80}]}}"
+    assert not problems(kind, body if kind != "ConfigMap" else "{}", name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("ConfigMap", name) for name in ("A", "a" * 254, "-a", "a-", "a..b", "a_b")),
+        *(("Service", name) for name in ("a.b", "a" * 64, "a_b")),
+        *(("Namespace", name) for name in ("a.b", "a" * 64)),
+        *(("Role", name) for name in ("a/b", "..", "%a")),
+        ("StatefulSet", "a.b"),
+        ("Job", "a" * 64),
+        ("PriorityClass", "system-x"),
+    ],
+)
+def test_a_name_is_not_valid(kind: str, name: str) -> None:
+    assert "metadata.name" in problems(kind, "{}", name)
+
+
+ACCEPTED = [
+    workload(", env: [{name: A, value: x}, {name: A, value: y}, {name: B, value: null}]"),
+    workload(", ports: [{containerPort: 80}, {containerPort: 80}]"),
+    workload(", resources: {limits: {memory: 1000000000, cpu: 0.5}, requests: {cpu: 500m}}"),
+    workload(", livenessProbe: {httpGet: {port: http}}"),
+    workload("", ", volumes: [{name: data}], priorityClassName: nope"),
+    workload(spec=", replicas: 3, strategy: {rollingUpdate: {maxSurge: 150%, maxUnavailable: 0}}"),
+    workload(spec=", replicas: '${REPLICAS}'"),
+]
+REJECTED = {
+    "spec.template.spec.containers[0]": workload().replace(', image: "a:1"', ""),
+    "spec.template.spec.containers[0].args": workload(", args: [1]"),
+    "spec.template.spec.containers[0].env[0]": workload(", env: [{name: A=B, value: x}]"),
+    "spec.template.spec.containers[0].env[0].value": workload(", env: [{name: A, value: 1}]"),
+    "spec.template.spec.containers[0].imagePullPolicy": workload(", imagePullPolicy: always"),
+    "spec.template.spec.containers[0].ports": workload(
+        ", ports: [{name: a, containerPort: 1}, {name: a, containerPort: 2}]"
+    ),
+    "spec.template.spec.containers[0].ports[0].containerPort": workload(
+        ", ports: [{containerPort: 70000}]"
+    ),
+    "spec.template.spec.containers[0].ports[0].name": workload(
+        ", ports: [{name: Http, containerPort: 1}]"
+    ),
+    "spec.template.spec.containers[0].readinessProbe": workload(
+        ", readinessProbe: {periodSeconds: 5}"
+    ),
+    "spec.template.spec.containers[0].resources": workload(
+        ", resources: {requests: {cpu: 2}, limits: {cpu: 1}}"
+    ),
+    "spec.template.spec.containers[0].resources.limits.memory": workload(
+        ", resources: {limits: {memory: 1Gib}}"
+    ),
+    "spec.template.spec.containers[0].volumeMounts": workload(
+        ", volumeMounts: [{name: a, mountPath: /a}]"
+    ),
+    "spec.template.spec.restartPolicy": workload("", ", restartPolicy: Never"),
+    "spec.template.spec.hostNetwork": workload("", ", hostNetwork: 'true'"),
+    "spec.template.spec.volumes": workload("", ", volumes: [{name: a}, {name: a}]"),
+    "spec.replicas": workload(spec=", replicas: '3'"),
+    "spec.strategy": workload(spec=", strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}"),
+    "spec.strategy.rollingUpdate.maxUnavailable": workload(
+        spec=", strategy: {rollingUpdate: {maxUnavailable: 101%}}"
+    ),
+    "spec.selector": workload().replace("matchLabels: {app: web}", "matchLabels: {app: x}"),
+}
+
+
+@pytest.mark.parametrize("body", ACCEPTED)
+def test_a_deployment_is_valid(body: str) -> None:
+    assert not problems("Deployment", body)
+
+
+@pytest.mark.parametrize("path", REJECTED)
+def test_a_deployment_is_not_valid(path: str) -> None:
+    assert problems("Deployment", REJECTED[path]) == [path]
+
+
+def test_a_rollout_has_the_rules_of_its_definition() -> None:
+    assert not problems("Rollout", workload(", ports: [{containerPort: 70000}]"))
+    assert problems("Rollout", workload(", env: [{name: A, value: x}, {name: A, value: y}]"))
+    assert problems("Rollout", workload(spec=", replicas: '3'")) == ["spec.replicas"]
+
+
+def test_the_text_about_a_secret_names_no_key() -> None:
+    data: Obj = {"my key": "%", "b": 1, "c": "ENC[x]"}
+    secret: Obj = {"apiVersion": "v1", "kind": "Secret", "data": data}
+    texts = [text for _, text in find_invalid(secret)]
+    assert len(texts) == 3
+    assert not any("my key" in text or "%" in text for text in texts)
