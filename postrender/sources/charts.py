@@ -15,7 +15,7 @@ from postrender.records import NamedTuple
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
 from postrender.text import printable
-from postrender.yaml.stream import Stream
+from postrender.yaml.stream import SOURCE_COMMENT, Stream
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.
@@ -109,7 +109,9 @@ def find_unused_configuration(
     """
     if config:
         return ()
-    locations = (stream.location_of(document) for document in stream.documents)
+    # The search for the comment is faster than the search for its place.
+    commented = (document for document in stream.documents if SOURCE_COMMENT in document.text)
+    locations = (stream.location_of(document) for document in commented)
     # One template of each chart, by the name of the chart.
     templates = {where.template.partition("/")[0]: where.template for where in locations}
     charts = _charts_of(template for template in templates.values() if template)

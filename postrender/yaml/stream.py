@@ -20,6 +20,8 @@ from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 
 BOM = "\ufeff"
+# The start of Helm's comment with the template of a document.
+SOURCE_COMMENT = "# Source: "
 _BOM = BOM.encode()
 
 _MARKERS = (b"---", b"...")
@@ -27,7 +29,7 @@ _AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
 _CONTENT = r"(?m)(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]"
 _CONTENT_ON_MARKER = r"---[ \t]+[^\s#]"
 _BRACE = re.compile(r"\s*\{")
-_SOURCE = re.compile(r"^# Source: (.*\S)\s*$", re.M)
+_SOURCE = re.compile(rf"^{SOURCE_COMMENT}(.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):
@@ -94,7 +96,7 @@ class Stream(NamedTuple):
 def _template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
     # The method find() is faster than the pattern.
-    has_comment = text.find("# Source: ", 0, 4096) >= 0
+    has_comment = text.find(SOURCE_COMMENT, 0, 4096) >= 0
     comment = _SOURCE.search(text, 0, 4096) if has_comment else None
     return comment[1] if comment else ""
 

@@ -17,8 +17,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from postrender.diff.kinds import template_path, template_pattern
 from postrender.diff.model import Risk
+from postrender.diff.pairs import ComparedObject
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _SELECTORS = {
@@ -70,7 +71,7 @@ def _lost_labels(facts: Facts) -> set[str]:
 
 
 def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Object]:
-    """The objects with a selector that differ, or that can select a pod template that differs."""
+    """The objects whose selector differs, or that can select a pod template that differs."""
     if lost:
         return list(facts.objects(_SELECTORS, is_new=is_new, words=lost))
     return [
@@ -78,8 +79,12 @@ def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Ob
         for pair in facts.pairs
         if pair.identity.kind in _SELECTORS
         for compared in [pair.new if is_new else pair.old]
-        if compared and pair.old and pair.new and pair.old.data != pair.new.data
+        if compared and pair.old and pair.new and _differs(pair.identity, pair.old, pair.new)
     ]
+
+
+def _differs(identity: Identity, old: ComparedObject, new: ComparedObject) -> bool:
+    return _selector(Object(identity, old.data)) != _selector(Object(identity, new.data))
 
 
 def _selector(item: Object) -> dict[str, Json]:
