@@ -19,6 +19,7 @@ from postrender.diff.pairs import (
     CURRENT,
     ComparedObject,
     Duplicates,
+    Pair,
     Side,
     find_duplicates,
     find_pairs,
@@ -178,7 +179,7 @@ def _compare(
     names = BaseNames(
         of_all={**old.base_names, **new.base_names},
         of_secrets={**old.secret_names, **new.secret_names},
-        of_current=_current_names(old, new),
+        moves=_moves(old, new, pairs),
     )
     reads = find_reads(pairs, usages, names, context)
     changed, workloads, others = find_changes(pairs, old, new, usages, names, context, reads)
@@ -231,14 +232,15 @@ def _compare(
     return redact(preview, names.of_secrets, has_base_names=True)
 
 
-def _current_names(old: Side, new: Side) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
-    if all(revision.role == CURRENT for side in (old, new) for revision in side.revisions):
+def _moves(old: Side, new: Side, pairs: Iterable[Pair]) -> Mapping[str, set[str]] | None:
+    """BaseNames.moves, for the pairs of the objects."""
+    if all(len(side.base_names) == len({*side.base_names.values()}) for side in (old, new)):
         return None
-    before, after = (
-        {item.name: item.identity.name for item in side.revisions if item.role == CURRENT}
-        for side in (old, new)
-    )
-    return before, after
+    moves: dict[str, set[str]] = {}
+    for pair in pairs:
+        if pair.both and pair.newest.is_content:
+            moves.setdefault(pair.both[0].name, set()).add(pair.both[1].name)
+    return moves
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:

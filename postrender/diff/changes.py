@@ -256,10 +256,8 @@ def _with_revisions(change: ObjectChange, exact: ObjectChange | None) -> ObjectC
 
 def _has_derived_id(side: Side, compared: ComparedObject) -> bool:
     """Whether an object has the render ID that postrender would write."""
-    written, derived = (
-        strings_at(data, "annotations").get(RENDER_ID_ANNOTATION)
-        for data in (side.written_data(compared), compared.data)
-    )
+    written = strings_at(side.written_data(compared), "annotations").get(RENDER_ID_ANNOTATION)
+    derived = side.render_ids.get(compared.item.key) if compared.item else None
     return bool(written) and written == derived
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING
 from postrender.diff.fields import find_field_changes
@@ -24,7 +25,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import api_group
 from postrender.records import NamedTuple
-from postrender.text import replace_words
+from postrender.text import replace_words, words_of
 from postrender.yaml.paths import Json, mapping_at
 
 # Fields that the API server sets, and ignores in requests.
@@ -49,13 +50,13 @@ class BaseNames(NamedTuple):
 
     of_all: for all revision names.
     of_secrets: for the revision names that `redact` replaces.
-    of_current: for the current revisions of the older and of the newer side; None if no side has
-        other revisions.
+    moves: the names on the newer side of each current revision of the older side; None if no side
+        has two revisions with one base name.
     """
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
-    of_current: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+    moves: Mapping[str, AbstractSet[str]] | None = None
 
 
 class _Form(NamedTuple):
@@ -150,13 +151,14 @@ def changed_fields(
 ) -> list[FieldChange]:
     """The fields that differ between two objects in the form of `comparable`.
 
-    A text that names another revision than the current one is a change, too.
+    A text that names another revision than the one that replaces the old one is a change, too. For
+    a Role, which lists several revisions, postrender.diff.changes finds such a change.
     """
     base = names.of_all
     changes = find_field_changes(
         comparable(old, base, is_exact=is_exact), comparable(new, base, is_exact=is_exact)
     )
-    if names.of_current:
+    if names.moves is not None and new.get("kind") not in ("Role", "ClusterRole"):
         written = find_field_changes(comparable(old, NOTHING), comparable(new, NOTHING))
         changes += filter(None, (_other_revision(field, names) for field in written))
     return changes
@@ -165,12 +167,13 @@ def changed_fields(
 def _other_revision(field: FieldChange, names: BaseNames) -> FieldChange | None:
     """The change of a text in which base names hide another revision."""
     old, new = field.old, field.new
-    if not (names.of_current and isinstance(old, str) and isinstance(new, str)):
+    if not (isinstance(old, str) and isinstance(new, str)):
         return None
     if with_base_names(old, names.of_all) != with_base_names(new, names.of_all):
         return None
-    before, after = names.of_current
-    if with_base_names(old, before) == with_base_names(new, after):
+    moves = names.moves or {}
+    words = zip(words_of(old), words_of(new), strict=False)
+    if all(before == after or after in moves.get(before, ()) for before, after in words):
         return None
     is_secret = with_base_names(old, names.of_secrets) == with_base_names(new, names.of_secrets)
     return field._replace(old=Redacted(old), new=Redacted(new)) if is_secret else field

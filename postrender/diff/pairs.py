@@ -87,6 +87,7 @@ class Side(NamedTuple):
     written: the objects of an output without the edits of the plan, by item. Empty for an input.
     attacher_objects, attacher_arguments: the attachers that postrender would append to an output
     again. Empty for an input.
+    render_ids: the render IDs that postrender would write, by workload.
     non_objects: each value that is not a Kubernetes object, with its location.
     findings: the findings of the plan.
     """
@@ -102,6 +103,7 @@ class Side(NamedTuple):
     written: Mapping[ItemKey, dict[str, Json]]
     attacher_objects: AttacherObjects
     attacher_arguments: AttacherArguments
+    render_ids: Mapping[ItemKey, str]
     non_objects: tuple[tuple[Json, Location], ...]
     findings: tuple[Finding, ...]
 

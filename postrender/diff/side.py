@@ -103,6 +103,7 @@ def read_side(
         written=written,
         attacher_objects=attacher_objects,
         attacher_arguments=attacher_arguments,
+        render_ids=render_ids,
         non_objects=non_objects,
         findings=context.findings if context else (),
     )

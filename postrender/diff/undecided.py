@@ -13,6 +13,7 @@ from postrender.diff.usages import UsageIndex
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
+from postrender.text import conjoined
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import mapping_at
 
@@ -112,26 +113,29 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """The first object of each side and namespace to which only one side gives the namespace."""
-    seen = set()
+    """The objects to which only one side gives a namespace, by side and namespace."""
+    moved: dict[tuple[bool, str], list[Pair]] = {}
     for pair in pairs:
         if pair.both is None:
             continue
-        before, after = (compared.identity for compared in pair.both)
-        side = new if after.namespace else old
-        namespace = after.namespace or before.namespace
-        effective = resolver.effective_namespace
-        is_equal = effective(before.namespace) == effective(after.namespace)
-        if is_equal or (namespace, id(side)) in seen:
-            continue
-        seen.add((namespace, id(side)))
+        before, after = (compared.identity.namespace for compared in pair.both)
+        if resolver.effective_namespace(before) != resolver.effective_namespace(after):
+            moved.setdefault((bool(after), after or before or ""), []).append(pair)
+    for (is_new, namespace), group in moved.items():
+        # render gives an attacher the namespace of its revisions.
+        group = [pair for pair in group if not pair.newest.is_attacher] or group
+        side, names = ("NEW", "OLD")[not is_new], [_title(pair) for pair in group]
+        first = group[0].new if is_new else group[0].old
         yield Undecided(
-            location=str(_location(side, pair.both[1 if side is new else 0])),
-            problem=f"only {'NEW' if side is new else 'OLD'} sets the namespace {namespace} of "
-            f"{pair.identity.kind}/{pair.identity.name}, so the object may move to another "
-            "namespace",
+            location=str(_location(new if is_new else old, first or group[0].newest)),
+            problem=f"only {side} sets the namespace {namespace} of {conjoined(names)}, so the "
+            f"{'object' if len(group) == 1 else 'objects'} may move to another namespace",
             fix="Set the release namespace with --namespace",
         )
+
+
+def _title(pair: Pair) -> str:
+    return f"{pair.identity.kind}/{pair.identity.name}"
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:

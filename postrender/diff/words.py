@@ -329,7 +329,8 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
 def _describe_parts(parts: Sequence[str]) -> str:
     """What changes in a Secret, such as `only the labels change`."""
     names = [f"the {part}" for part in parts]
-    verb = "changes" if parts in ((), ("data",), ("type",)) else "change"
+    is_plural = len(parts) > 1 or "".join(parts) in ("labels", "annotations")
+    verb = "change" if is_plural else "changes"
     if parts and "data" not in parts:
         return f"only {conjoined(names)} {verb}"
     return f"{conjoined(names or ['the data'])} {verb}, and diff does not show the content"

@@ -197,7 +197,7 @@ def test_the_previews(recipe: Recipe) -> None:
     (folder / "head").mkdir()
     shutil.copy(rendered / "v2.yaml", folder / "head" / "a.yaml")
     recipe.helm("install", "app", "./chart")
-    recipe.names = {"git:main": "git:HEAD", "helm:prod/": f"helm:{recipe.namespace}/"}
+    recipe.names = {"git:main": "git:HEAD", "helm:prod": f"helm:{recipe.namespace}"}
     outputs = run_all(recipe, HOW_TO / "preview.md", "test_the_previews")
     assert "Rollout/demo-web rolls" in outputs
     assert "Rollout/demo-web\n" in outputs
