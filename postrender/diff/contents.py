@@ -153,7 +153,7 @@ def _fields(
 ) -> tuple[FieldChange, ...]:
     """The changes outside of the data, such as changes of labels, and the nulls in the data."""
     if pair.both is None:
-        return ()
+        return _all_fields(pair, names)
     old, new = pair.both
     before, after = differing(*without_cluster_values(old.data, new.data))
     # The revisions of an input get labels, and empty strings instead of nulls.
@@ -170,6 +170,15 @@ def _fields(
             )
         )
     return tuple(fields)
+
+
+def _all_fields(pair: Pair, names: BaseNames) -> tuple[FieldChange, ...]:
+    """The fields outside of the data of an object that only one side has."""
+    data, is_revised = pair.newest.data, pair.newest.is_revised
+    fields = _outside_data(without(data, "apiVersion"), is_revised, names.of_all, None)
+    if data.get("immutable") is True and not is_revised:
+        fields["immutable"] = True
+    return tuple(find_field_changes(*(({}, fields) if pair.new else (fields, {}))))
 
 
 def _outside_data(

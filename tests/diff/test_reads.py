@@ -198,3 +198,19 @@ def test_many_revisions_take_linear_time() -> None:
         assert text.count(value) <= 12
         if old is sides[0]:
             assert all(f"+{name}" in text for name in names)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_the_labels_of_an_added_object_are_shown(kind: str) -> None:
+    """A Secret shows that it is added, and nothing else."""
+    head = f"apiVersion: v1\nkind: {kind}\nimmutable: true\n"
+    added = f"{head}metadata:\n  name: x\n  labels: {{tier: gold}}\n"
+    for old, new in (("", added), (added, "")):
+        found = preview(RETAINED + old, RETAINED + new)
+        [content] = found.contents
+        paths = [field.path for field in content.fields]
+        assert paths == (["metadata.labels.tier", "immutable"] if kind == "ConfigMap" else [])
+        for form, reporter in REPORTERS.items():
+            if reporter.is_complete:
+                text = reporter.render(found, Terminal(200, False))
+                assert ("gold" in text) is (kind == "ConfigMap"), form
