@@ -158,11 +158,13 @@ class Fate(NamedTuple):
     holders: for UNTIL_PRUNED, the objects of the controllers that hold the old pod templates, such
     as `ReplicaSets`.
     limits: the values of revisionHistoryLimit that limit the number of holders, sorted.
+    is_optional: for DELETED, whether all references are optional, so that pods start without it.
     """
 
     outcome: str
     holders: tuple[str, ...] = ()
     limits: tuple[int, ...] = ()
+    is_optional: bool = False
 
 
 class ContentChange(NamedTuple):

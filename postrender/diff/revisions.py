@@ -26,7 +26,7 @@ from postrender.diff.redact import redact
 from postrender.diff.usages import Target, UsageIndex
 from postrender.inventory.build import take_inventory
 from postrender.inventory.model import Item
-from postrender.kubernetes.annotations import RESOURCE_POLICY_ANNOTATION
+from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import Identity, ObjectKey, strings_at
 from postrender.plan.build import Plan, make_plan
 from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners
@@ -199,7 +199,7 @@ def with_fates(
     is_attached = _has_attacher(new, settings[1])
     kept_by_settings = settings[0].attacher.is_enabled or bool(settings[0].history.previous)
     in_manifests = {resolver.key_of(revision.identity, revision.name) for revision in new.revisions}
-    workloads = _workloads_with_old_pods(pairs, usages)
+    workloads, required = _workloads_with_old_pods(pairs, usages)
 
     def fate_of(
         target: Target, content: ContentChange, revision: ComparedObject | None
@@ -209,8 +209,10 @@ def with_fates(
             return None
         if resolver.key_of(content.identity, revision.name) in in_manifests:
             return Fate(IN_MANIFESTS)
-        if not (_is_kept(old, revision) or (kept_by_settings and not old.is_rendered)):
-            return Fate(DELETED)
+        keeper = keeper_of(strings_at(old.written_data(revision), "annotations"))
+        if not (keeper or (kept_by_settings and not old.is_rendered)):
+            is_optional = (target, content.old_revision) not in required
+            return Fate(DELETED, is_optional=is_optional)
         return _until_pruned(users) if is_attached else Fate(LEFT)
 
     return [item[1]._replace(fate=fate_of(*item)) for item in contents]
@@ -231,16 +233,12 @@ def _has_attacher(side: Side, settings: Settings) -> bool:
     return plan.context is not None and bool(plan.context.names)
 
 
-def _is_kept(side: Side, compared: ComparedObject) -> bool:
-    """Whether Helm keeps an object that the next manifests lack."""
-    annotations = strings_at(side.written_data(compared), "annotations")
-    return annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep"
-
-
 def _workloads_with_old_pods(
     pairs: Sequence[Pair], usages: UsageIndex
-) -> Mapping[tuple[Target, str], list[Item]]:
+) -> tuple[Mapping[tuple[Target, str], list[Item]], set[tuple[Target, str]]]:
     """The workloads whose old pods use a ConfigMap or Secret, by its target and its name.
+
+    Also the targets and names in references without `optional: true`.
 
     The pods of a workload that the newer manifests lack end, and so do the pods of a hook.
     """
@@ -250,6 +248,7 @@ def _workloads_with_old_pods(
         if pair.old and pair.old.item and (pair.new is None or pair.old.is_hook)
     }
     workloads: defaultdict[tuple[Target, str], list[Item]] = defaultdict(list)
+    required = set()
     for pair in pairs:
         item = pair.old.item if pair.old else None
         for usage in usages.by_item.get(item.key, ()) if item else ():
@@ -258,7 +257,9 @@ def _workloads_with_old_pods(
                 users = [user for user in rollouts if user] or [item]
                 key = usage.target, usage.name
                 workloads[key] += [user for user in users if user.key not in ends]
-    return workloads
+                if not (pair.old and usage.is_optional_in(pair.old.data)):
+                    required.add(key)
+    return workloads, required
 
 
 def _until_pruned(workloads: Iterable[Item]) -> Fate:

@@ -29,7 +29,7 @@ from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
-from postrender.yaml.paths import EVERY_ITEM, Path
+from postrender.yaml.paths import EVERY_ITEM, Json, Path, value_at
 
 AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF = "workloadRef"
@@ -82,6 +82,7 @@ class Usage(NamedTuple):
     used: the object with this name. If only the other side has a revision with this name, that
     revision; None if neither side has one, or if the other side has an object with the base name.
     is_missing: whether `used` is not on this side.
+    path: of the reference in the object, () for a mount that postrender adds.
     version: the name and, for the strategy checksum, the content. If the version differs between
     the sides, the pod templates differ.
     is_in_template: whether the reference is in a pod template or in a Pod.
@@ -95,6 +96,11 @@ class Usage(NamedTuple):
     is_in_template: bool
     used: ComparedObject | None = None
     is_missing: bool = False
+    path: Path = ()
+
+    def is_optional_in(self, data: Json) -> bool:
+        """Whether pods start without the ConfigMap or Secret; data: the object."""
+        return bool(self.path) and value_at(data, (*self.path[:-1], "optional")) is True
 
 
 class UsageIndex(NamedTuple):
@@ -184,7 +190,8 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         keeps_base_name = link.keeps_base_name and link.target.key in side.originals
         used = (side.originals if keeps_base_name else side.by_item)[link.target.key]
         is_in_template = _is_in_template(item, reference)
-        yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
+        usage = _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
+        yield usage._replace(path=reference.path[len(item.path) :])
     for mount in context.mounts.get(item.key, ()) if context else ():
         # Use the labels that label_of returns for an output, in which the mount is a field.
         # Otherwise, the edges of an input and of an output would differ.
@@ -252,6 +259,7 @@ def _usages_elsewhere(
         is_in_template=_is_in_template(item, reference),
         used=used,
         is_missing=own is None and used is not None,
+        path=reference.path[len(item.path) :],
     )
 
 

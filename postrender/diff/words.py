@@ -301,7 +301,10 @@ def _fates(content: ContentChange, style: Style) -> list[str]:
         return []
     name = style.code(content.old_revision) if content.old_revision else "the old revision"
     if fate.outcome == DELETED:
-        return [f"{name} is DELETED on apply: old pods that restart cannot start"]
+        effect = "start without it" if fate.is_optional else "cannot start"
+        return [
+            f"{name} is DELETED on apply by Helm, Argo CD or Flux: old pods that restart {effect}"
+        ]
     if fate.outcome == IN_MANIFESTS:
         return [f"old pods keep {name}, which stays in the manifests"]
     if fate.outcome == LEFT:

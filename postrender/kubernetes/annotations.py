@@ -269,8 +269,10 @@ def is_true(value: str) -> bool:
 
 
 def keeper_of(annotations: Mapping[str, str]) -> str:
-    """`Helm` or `Argo CD` if it keeps an object that is no longer in the manifests, else ""."""
+    """The tool that keeps an object that is no longer in the manifests, "" for none."""
     if annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep":
         return "Helm"
     options = annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")
-    return "Argo CD" if "Prune=false" in options else ""
+    if "Prune=false" in (option.strip() for option in options):
+        return "Argo CD"
+    return "Flux" if annotations.get(FLUX_PRUNE_ANNOTATION) == "disabled" else ""

@@ -18,6 +18,7 @@ from postrender.yaml.stream import Stream, read_stream
 IMAGE = "example.com/postrender:1"
 ON = settings_from({"attacher": {"image": IMAGE}})
 OFF = settings_from({"attacher": {"enabled": False}})
+FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
 KEPT = "{helm.sh/resource-policy: keep}"
 
 
@@ -142,6 +143,28 @@ def test_the_settings_decide_for_inputs() -> None:
     assert fate(kept[0] + workload(), kept[1] + workload(), OFF) == Fate(LEFT)
 
 
+OPTIONAL = workload(reference="configMapRef: {name: web-config, optional: true}")
+
+
+@pytest.mark.parametrize(
+    ("workloads", "is_optional"),
+    [(OPTIONAL, True), (OPTIONAL + workload("StatefulSet"), False), (workload(), False)],
+)
+def test_pods_start_without_an_optional_revision(workloads: str, is_optional: bool) -> None:
+    old, new = OLD + workloads, NEW + workloads
+    for sides in ((old, new), (rendered(old, OFF), rendered(new, OFF))):
+        assert fate(*sides, OFF) == Fate(DELETED, is_optional=is_optional)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    ["argocd.argoproj.io/sync-options: 'Replace=true, Prune=false'", f"{FLUX_PRUNE}: disabled"],
+)
+def test_every_tool_can_keep_a_revision(annotation: str) -> None:
+    old, new = (configmap(value, f"{{{annotation}}}") + workload() for value in ("info", "debug"))
+    assert fate(rendered(old, OFF), rendered(new, OFF), OFF) == Fate(LEFT)
+
+
 def test_a_retained_revision_stays_in_the_manifests() -> None:
     history = OFF.history._replace(previous="unused")
     settings = OFF._replace(history=history)
@@ -189,7 +212,10 @@ def test_a_secret_has_a_fate_without_a_hash() -> None:
     (content,) = found.contents
     assert content.fate == Fate(DELETED)
     style = Style(code=str, prose=str, name=namer(found))
-    fate = "the old revision is DELETED on apply: old pods that restart cannot start"
+    fate = (
+        "the old revision is DELETED on apply by Helm, Argo CD or Flux: old pods that restart "
+        "cannot start"
+    )
     assert fate in describe_content(content, style)
 
 

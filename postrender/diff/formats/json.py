@@ -139,6 +139,7 @@ def _fate(fate: Fate | None) -> Json | None:
         "outcome": _camel_case(fate.outcome),
         "holders": list(fate.holders),
         "historyLimits": list(fate.limits),
+        "isOptional": fate.is_optional,
     }
 
 

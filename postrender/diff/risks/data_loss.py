@@ -8,7 +8,7 @@
   the pods that go.
 
 An object with the annotation `helm.sh/resource-policy: keep` is not a risk, because Helm keeps the
-object. So is one with the Argo CD option `Prune=false`.
+object. The same is true of the Argo CD option `Prune=false` and of `prune: disabled` of Flux.
 
 Source: the reclaim policy of persistent volumes and the StatefulSet controller of Kubernetes;
 cascading deletion of namespaces and custom resources.
@@ -63,7 +63,7 @@ def find(facts: Facts) -> Iterator[Risk]:
 
 
 def is_kept(removed: Object) -> bool:
-    """Whether Helm or Argo CD keeps an object that is no longer in the manifests."""
+    """Whether a tool keeps an object that is no longer in the manifests."""
     return bool(keeper_of(strings_at(removed.data, "annotations")))
 
 
