@@ -1,7 +1,7 @@
 """All pods of a workload stop at the same time, or before new pods are ready.
 
 - The strategy `Recreate` stops all old pods before new pods start. So does a `maxUnavailable` of
-  100 %, or of all replicas.
+  100 %, or of all of several replicas.
 - A workload whose kind changes under the same name, such as a Deployment that becomes a Rollout:
   the tool deletes the old workload with all its pods, whether or not the new pods are ready.
 - A revision that loses all owners: Kubernetes deletes the revision while pods use it, and a pod
@@ -54,7 +54,7 @@ def _stops_all(data: dict[str, Json]) -> str:
             continue  # a canary replaces only the pods of each step
         if most == "100%":
             return "the workload rolls with a maxUnavailable of 100%"
-        if isinstance(most, int) and isinstance(replicas, int) and 0 < replicas <= most:
+        if isinstance(most, int) and isinstance(replicas, int) and 1 < replicas <= most:
             return f"the workload rolls with a maxUnavailable of {most} of {replicas} replicas"
     return ""
 

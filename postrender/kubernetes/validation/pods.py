@@ -53,15 +53,14 @@ _ALWAYS = ("Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationC
 
 
 def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> Iterator[Problem]:
-    """A restart policy that the kind of the workload does not accept."""
-    policy = pod.get("restartPolicy")
-    if group_kind[1] in _ALWAYS and policy not in (None, "Always"):
-        yield (*path, "restartPolicy"), f"the value is not Always, as a {group_kind[1]} needs"
+    """A restart policy or a deadline that the kind of the workload does not accept."""
+    policy, where, kind = pod.get("restartPolicy"), (*path, "restartPolicy"), group_kind[1]
+    if kind in _ALWAYS and policy not in (None, "Always"):
+        yield where, f"a {kind} needs the value Always"
     if group_kind[0] == "batch" and policy not in ("OnFailure", "Never"):
-        yield (
-            (*path, "restartPolicy"),
-            f"the value is not OnFailure or Never, as a {group_kind[1]} needs",
-        )
+        yield where, f"a {kind} needs the value OnFailure or Never"
+    if kind in _ALWAYS and pod.get("activeDeadlineSeconds") is not None:
+        yield (*path, "activeDeadlineSeconds"), f"a {kind} cannot have a deadline for its pods"
 
 
 def _toleration(value: Json) -> Iterator[str]:
@@ -105,7 +104,19 @@ def _resources(value: Json) -> Iterator[str]:
             yield f"the request of {name} ({requested}) is above the limit ({limits[name]})"
 
 
+_SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+
+
+def _hook(value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and not value:
+        yield "the hook has no handler, such as exec"
+
+
+def _privileges(value: Json) -> Iterator[str]:
+    fields = [value_at(value, (field,)) for field in ("privileged", "allowPrivilegeEscalation")]
+    if fields == [True, False]:
+        yield "privileged needs allowPrivilegeEscalation"
 
 
 def _once(value: Json) -> Iterator[str]:
@@ -144,7 +155,11 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
         for handler in ("httpGet", "tcpSocket")
         for check in (PORT, port_name)
     ),
+    *((f".{probe}.{field}", COUNT) for probe in _PROBES for field in _SECONDS),
+    (".lifecycle.postStart", _hook),
+    (".lifecycle.preStop", _hook),
     (".securityContext.runAsUser", COUNT),
+    (".securityContext", _privileges),
 )
 _CONTAINERS = ("initContainers", "containers")
 POD_ROWS = tree_of(
@@ -157,6 +172,11 @@ POD_ROWS = tree_of(
         ("serviceAccountName", subdomain),
         ("securityContext.runAsUser", COUNT),
         ("volumes[].name", label),
+        ("volumes[].configMap", needs("name")),
+        ("volumes[].secret", needs("secretName")),
+        ("volumes[].persistentVolumeClaim", needs("claimName")),
+        ("volumes[].hostPath", needs("path")),
+        ("hostname", label),
         ("dnsPolicy", one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     )
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
+from postrender.kubernetes.quantities import quantity
 from postrender.kubernetes.validation.checks import (
     COUNT,
     PORT,
@@ -181,6 +182,11 @@ def _subject(value: Json) -> Iterator[str]:
         yield from needs("namespace")(value)
 
 
+def _size(value: Json) -> Iterator[str]:
+    if quantity(value) == 0:
+        yield "the size is 0"
+
+
 def _rule(value: Json) -> Iterator[str]:
     if isinstance(value, dict) and not value.get("verbs"):
         yield "the rule has no verbs"
@@ -236,6 +242,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
             one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
         ),
         ("spec.resources.requests.storage", quantity_text),
+        ("spec.resources.requests.storage", _size),
     ),
     ("scheduling.k8s.io", "PriorityClass"): (("value", between(-(2**31), 1_000_000_000)),),
     ("autoscaling", "HorizontalPodAutoscaler"): (
