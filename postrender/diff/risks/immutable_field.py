@@ -8,7 +8,7 @@ because Helm and Argo CD delete them before they create them.
 The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods,
 PersistentVolumes and PersistentVolumeClaims, `roleRef`, the addresses of a Service, StorageClasses,
 CSIDrivers, PriorityClasses, RuntimeClasses, IngressClasses, CustomResourceDefinitions, the type of
-a Secret, and ConfigMaps and Secrets with `immutable: true`. Each row was tried with an API server
+a Secret, and ConfigMaps and Secrets with `immutable: true`. Most rows were tried with an API server
 of Kubernetes 1.36.
 
 Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes.

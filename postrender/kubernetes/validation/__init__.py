@@ -1,7 +1,8 @@
 """What the API server rejects in a new object, as tables: names, labels, types and values.
 
-Source: `pkg/apis/*/validation` and `apimachinery/pkg/util/validation` of Kubernetes. Each row was
-tried with an API server of Kubernetes 1.36. The tables leave out what only some versions reject.
+Source: `pkg/apis/*/validation` and `apimachinery/pkg/util/validation` of Kubernetes. Most rows
+were tried with an API server of Kubernetes 1.36. The tables leave out what only some versions
+reject.
 """
 
 from __future__ import annotations
