@@ -21,6 +21,9 @@ _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 # Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
 _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
+# The field with the schema of a version of a custom kind (apiextensions.k8s.io/v1).
+SCHEMA = "schema.openAPIV3Schema"
+
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True).encode
 
 

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from postrender.diff.fields import SCHEMA
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -28,6 +29,7 @@ from postrender.diff.model import (
     Preview,
     WorkloadChange,
 )
+from postrender.diff.texts import without_items
 from postrender.diff.words import EFFECTS
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
@@ -81,7 +83,7 @@ def group_changes(preview: Preview) -> Groups:
     ranks = {effect: rank for rank, effect in enumerate(EFFECTS)}
     return Groups(
         workloads=sorted(
-            _groups(preview.workloads, links),
+            _groups(list(map(_with_joined_labels, preview.workloads)), links),
             key=lambda group: (ranks[group[1].effect], len(group[0]) > 1),
         ),
         contents=sorted(contents, key=lambda group: len(group[0]) > 1),
@@ -95,6 +97,23 @@ def group_objects(changes: Sequence[ObjectChange]) -> list[Group[ObjectChange]]:
         _groups(changes, {}),
         key=lambda group: (len(group[0]) > 1, not is_dangerous(group[1].identity)),
     )
+
+
+def _with_joined_labels(workload: WorkloadChange) -> WorkloadChange:
+    """A workload with one cause for a label that changes in its metadata and its pod template."""
+    own = {field.path: field for field in workload.fields}
+    causes, joined = [], set()
+    for cause in workload.causes:
+        before, mark, path = (
+            cause.field.path.rpartition("metadata.labels") if cause.field else ("",) * 3
+        )
+        field = own.get(mark + path)
+        if cause.field and field and before and field == cause.field._replace(path=field.path):
+            joined.add(field.path)
+            cause = cause._replace(field=field._replace(path=f"[{before}]{field.path}"))
+        causes.append(cause)
+    fields = tuple(field for field in workload.fields if field.path not in joined)
+    return workload._replace(causes=tuple(causes), fields=fields)
 
 
 def is_dangerous(identity: Identity) -> bool:
@@ -264,9 +283,10 @@ def _parts(change: Change, links: Mapping[Identity, Link]) -> list[_Part]:
     parts = []
     seen: Counter[str] = Counter()
     for field, value, link in _values(change, links):
-        text = repr(_key_of(value))
+        general = _key_of(value, change.identity.name)
+        text = repr(general)
         if any(name in text for name in names):
-            text = repr(_key_of(_placed(value, names)))
+            text = repr(_placed(general, names))
         key = f"{field} {text} {link}"
         seen[key] += 1
         key = f"{key} {seen[key]}" if seen[key] > 1 else key
@@ -308,7 +328,10 @@ def _parts_of_key(key: KeyChange) -> list[KeyChange]:
     if key.change != CHANGED or key.remark or key.old_blob or key.new_blob:
         return [key]
     if key.fields:
-        return [key._replace(hunks=(), fields=(field,)) for field in key.fields]
+        alike: dict[str, list[FieldChange]] = defaultdict(list)
+        for field in key.fields:
+            alike[repr(without_items(field))].append(field)
+        return [key._replace(hunks=(), fields=tuple(fields)) for fields in alike.values()]
     hunks = [part for hunk in key.hunks for part in _runs(hunk)]
     return [key._replace(hunks=(hunk,)) for hunk in hunks] or [key]
 
@@ -338,8 +361,11 @@ def _runs(whole: Hunk) -> Iterator[Hunk]:
         before = end
 
 
-def _key_of(value: Any) -> Any:
-    """A value without container names, line numbers, and names of ConfigMaps and Secrets."""
+def _key_of(value: Any, name: str) -> Any:
+    """A value without container names, line numbers, and names of ConfigMaps and Secrets.
+
+    name: of the object.
+    """
     if isinstance(value, Identity):
         return value._replace(name=_ANY_NAME, namespace=None)
     if isinstance(value, FieldChange):
@@ -347,13 +373,21 @@ def _key_of(value: Any) -> Any:
     if isinstance(value, Cause):
         return value._replace(
             container=value.container and _ANY_NAME,
-            subject=value.subject and _key_of(value.subject),
+            subject=value.subject and _key_of(value.subject, name),
             field=value.field and _without_containers(value.field),
         )
     if isinstance(value, KeyChange):
         lines = (line for hunk in value.hunks for line in hunk.lines if line.sign != " ")
-        return tuple(value._replace(hunks=())), [line._replace(old=0, new=0) for line in lines]
+        fields = tuple(dict.fromkeys(repr(without_items(field)) for field in value.fields))
+        head = value._replace(key=_general_key(value.key, name), hunks=(), fields=())
+        return tuple(head), fields, [line._replace(old=0, new=0) for line in lines]
     return value
+
+
+def _general_key(key: str, name: str) -> str:
+    """`*.json` for a key such as `nodes.json` of an object such as `dashboards-nodes`."""
+    stem, dot, extension = key.rpartition(".")
+    return f"{_ANY_NAME}{dot}{extension}" if stem and name.endswith(stem) else key
 
 
 def _without_containers(field: FieldChange) -> FieldChange:
@@ -390,6 +424,8 @@ def _with_placeholder(text: str, name: str) -> str:
 def _size(value: Any, text: str) -> int:
     if isinstance(value, KeyChange):
         return 1 + (len(value.fields) or sum(len(hunk.lines) for hunk in value.hunks))
+    if isinstance(value, FieldChange) and SCHEMA in value.path:
+        return 0  # many are one line
     return 1 + text.count("\\n")
 
 
@@ -397,15 +433,23 @@ def _common(values: Sequence[Any], members: Sequence[Change]) -> Any:
     """A value that is true for all members, with as many names as possible."""
     first = values[0]
     if isinstance(first, KeyChange):
-        texts = [repr(_key_of(value)) for value in values]
-    else:
-        texts = list(map(repr, values))
-    if len(set(texts)) == 1:
+        return _common_key(values, members)
+    if len(set(map(repr, values))) == 1:
         return first
     placed = [_placed(value, _names(member)) for value, member in zip(values, members, strict=True)]
-    if isinstance(first, KeyChange) or len(set(map(repr, placed))) == 1:
+    if len(set(map(repr, placed))) == 1:
         return placed[0]
-    return _key_of(placed[0])
+    return _key_of(placed[0], "")
+
+
+def _common_key(values: Sequence[KeyChange], members: Sequence[Change]) -> KeyChange:
+    name = members[0].identity.name
+    first: KeyChange = _placed(values[0], (name,))
+    if len({value.key for value in values}) > 1:
+        first = first._replace(key=_general_key(values[0].key, name), hunks=())
+    if any(len(value.fields) > 1 for value in values):
+        first = first._replace(fields=tuple(field for value in values for field in value.fields))
+    return first
 
 
 def _only(change: Change, values: Iterable[tuple[str, Any]], *, is_rest: bool = False) -> Change:

@@ -71,25 +71,20 @@ _USUAL_START = re.compile(
 _Object = tuple[str, str, set[str]]
 
 
-def select_documents(
-    old: Stream, new: Stream, namespace: str, kinds: Collection[str] = ()
-) -> tuple[list[int], list[int]]:
+def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
     """The indexes of the documents to read in each stream, in order.
 
     namespace: the release namespace, "" if unknown.
-    kinds: kinds whose documents are read even if they do not differ.
     """
     sides = [[document.text for document in stream.documents] for stream in (old, new)]
-    selected = _selected(Counter(sides[0]), Counter(sides[1]), namespace, kinds)
+    selected = _selected(Counter(sides[0]), Counter(sides[1]), namespace)
     old_indexes, new_indexes = (
         [index for index, text in enumerate(side) if text in selected] for side in sides
     )
     return old_indexes, new_indexes
 
 
-def _selected(
-    old: Mapping[str, int], new: Mapping[str, int], namespace: str, kinds: Collection[str]
-) -> Collection[str]:
+def _selected(old: Mapping[str, int], new: Mapping[str, int], namespace: str) -> Collection[str]:
     texts = {text: root_kind(text) for text in {**old, **new} if has_content(text)}
     whole = "\n".join(texts)
     differing = {text for text in texts if old.get(text) != new.get(text)}
@@ -99,7 +94,7 @@ def _selected(
         return texts
 
     marks = [mark for mark in _MARKS if mark in whole]
-    read = {*kinds, *(_TEMPLATE_KINDS if _WORKLOAD_REF in marks else ())}
+    read = _TEMPLATE_KINDS if _WORKLOAD_REF in marks else ()
     selected = differing | {
         text
         for text, kind in texts.items()

@@ -23,6 +23,7 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.errors import Location, UserError
+from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 
@@ -68,6 +69,29 @@ def compare_texts(
     if not fields:
         return (), ONLY_NOTATION
     return (() if not is_json and _changes_comments(hunks) else fields), ""
+
+
+class Difference(NamedTuple):
+    """What differs in two long texts: fields, the lines of a text with several, or words.
+
+    Only one of the three is there.
+    """
+
+    fields: tuple[FieldChange, ...] = ()
+    hunks: tuple[Hunk, ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
+    remark: str = ""
+
+
+def compare_long(old: str, new: str) -> Difference:
+    """The difference of two long texts, in the form that tells most."""
+    hunks = find_hunks(old, new, 1)
+    fields, remark = compare_texts(old, new, hunks)
+    if fields:
+        return Difference(fields=fields, remark=remark)
+    if "\n" in old or "\n" in new:
+        return Difference(hunks=hunks, remark=remark)
+    return Difference(words=tuple(word_changes(old, new)), remark=remark)
 
 
 def _changes_comments(hunks: Iterable[Hunk]) -> bool:
@@ -120,11 +144,16 @@ def folded(fields: Iterable[FieldChange]) -> list[tuple[FieldChange, int]]:
     """The fields, each with a count: equal changes of several list items are one, with `[*]`."""
     groups: dict[str, tuple[FieldChange, list[FieldChange]]] = {}
     for field in fields:
-        pattern = field._replace(path=_ITEM.sub("[*]", field.path))
+        pattern = without_items(field)
         groups.setdefault(repr(pattern), (pattern, []))[1].append(field)
     return [
         (pattern if len(group) > 1 else group[0], len(group)) for pattern, group in groups.values()
     ]
+
+
+def without_items(field: FieldChange) -> FieldChange:
+    """A field with `[*]` for each item of a list."""
+    return field._replace(path=_ITEM.sub("[*]", field.path))
 
 
 def word_changes(old: str, new: str) -> Iterator[tuple[str, str]]:

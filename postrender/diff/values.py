@@ -11,24 +11,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from postrender.diff.fields import inner_paths
-from postrender.diff.lines import find_hunks
+from postrender.diff.fields import SCHEMA, inner_paths
+from postrender.diff.hunks import hunk_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,
     REMOVED,
     UNCHANGED,
     FieldChange,
-    Hunk,
     KeyChange,
-    Line,
     Preview,
 )
 from postrender.diff.redact import NOT_SHOWN
-from postrender.diff.texts import compare_texts, folded, word_changes
+from postrender.diff.texts import compare_long, folded
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
-from postrender.text import visible
+from postrender.text import common_length, visible
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
@@ -42,10 +40,6 @@ MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
 def size_of(text: str) -> int:
     """The number of UTF-16 code units in a text, which GitHub and Mermaid count."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-
-
-# The notice after an open line, which does not end in a line feed.
-NO_NEWLINE = r"\ No newline at end of file"
 
 
 def describe_key(key: KeyChange, style: Style) -> str:
@@ -66,87 +60,11 @@ def describe_key(key: KeyChange, style: Style) -> str:
     return sides[0] or sides[1]
 
 
-def diff_lines(key: KeyChange) -> list[str]:
-    """The unified diff of a key, with escapes for control characters other than tabs."""
-    return list(_hunk_lines(shown_hunks(key), has_headers=True))
-
-
-def _hunk_lines(hunks: Iterable[Hunk], *, has_headers: bool = False) -> Iterator[str]:
-    for hunk in hunks:
-        if has_headers:
-            yield hunk_header(hunk)
-        for line, text in seen_lines(hunk):
-            yield line.sign + visible(text, keep="\t")
-            if has_headers and line.is_open:
-                yield NO_NEWLINE
-
-
-def seen_lines(hunk: Hunk) -> Iterator[tuple[Line, str]]:
-    """The lines, in which changed white space is visible: `·` at the end, and `→` for a tab."""
-    old, new = (
-        {" ".join(line.text.split()) for line in hunk.lines if line.sign == sign} for sign in "-+"
-    )
-    differs_in_space = old & new
-    for line in hunk.lines:
-        text = line.text
-        if line.sign != " ":
-            if " ".join(text.split()) in differs_in_space:
-                text = text.replace("\t", "→")
-            kept = text.rstrip(" ")
-            text = kept + "·" * (len(text) - len(kept))
-        yield line, text
-
-
-def hunk_header(hunk: Hunk) -> str:
-    """As in diff(1), the first line of a hunk does not contain a count of 1."""
-    old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
-    return f"@@ -{old} +{new} @@"
-
-
-def _range(start: int, count: int) -> str:
-    return str(start) if count == 1 else f"{start},{count}"
-
-
-def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """The hunks of a key; no line is open if the notice NO_NEWLINE would not be useful."""
-    if _is_notice_useful(key):
-        return key.hunks
-    return tuple(
-        hunk._replace(lines=tuple(line._replace(is_open=False) for line in hunk.lines))
-        for hunk in key.hunks
-    )
-
-
-def _is_notice_useful(key: KeyChange) -> bool:
-    """Whether only one side has an open line, or two lines differ only in the line feed at the end.
-
-    If a side does not have lines, the notice is not useful.
-    """
-    lines = [line for hunk in key.hunks for line in hunk.lines]
-    old = [line for line in lines if line.sign != "+"]
-    new = [line for line in lines if line.sign != "-"]
-    if not (old and new):
-        return False
-    if any(line.is_open for line in old) != any(line.is_open for line in new):
-        return True
-
-    changed = [line for line in lines if line.sign != " "]
-    return any(_differ_in_end(line, other) for line in changed if line.is_open for other in changed)
-
-
-def _differ_in_end(line: Line, other: Line) -> bool:
-    return not other.is_open and line.sign != other.sign and line.text == other.text
-
-
 # The phrase for a FieldChange without values. Only notation or a revision name differs.
 WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
-# The field with the schema of a version of a custom kind (apiextensions.k8s.io/v1).
-_SCHEMA = "schema.openAPIV3Schema"
-# The keys of a schema that are not names of properties.
-_KEYWORDS = ("", "properties", "items", "additionalProperties")
-# The number of properties up to which a schema shows them with more of their path.
-_MAX_PROPERTIES = 20
+# The length up to which text shows a line of an added or removed key as it is.
+_LONGEST_LINE = 2_000
 
 # This pattern matches strings that look like a value of another type, and therefore need quotes.
 _OTHER_TYPE = re.compile(
@@ -200,7 +118,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
     if change != CHANGED:
         return _describe_one(subject, change, new if change == ADDED else old, style)
     if _is_short(old, style) and _is_short(new, style):
-        before, after = style.code(_text_of(old)), style.code(_text_of(new))
+        before, after = style.code(text_of(old)), style.code(text_of(new))
         return Description(f"{subject}: {before} {style.arrow} {after}")
     if isinstance(old, str) and isinstance(new, str):
         return _describe_texts(subject, old, new, style)
@@ -212,13 +130,13 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
 
 def _is_short(value: Json, style: Style) -> bool:
     has_lines = isinstance(value, str) and "\n" in value.rstrip("\n")
-    return not has_lines and len(_text_of(value)) <= style.limit
+    return not has_lines and len(text_of(value)) <= style.limit
 
 
 def _describe_one(subject: str, change: str, value: Json, style: Style) -> Description:
     is_line = isinstance(value, str) and "\n" not in value
     if is_line or _is_short(value, style):
-        return Description(f"{subject} {change}: {style.code(_text_of(value))}")
+        return Description(f"{subject} {change}: {style.code(text_of(value))}")
     if isinstance(value, str):
         sign = "+" if change == ADDED else "-"
         lines = value.removesuffix("\n").split("\n")
@@ -228,61 +146,39 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
 
 
 def _describe_texts(subject: str, old: str, new: str, style: Style) -> Description:
-    hunks = find_hunks(old, new, 1)
-    fields, remark = compare_texts(old, new, hunks)
-    note = f" ({remark})" if remark else ""
-    if fields:
-        return Description(f"{subject} changes in:", tuple(describe_fields(fields, style)))
-    if "\n" in old or "\n" in new:
-        return Description(f"{subject} changes{note}:", diff=tuple(_hunk_lines(hunks)))
+    difference = compare_long(old, new)
+    note = f" ({difference.remark})" if difference.remark else ""
+    if difference.fields:
+        parts = describe_fields(difference.fields, style)
+        return Description(f"{subject} changes in:", tuple(parts))
+    if difference.hunks:
+        return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(difference.hunks)))
     parts = (
         f"{style.code(before)} {style.arrow} {style.code(after)}"
-        for before, after in word_changes(old, new)
+        for before, after in difference.words
     )
     return Description(f"{subject} changes{note} at:", tuple(parts))
 
 
-def describe_object(fields: Iterable[FieldChange], style: Style) -> Iterator[Description]:
-    """The changes of an object's fields, in which each schema of a custom kind is one entry."""
-    others, schemas = split_schemas(fields)
-    for field in others:
-        yield describe_field(field, style)
-    for path, changes in schemas.items():
-        head = f"{style.code(path)} changes in {counted(len(changes), 'place')}:"
-        yield Description(head, tuple(_describe_schema(changes, style)))
+def describe_whole(key: KeyChange, style: Style) -> str:
+    """The value on each side, if `whole_values` finds values: `10 -> 40`."""
+    return f" {style.arrow} ".join(map(style.code, filter(None, whole_values(key, style.limit))))
 
 
-def split_schemas(
-    fields: Iterable[FieldChange],
-) -> tuple[list[FieldChange], dict[str, list[FieldChange]]]:
-    """The changes outside of schemas of custom kinds, and those inside, by path of the schema."""
-    others: list[FieldChange] = []
-    schemas: dict[str, list[FieldChange]] = {}
-    for field in fields:
-        version, mark, _ = field.path.partition(_SCHEMA)
-        group = schemas.setdefault(version + mark, []) if mark else others
-        group.append(field)
-    return others, schemas
+def whole_values(key: KeyChange, limit: int) -> tuple[str | None, str | None]:
+    """The value of a key on each side, if it is a short line; None for an absent value.
 
-
-def _describe_schema(changes: Iterable[FieldChange], style: Style) -> Iterator[str]:
-    """The properties that change in a schema, with the number of their changes.
-
-    A schema has thousands of lines, most of them descriptions.
+    Both are None if the diff of the key says more.
     """
-    paths = [
-        (
-            MARKS[field.change],
-            [part for part in field.path.partition(_SCHEMA)[2].split(".") if part not in _KEYWORDS],
-        )
-        for field in changes
-    ]
-    for depth in (4, 3, 2, 1):
-        counts = Counter((mark, ".".join(path[:depth])) for mark, path in paths)
-        if len(counts) <= _MAX_PROPERTIES:
-            break
-    for (mark, path), count in counts.items():
-        yield f"{mark} {style.code(path)}" + (f" ({count:,} times)" if count > 1 else "")
+    lines = [line for hunk in key.hunks for line in hunk.lines]
+    is_short = all(
+        line.is_open and 0 < len(line.text) <= limit and line.text == line.text.strip()
+        for line in lines
+    )
+    if not is_short or key.remark or key.old_blob or key.new_blob:
+        return None, None
+    texts = {line.sign: line.text for line in lines}
+    return texts.get("-"), texts.get("+")
 
 
 def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:
@@ -306,22 +202,41 @@ def _count(value: Json) -> int:
     return count
 
 
+def outline(line: str) -> str:
+    """A very long line, if it is JSON, with counts in place of the values inside its values."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    if not isinstance(data, dict):
+        return line
+    parts = (f"{key}: {_short_text(value)}" for key, value in data.items())
+    return f"{{{', '.join(parts)}}} ({len(line):,} characters of JSON)"
+
+
+def _short_text(value: Json) -> str:
+    text = text_of(value)
+    return text if len(text) <= 40 else f"… ({counted(_count(value), 'value')})"
+
+
 def _inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
     """A phrase for each value inside a long value, which is as large as the limit allows."""
     pending: list[tuple[str, Json]] = [("", value)]
     while pending:
         path, inner = pending.pop()
-        if path.endswith(_SCHEMA):
+        if path.endswith(SCHEMA):
             yield f"{prefix}{style.code(path)}: {counted(_count(inner), 'value')}"
         elif inner and isinstance(inner, (dict, list)) and not _is_short(inner, style):
             pending += reversed(list(inner_paths(inner, path)))
         elif path:
-            yield f"{prefix}{style.code(path)}: {style.code(_text_of(inner))}"
+            yield f"{prefix}{style.code(path)}: {style.code(text_of(inner))}"
         else:
-            yield f"{prefix}{style.code(_text_of(inner))}"
+            yield f"{prefix}{style.code(text_of(inner))}"
 
 
-def _text_of(value: Json) -> str:
+def text_of(value: Json) -> str:
     """A value as JSON on one line. A string has quotes only if necessary."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
@@ -400,6 +315,9 @@ def terminal_of(output: TextIO | None, *, is_coloured: bool) -> Terminal:
 
 
 _MAX_ITEMS = 12
+_MAX_KINDS = 4
+# A list of at least so many names with an equal start of at least so many characters has braces.
+_MANY_NAMES, _LONG_START = 3, 5
 
 
 class Forms(NamedTuple):
@@ -420,6 +338,22 @@ def counted(count: int, noun: str) -> str:
     if noun.endswith(("cy", "ry", "ty")):
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}" + ("es" if noun.endswith(("s", "x", "ch")) else "s")
+
+
+def count_kinds(kinds: Counter[str]) -> list[str]:
+    """The numbers of objects by kind, the most frequent first: `35 PrometheusRules`."""
+    counts = [counted(count, kind) for kind, count in kinds.most_common()]
+    rest = len(counts) - _MAX_KINDS
+    return [*counts[:_MAX_KINDS], f"{and_more(rest)} kinds"] if rest > 1 else counts
+
+
+def braced(names: Sequence[str]) -> str:
+    """A list of names; if many begin alike, as in a shell: `web-{a, b, c}`."""
+    start = names[0][: common_length(min(names), max(names))]
+    start = start[: max(map(start.rfind, "-./:")) + 1]
+    if len(names) < _MANY_NAMES or len(start) < _LONG_START:
+        return ", ".join(names)
+    return f"{start}{{{', '.join(name[len(start) :] for name in names)}}}"
 
 
 def capitalised(clause: str) -> str:

@@ -6,7 +6,7 @@ A phrase does not contain markup; a Style formats the names and values in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from postrender.diff.model import (
     ADDED,
@@ -41,7 +41,7 @@ from postrender.diff.values import (
     Description,
     Forms,
     Style,
-    counted,
+    count_kinds,
     describe_field,
     describe_values,
     listed,
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from postrender.diff.groups import Group
+
+    AnyChange = WorkloadChange | ContentChange | ObjectChange
 
 # The title of each section, by the section's field in Preview.
 TITLES = {
@@ -153,7 +155,7 @@ LOST = Forms("revision in use", "revisions in use")
 _KEPT_NAMES = Forms("the object keeps its name", "the objects keep their names")
 
 
-def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+def mark_of(change: AnyChange) -> str:
     """`+`, `-`, `~` or `=`. An unchanged workload counts as changed if its effect is not STAYS."""
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
         return MARKS[CHANGED]
@@ -235,7 +237,7 @@ def describe_content(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def describe_verb(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+def describe_verb(change: AnyChange) -> str:
     """What happens to one object: its effect, for a workload, or the verb for its change."""
     if isinstance(change, WorkloadChange):
         return describe_effect(change)
@@ -243,7 +245,7 @@ def describe_verb(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     return describe_change(change.change) + (f" ({note})" if note else "")
 
 
-def explain_effect(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+def explain_effect(change: AnyChange) -> str:
     """The sentence about the effect on each workload of a group, "" if the verb says all."""
     if not isinstance(change, WorkloadChange):
         return change.note if isinstance(change, ObjectChange) else ""
@@ -265,7 +267,7 @@ def describe_group(group: Group[Any]) -> tuple[str, str]:
     """The subject and the verb of a group: `3 workloads`, `roll alike (1 Deployment, 2 Jobs)`."""
     members, change, _ = group
     kinds = Counter(member.identity.kind for member in members)
-    counts = [counted(count, kind) for kind, count in kinds.items()]
+    counts = count_kinds(kinds)
     is_workload = isinstance(change, WorkloadChange)
     verb = EFFECTS[change.effect].verb if is_workload else CHANGES[change.change]
     if len(counts) == 1:
@@ -274,7 +276,7 @@ def describe_group(group: Group[Any]) -> tuple[str, str]:
     return f"{len(members):,} {noun}", f"{verb.many} alike ({', '.join(counts)})"
 
 
-def describe_rest(change: WorkloadChange | ContentChange | ObjectChange, style: Style) -> str:
+def describe_rest(change: AnyChange, style: Style) -> str:
     """The line above what one object of a group has and the others do not."""
     return f"besides, in {style.code(style.name(change.identity))}:"
 
@@ -282,6 +284,17 @@ def describe_rest(change: WorkloadChange | ContentChange | ObjectChange, style: 
 def describe_shared(group: Group[Any]) -> str:
     """The line above what all objects of a group have in common, "" if they share everything."""
     return f"in {'both' if len(group[0]) == 2 else f'all {len(group[0]):,}'}:" if group[2] else ""
+
+
+def describe_members(members: Iterable[AnyChange], shared: AnyChange, style: Style) -> str:
+    """The names of the objects of a group, with each namespace once."""
+    runs: dict[str, list[str]] = {}
+    for member in members:
+        namespace = member.identity.namespace
+        end = f" in {namespace}" if namespace else ""
+        name = style.name(member.identity).removesuffix(end)
+        runs.setdefault(end, []).append(describe_member(style.code(name), member, shared))
+    return "; ".join(f"{', '.join(names)}{style.code(end)}" for end, names in runs.items())
 
 
 def describe_names(content: ContentChange, style: Style) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FloatRect, Page, expect
 
-from postrender.diff.model import CHANGED, Graph, GraphNode, Preview
+from postrender.diff.model import CHANGED, Edge, Graph, GraphNode, Preview
 from postrender.kubernetes.kinds import Identity
 from tests.browser.chromium import wait_until_still
 from tests.browser.conftest import Open
@@ -478,7 +478,8 @@ def test_a_search_narrows_the_graph(open_page: Open) -> None:
 
 def test_a_long_name_fits_into_its_box(open_page: Open) -> None:
     long = Identity("policy", "PodDisruptionBudget", "w" * 30, "m" * 60)
-    preview = sample()._replace(graph=Graph((GraphNode(long, "other", CHANGED),)))
+    nodes = GraphNode(long, "other", CHANGED), GraphNode(long._replace(name="n"), "other", CHANGED)
+    preview = sample()._replace(graph=Graph(nodes, (Edge(0, 1, "x"),)))
     page = open_page(preview)
     wait_for_graph(page)
     sizes = """[...document.querySelectorAll("#drawing .node text")].map(text => [

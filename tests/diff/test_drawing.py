@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_the_label_of_a_reference_is_its_field(path: ObjectPath, label: str) -> 
 
 
 def mermaid(graph: Graph) -> str:
-    return MermaidReporter().render(Preview("", "", graph=graph), Terminal())
+    return MermaidReporter().render(SimpleNamespace(graph=graph), Terminal())
 
 
 def line_of(text: str, start: str) -> str:
@@ -377,3 +378,14 @@ def test_the_note_of_a_configmap_has_the_rule() -> None:
     graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
     [app] = [node for node in graph.nodes if node.identity.name == "app"]
     assert app.note == "not renamed: a rule of the configuration sets the strategy"
+
+
+def test_a_preview_draws_only_objects_with_a_reference() -> None:
+    graph = Graph((workload("web"), workload("alone"), config("a")), (Edge(0, 2, "volume", ADDED),))
+    text = MermaidReporter().render(Preview("", "", graph=graph), Terminal())
+    assert ("web" in text, "alone" in text) == (True, False)
+
+
+def test_a_preview_of_labels_has_no_graph() -> None:
+    graph = Graph((workload("web"), config("a")), (Edge(0, 1, "volume"),))
+    assert "nothing to draw" in MermaidReporter().render(Preview("", "", graph=graph), Terminal())

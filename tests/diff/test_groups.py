@@ -110,8 +110,9 @@ def test_an_object_has_what_its_group_shares_and_what_is_besides(
 def test_each_change_is_in_one_group(preview: Preview) -> None:
     groups = group_changes(preview)
     found: list[Any] = [*groups.workloads, *groups.contents, *groups.objects]
-    changes = (*preview.workloads, *preview.contents, *preview.objects)
-    assert sorted(id(member) for group in found for member in group[0]) == sorted(map(id, changes))
+    changes: tuple[Any, ...] = (*preview.workloads, *preview.contents, *preview.objects)
+    members = [member.identity for group in found for member in group[0]]
+    assert sorted(map(repr, members)) == sorted(repr(change.identity) for change in changes)
 
 
 def rolls(name: str, *images: tuple[str, str, str]) -> WorkloadChange:

@@ -142,10 +142,6 @@ def test_equal_documents_are_left_out() -> None:
     assert selected(OTHERS, [configmap("web-config", "two"), *OTHERS[1:]]) == ([0], [0])
 
 
-def test_a_rule_can_ask_for_unchanged_objects_of_a_kind() -> None:
-    assert selected(OTHERS, OTHERS, kinds=["Service"]) == ([1], [1])
-
-
 DEPLOYMENT = """\
 ---
 apiVersion: apps/v1

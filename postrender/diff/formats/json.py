@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from postrender.diff.formats import Reporter
+from postrender.diff.hunks import NO_NEWLINE
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -34,7 +35,6 @@ from postrender.diff.model import (
     Risk,
     WorkloadChange,
 )
-from postrender.diff.values import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
 
 TYPE_CHECKING = False

@@ -15,8 +15,10 @@ from functools import partial
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.truncate import Cut, Part, Section, truncate
 from postrender.diff.groups import group_changes, group_objects, is_dangerous
+from postrender.diff.hunks import diff_lines
 from postrender.diff.model import (
     ADDED,
+    CHANGED,
     REFUSED,
     REMOVED,
     ROLLS,
@@ -29,6 +31,7 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.objects import describe_object
 from postrender.diff.summary import (
     group_risks,
     shown_revisions,
@@ -44,8 +47,7 @@ from postrender.diff.values import (
     describe_field,
     describe_fields,
     describe_key,
-    describe_object,
-    diff_lines,
+    describe_whole,
     listed,
     namer,
     size_of,
@@ -190,7 +192,7 @@ class MarkdownReporter(Reporter):
             _risks(preview.risks, style),
             _workloads(groups.workloads, table_style),
             *(_contents(group, style) for group in groups.contents),
-            _fields(preview.workloads, style),
+            _fields((item for group in groups.workloads for item in group[0]), style),
             _revisions(preview, table_style),
             _objects(groups.objects, style),
             _undecided(preview.undecided, style),
@@ -353,6 +355,10 @@ def _content(
 
 
 def _key(key: KeyChange, style: Style) -> Part:
+    if whole := describe_whole(key, style):
+        verb = "" if key.change == CHANGED else f" {describe_change(key.change)}"
+        text = f"- {code(_short(key.key))}{verb}: {whole}\n"
+        return _part((), lambda _: text, (Cut(_KEYS),), _KEY_NOUN, ("",))
     change = f"{describe_change(key.change)} ({describe_key(key, style)})"
     title = f"\n**{code(_short(key.key))}** {change}"
     remark = f": {key.remark}" if key.remark else ""

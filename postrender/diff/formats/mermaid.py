@@ -27,7 +27,9 @@ from postrender.diff.model import (
     Edge,
     Graph,
     GraphNode,
+    Preview,
 )
+from postrender.diff.summary import is_metadata_only
 from postrender.diff.values import size_of
 from postrender.diff.words import EFFECTS
 from postrender.text import visible
@@ -87,7 +89,7 @@ class MermaidReporter(Reporter):
         A graph that is too large for Mermaid gets a notice and loses objects. Changed objects and
         their neighbours have priority.
         """
-        graph = source.graph
+        graph = drawn_graph(source) if isinstance(source, Preview) else source.graph
         chart = _flowchart(graph, () if graph.nodes else (_NOTHING_TO_DRAW,))
         if _fits(chart):
             return chart
@@ -173,6 +175,19 @@ def _wrapped(text: str) -> list[str]:
     """The lines of a text; a word that is longer than a line ends after punctuation if possible."""
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
+
+
+def drawn_graph(preview: Preview) -> Graph:
+    """The objects of a preview with a reference; no objects if only labels and the like change."""
+    graph = preview.graph
+    changed = [edge for edge in graph.edges if edge.change != UNCHANGED]
+    is_same = all(
+        is_metadata_only(content) and content.old_revision == content.new_revision
+        for content in preview.contents
+    )
+    if is_same and not changed and not preview.only:
+        return Graph()
+    return subgraph(graph, {end for edge in graph.edges for end in (edge.source, edge.target)})
 
 
 def nodes_by_relevance(graph: Graph) -> list[int]:

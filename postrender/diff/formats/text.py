@@ -14,8 +14,10 @@ from functools import partial
 
 from postrender.diff.formats import Reporter
 from postrender.diff.groups import group_changes
+from postrender.diff.hunks import diff_lines
 from postrender.diff.model import (
     ADDED,
+    CHANGED,
     DELETED,
     ENDS,
     HOOK,
@@ -34,6 +36,7 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.objects import describe_object
 from postrender.diff.summary import (
     group_risks,
     shown_revisions,
@@ -46,9 +49,9 @@ from postrender.diff.values import (
     Terminal,
     describe_fields,
     describe_key,
-    describe_object,
-    diff_lines,
+    describe_whole,
     namer,
+    outline,
 )
 from postrender.diff.words import (
     OUTSIDE_TEMPLATE,
@@ -57,7 +60,7 @@ from postrender.diff.words import (
     describe_configuration,
     describe_content,
     describe_group,
-    describe_member,
+    describe_members,
     describe_pods,
     describe_rest,
     describe_revision,
@@ -197,16 +200,17 @@ def _group(
     if sentence := explain_effect(shared):
         yield from page.lines(sentence)
     for change in rest:
-        yield from page.lines(describe_rest(change, page.style), colour=_BOLD)
+        title = describe_rest(change, page.style)
+        first, *more = write(change, page, "")
+        if first and not more and page.width is None:
+            yield from page.lines(f"{title} {first}")
+            continue
+        yield from page.lines(title, colour=_BOLD)
         yield from write(change, page, _INDENT + _HANG)
     if rest:
         yield from page.lines(describe_shared(group))
     yield from write(shared, page, _INDENT + _HANG if rest else _INDENT)
-    names = [
-        describe_member(visible(page.style.name(member.identity)), member, shared)
-        for member in members
-    ]
-    yield from page.lines(", ".join(names), colour=_DIM)
+    yield from page.lines(describe_members(members, shared, page.style), colour=_DIM)
 
 
 def _workload(workload: WorkloadChange, page: _Page, indent: str) -> Iterator[str]:
@@ -237,6 +241,9 @@ def _object(change: ObjectChange, page: _Page, indent: str) -> Iterator[str]:
 
 
 def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
+    if whole := describe_whole(key, page.style):
+        yield from page.lines(f"{MARKS[key.change]} {visible(key.key)}: {whole}", indent)
+        return
     yield ""
     title = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
     yield from page.lines(title, indent[len(_HANG) :], _BOLD)
@@ -245,6 +252,7 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
     for part in describe_fields(key.fields, page.style):
         yield from page.lines(part, indent)
     for line in () if key.fields else diff_lines(key):
+        line = line if key.change == CHANGED else line[0] + outline(line[1:])
         yield indent + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from postrender.diff.values import Forms, and_more, counted, size_of
+from postrender.diff.values import Forms, count_kinds, size_of
 from postrender.records import NamedTuple
-
-_MAX_KINDS = 4
 
 
 class Cut(NamedTuple):
@@ -105,10 +103,6 @@ def _omissions(parts: Sequence[tuple[int, Part]], lost: dict[int, Cut]) -> list[
 def _counted(counts: Counter[str], noun: Forms) -> str:
     """A count of items with their kinds: `12 other objects (10 Services, 2 Secrets)`."""
     total = sum(counts.values())
-    named = [counted(count, kind) for kind, count in counts.most_common() if kind]
-    if len(named) == 1 and noun.one in counts:
-        named = []
-    shown, rest = named[:_MAX_KINDS], len(named) - _MAX_KINDS
-    if rest > 0:
-        shown.append(f"{and_more(rest)} kinds")
+    named = count_kinds(Counter({kind: count for kind, count in counts.items() if kind}))
+    shown = [] if len(named) == 1 and noun.one in counts else named
     return f"{total:,} {noun.of(total)}" + (f" ({', '.join(shown)})" if shown else "")

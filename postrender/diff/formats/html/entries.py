@@ -14,6 +14,7 @@ from postrender.diff.formats.html.markup import (
     tag,
     values_markup,
 )
+from postrender.diff.hunks import shown_hunks
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -40,7 +41,7 @@ from postrender.diff.values import (
     counted,
     describe_key,
     namer,
-    shown_hunks,
+    whole_values,
 )
 from postrender.diff.words import (
     EFFECTS,
@@ -330,7 +331,10 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
     ]
     if key.remark:
         line.append(tag("span", key.remark, class_="remark"))
-    if not key.hunks:
+    values = whole_values(key, names.style.limit)
+    if any(values):
+        line[-1] = values_markup(*values)
+    if not key.hunks or any(values):
         return tag("div", *line, class_="key line")
     pre = tag("pre", hunks_markup(shown_hunks(key)))
     label = f"{key.key} of {names.name(owner)}"

@@ -7,18 +7,13 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from postrender.diff.lines import changed_blocks, find_hunks
+from postrender.diff.hunks import NO_NEWLINE, hunk_header, seen_lines
+from postrender.diff.lines import changed_blocks
 from postrender.diff.model import FieldChange, Hunk, Line
-from postrender.diff.texts import compare_texts, folded, tokens_of
-from postrender.diff.values import (
-    MARKS,
-    NO_NEWLINE,
-    WRITTEN_DIFFERENTLY,
-    counted,
-    hunk_header,
-    seen_lines,
-    split_schemas,
-)
+from postrender.diff.objects import split_schemas
+from postrender.diff.redact import NOT_SHOWN
+from postrender.diff.texts import compare_long, folded, tokens_of
+from postrender.diff.values import MARKS, WRITTEN_DIFFERENTLY, counted
 from postrender.text import visible
 from postrender.yaml.paths import Json
 
@@ -178,6 +173,8 @@ def sign_markup(change: str) -> Html:
 
 def values_markup(old: Json, new: Json) -> Html:
     """An old and a new value as markup. None means that the value does not exist."""
+    if old == new == NOT_SHOWN:
+        return tag("span", f"changed {NOT_SHOWN}", class_="values")
     if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _LONG_VALUE:
         return _texts_markup(old, new)
     parts = []
@@ -192,12 +189,21 @@ def values_markup(old: Json, new: Json) -> Html:
 
 def _texts_markup(old: str, new: str) -> Html:
     """The differences of two long texts, by path if they are JSON or YAML."""
-    hunks = find_hunks(old, new, 1)
-    fields, remark = compare_texts(old, new, hunks)
-    pre = tag("pre", hunks_markup(hunks))
+    difference = compare_long(old, new)
+    note = tag("p", difference.remark, class_="remark") if difference.remark else Html("")
+    if difference.fields:
+        return joined(note, fields_markup(difference.fields, is_folded=True))
+    if difference.words:
+        return joined(note, *(_changed_value(*words) for words in difference.words))
+    pre = tag("pre", hunks_markup(difference.hunks))
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label="Lines")
-    note = tag("p", remark, class_="remark") if remark else Html("")
-    return joined(note, fields_markup(fields, is_folded=True) if fields else diff)
+    return joined(note, diff)
+
+
+def _changed_value(old: str, new: str) -> Html:
+    marked = _marked(old, new)
+    parts = tag("del", marked[0]), tag("span", " → ", class_="arrow"), tag("ins", marked[1])
+    return tag("span", *parts, class_="values")
 
 
 def value_markup(value: Json) -> Html:

@@ -515,11 +515,14 @@
 
   // Sizes in the drawing. width, height: a node; across, down: the gaps between columns and rows;
   // bend: the height of a bend; between: the gap between groups.
-  const BOX = { width: 220, height: 38, across: 140, down: 10, bend: 12, between: 14 };
+  // letters: the number of letters in a line of a node.
+  const BOX = { width: 220, letters: 28, height: 38, across: 140, down: 10, bend: 12, between: 14 };
 
   // Returns the drawing as an SVG element, and its width. ConfigMaps and Secrets are on the right.
   function pictureOf(nodes, edges, focus) {
     const shown = new Set(nodes);
+    BOX.letters = Math.min(Math.max(28, ...[...shown].map((node) => objectName(node).length)), 60);
+    BOX.width = 24 + 7 * BOX.letters;
     const drawn = edges.filter((edge) => shown.has(edge.from) && shown.has(edge.to));
     const columns = columnsOf(nodes, drawn);
     const places = new Map();
@@ -661,14 +664,20 @@
     }
   }
 
+  // Returns the name of the object of a node, without its kind and namespace.
+  function objectName(node) {
+    const rest = node.name.slice(node.name.indexOf("/") + 1);
+    const space = rest.lastIndexOf(" in ");
+    return space < 0 ? rest : rest.slice(0, space);
+  }
+
   // Returns the box of a node at a place; isTabStop: whether the tab key reaches the box.
   function box(node, { x, y }, isFocus, isTabStop) {
-    const slash = node.name.indexOf("/");
-    const [kind, rest] = [node.name.slice(0, slash), node.name.slice(slash + 1)];
-    const space = rest.lastIndexOf(" in ");
-    const name = space < 0 ? rest : rest.slice(0, space);
+    const name = objectName(node);
+    const kind = node.name.slice(0, node.name.indexOf("/"));
+    const namespace = node.name.slice(kind.length + 1 + name.length);
     const state = ` · ${node.state}`;
-    const details = short(`${kind}${space < 0 ? "" : rest.slice(space)}`, 28 - state.length) + state;
+    const details = short(kind + namespace, BOX.letters - state.length) + state;
     const { width, height } = BOX;
     const mark = ["rolls", "rejected"].includes(node.state) ? node.state : node.change;
     return element("g", {
@@ -678,7 +687,7 @@
     element("title", {}, node.name),
     element("rect", { class: "box", width, height, rx: 4 }),
     element("rect", { class: "tab", width: 4, height: height - 8, x: 4, y: 4, rx: 2 }),
-    element("text", { class: "first", x: 15, y: 16 }, short(name, 28)),
+    element("text", { class: "first", x: 15, y: 16 }, short(name, BOX.letters)),
     element("text", { class: "second", x: 15, y: 30 }, details));
   }
 

@@ -17,6 +17,7 @@ from postrender.diff.formats import Reporter
 from postrender.diff.formats.html import entries
 from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
+from postrender.diff.formats.mermaid import drawn_graph
 from postrender.diff.groups import group_changes
 from postrender.diff.model import (
     ADDED,
@@ -262,7 +263,7 @@ def _section_links(preview: Preview) -> Html:
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
         ("contents", preview.contents),
-        ("graph", preview.graph.nodes),
+        ("graph", drawn_graph(preview).nodes),
         ("revisions", shown_revisions(preview)),
         ("objects", preview.objects),
     ]
@@ -300,7 +301,7 @@ def _main(preview: Preview, names: ObjectNames) -> Html:
         _section("undecided", preview.undecided, undecided),
         _section("workloads", preview.workloads, workloads),
         _section("contents", preview.contents, contents),
-        graph_markup(preview.graph, names),
+        graph_markup(drawn_graph(preview), names),
         _section("revisions", lost, (entries.revision_entry(item, names) for item in lost)),
         _section("objects", preview.objects, objects),
     ]
