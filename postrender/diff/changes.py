@@ -7,8 +7,8 @@ cannot hide a difference in them.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out, without_hashes
 from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
@@ -295,12 +295,17 @@ def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:
 
 
 def _names_by_base(
-    current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
+    current: Mapping[ObjectKey, ComparedObject], others: Collection[ObjectKey]
 ) -> dict[str, list[str]]:
-    """The revision names whose key is also in `others`, sorted by namespace, by base name."""
+    """The revision names whose key is also in `others`, sorted by namespace, by base name.
+
+    A namespace can be known on one side only, so a base name that is unique on both sides counts.
+    """
+    counts, other_counts = (Counter(key.name for key in keys) for keys in (current, others))
     names: dict[str, list[str]] = {}
     for key in sorted(current, key=lambda key: key.namespace or ""):
-        listed = names.setdefault(key.name, []) if key in others else []
+        is_unique = counts[key.name] == other_counts[key.name] == 1
+        listed = names.setdefault(key.name, []) if key in others or is_unique else []
         if current[key].name not in listed:
             listed.append(current[key].name)
     return names

@@ -203,7 +203,9 @@ def _outside_data(
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict):
         metadata["annotations"] = nulls_of(annotations) | without(texts, *left_out)
-    rest = without(data, *DATA_FIELDS, "immutable", "kind")
+    rest = without(data, *DATA_FIELDS, "kind")
+    if isinstance(rest.get("immutable"), (bool, type(None))):
+        rest.pop("immutable", None)  # see is_immutable; the API server rejects any other value
     return comparable({**rest, "metadata": metadata}, base_names)
 
 

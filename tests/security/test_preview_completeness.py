@@ -50,6 +50,30 @@ def test_a_cluster_role_that_loses_one_of_two_revisions_is_reported() -> None:
     assert tried == 2
 
 
+def test_a_role_that_loses_the_original_is_reported() -> None:
+    """Also if an object in another namespace comes, so that both sides know other namespaces."""
+    old = base("reference-role-with-configmaps")
+    new = copy.deepcopy(old)
+    role = next(
+        data for data in new if data["kind"] == "Role" and data["metadata"]["name"] == "shop"
+    )
+    role["rules"][0]["resourceNames"].remove("shop-config")
+    job = copy.deepcopy(attacher("Job", new, "shop-deployment-attach"))
+    job["metadata"]["namespace"] = "elsewhere"
+    for changed in (new, [*new, job]):
+        assert "shop" in {change.identity.name for change in compare_objects(old, changed).objects}
+
+
+def test_a_wrong_type_of_immutable_is_reported() -> None:
+    old = base()
+    revision = next(data for data in old if data["kind"] == "ConfigMap")
+    revision["immutable"] = False
+    new = copy.deepcopy(old)
+    next(data for data in new if data["kind"] == "ConfigMap")["immutable"] = {"x": "y"}
+    [content] = compare_objects(old, new).contents
+    assert content.fields[0].path.startswith("immutable")
+
+
 def test_a_preview_of_equal_manifests_has_no_changes() -> None:
     for name, objects in bases():
         assert not compare_objects(objects, copy.deepcopy(objects)).has_changes, name
@@ -59,11 +83,11 @@ def base(name: str = "attacher-hook-mode") -> list[Obj]:
     return copy.deepcopy(dict(bases())[name])
 
 
-def attacher(kind: str, objects: list[Obj]) -> Obj:
+def attacher(kind: str, objects: list[Obj], group: str = "shop-rollout-attach") -> Obj:
     return next(
         data
         for data in objects
-        if data["kind"] == kind and data["metadata"]["name"].startswith("shop-rollout-attach")
+        if data["kind"] == kind and data["metadata"]["name"].startswith(group)
     )
 
 
