@@ -39,7 +39,7 @@ def describe_object(fields: Iterable[FieldChange], style: Style) -> Iterator[Des
             yield from (describe_field(field, style) for field in group)
             continue
         head = f"{style.code(path)} {change} ({len(group):,} times):"
-        yield Description(head, (style.code(braced([*map(text_of, values)])),))
+        yield Description(head, (", ".join(style.code(text_of(value)) for value in values),))
     for path, changes in schemas.items():
         yield Description(f"{style.code(path)}: {_describe_schema(changes, style)}")
     for path, group in labels.items():

@@ -522,7 +522,7 @@
   function pictureOf(nodes, edges, focus) {
     const shown = new Set(nodes);
     BOX.letters = Math.min(Math.max(28, ...[...shown].map((node) => objectName(node).length)), 60);
-    BOX.width = 24 + 7 * BOX.letters;
+    BOX.width = 24 + 7.3 * BOX.letters;
     const drawn = edges.filter((edge) => shown.has(edge.from) && shown.has(edge.to));
     const columns = columnsOf(nodes, drawn);
     const places = new Map();
