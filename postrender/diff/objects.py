@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,6 +19,8 @@ _KEYWORDS = ("", "properties", "items", "additionalProperties")
 _LONGEST_SCHEMA, _MAX_PROPERTIES = 250, 30
 
 _LABELS = "metadata.labels"
+# A value whose start braces can share.
+_WORD = re.compile(r"[^\s,{}]+\Z")
 # From this number on, added or removed fields of list items are one entry.
 _MANY_FIELDS = 4
 
@@ -39,7 +42,11 @@ def describe_object(fields: Iterable[FieldChange], style: Style) -> Iterator[Des
             yield from (describe_field(field, style) for field in group)
             continue
         head = f"{style.code(path)} {change} ({len(group):,} times):"
-        yield Description(head, (", ".join(style.code(text_of(value)) for value in values),))
+        texts = [text_of(value) for value in values]
+        if all(map(_WORD.match, texts)):
+            yield Description(head, (style.code(braced(texts)),))
+        else:
+            yield Description(head, (", ".join(map(style.code, texts)),))
     for path, changes in schemas.items():
         yield Description(f"{style.code(path)}: {_describe_schema(changes, style)}")
     for path, group in labels.items():

@@ -41,6 +41,7 @@ from postrender.diff.values import (
     Description,
     Forms,
     Style,
+    braced,
     count_kinds,
     describe_field,
     describe_values,
@@ -152,6 +153,8 @@ EFFECTS = {
 # The phrases for a revision that a workload still uses, but that Kubernetes deletes.
 LOST = Forms("revision in use", "revisions in use")
 
+# More names of one kind than this have braces, such as `ConfigMap/web-{a, b, c}`.
+_MOST_NAMES = 3
 _KEPT_NAMES = Forms("the object keeps its name", "the objects keep their names")
 
 
@@ -287,14 +290,27 @@ def describe_shared(group: Group[Any]) -> str:
 
 
 def describe_members(members: Iterable[AnyChange], shared: AnyChange, style: Style) -> str:
-    """The names of the objects of a group, with each namespace once."""
-    runs: dict[str, list[str]] = {}
+    """The names of the objects of a group, with each namespace once. Many names have braces."""
+    runs: dict[str, dict[str, list[str]]] = {}
     for member in members:
         namespace = member.identity.namespace
         end = f" in {namespace}" if namespace else ""
         name = style.name(member.identity).removesuffix(end)
-        runs.setdefault(end, []).append(describe_member(style.code(name), member, shared))
-    return "; ".join(f"{', '.join(names)}{style.code(end)}" for end, names in runs.items())
+        described = describe_member(style.code(name), member, shared)
+        kinds = runs.setdefault(end, {})
+        kinds.setdefault(member.identity.kind, []).append(described)
+    return "; ".join(
+        f"{', '.join(_names_of(names) for names in kinds.values())}{style.code(end)}"
+        for end, kinds in runs.items()
+    )
+
+
+def _names_of(names: Sequence[str]) -> str:
+    """Names of one kind. Braces share a part of the name, not only the kind."""
+    kind, _, _ = names[0].partition("/")
+    short = braced([name.removeprefix(f"{kind}/") for name in names])
+    is_short = len(names) > _MOST_NAMES and short.endswith("}")
+    return f"{kind}/{short}" if is_short else ", ".join(names)
 
 
 def describe_names(content: ContentChange, style: Style) -> list[str]:

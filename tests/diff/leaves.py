@@ -28,6 +28,8 @@ from tests.security.preview_mutations import items_of, objects_of
 _IGNORED = ("status", "creationTimestamp")
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(r"\w[\w./:@+-]*\w|\w")
+# Names that begin alike, such as `ConfigMap/web-{a, b}`.
+_BRACES = re.compile(r"(\w+[\w.:/@+-]+)\{([\w.:/@+-]+(?:, [\w.:/@+-]+)+)\}")
 # The schema of a custom kind has one line for each property, without the values.
 _SCHEMA = "openAPIV3Schema"
 Key = tuple[str, str, str]
@@ -72,7 +74,7 @@ def _key(item: Obj) -> Key:
 def untold_leaves(old: str, new: str, shown: str) -> list[tuple[str, Leaf]]:
     """Return each changed leaf that a text does not show, with `Kind/name` and a sign."""
     before, after = by_object(old), by_object(new)
-    shown = re.sub(r"\\[nrt]", " ", shown)
+    shown = without_braces(re.sub(r"\\[nrt]", " ", shown))
     names = set(_NAME.findall(shown))
     untold = []
     for key in {**before, **after}:
@@ -92,6 +94,13 @@ def untold_leaves(old: str, new: str, shown: str) -> list[tuple[str, Leaf]]:
                         continue
                     untold.append((f"{sign} {title}", leaf))
     return untold
+
+
+def without_braces(text: str) -> str:
+    """Return a text in which each name is whole: `web-a, web-b` for `web-{a, b}`."""
+    return _BRACES.sub(
+        lambda match: ", ".join(match[1] + end for end in match[2].split(", ")), text
+    )
 
 
 def _words_by_path(leaves: Counter[Leaf]) -> dict[tuple[str, ...], set[str]]:

@@ -50,6 +50,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from postrender.yaml.paths import Json
 from tests.diff.any_previews import ANY, PREVIEWS, identities_of, lines_of
+from tests.diff.leaves import without_braces
 from tests.diff.previews import (
     BINARY,
     CHART,
@@ -289,7 +290,7 @@ def test_workloads_with_the_same_cause_are_a_group() -> None:
       image of app: app:1 -> app:2
     in all 3:
       spec.template.metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
-    Rollout/web, Deployment/worker, Rollout/x
+    Rollout/web, Rollout/x, Deployment/worker
 """
     )
 
@@ -449,22 +450,43 @@ def test_text_never_contains_control_characters(preview: Preview) -> None:
     assert COLOUR.sub("", coloured) == text
 
 
+# The text marks blanks at the end of a changed line, and changed tabs.
+_UNMARKED = str.maketrans("·→", " \t")
+
+
 @ANY
 @given(preview=PREVIEWS)
 def test_text_contains_every_name_and_line(preview: Preview) -> None:
-    text = text_of(preview, 100_000)
+    text = without_braces(text_of(preview, 100_000)).translate(_UNMARKED)
     name = namer(preview)
     for identity in identities_of(preview):
-        assert visible(f"{name(identity)} ".partition(" in ")[0].rstrip()) in text
+        shown = visible(f"{name(identity)} ".partition(" in ")[0].rstrip())
+        assert shown.translate(_UNMARKED) in text
     lines = text.splitlines()
     for sign, line in lines_of(preview):
-        assert f"    {sign}{visible(line, keep=chr(9))}" in lines or f" {visible(line)}" in text
+        diff_line = f"    {sign}{visible(line, keep=chr(9))}".translate(_UNMARKED)
+        assert diff_line in lines or f" {visible(line)}".translate(_UNMARKED) in text
 
 
 @ANY
 @given(preview=PREVIEWS)
 def test_all_lines_except_diffs_fit_the_terminal(preview: Preview) -> None:
     for width in WIDTHS:
-        diffs = {f"    {sign}{visible(line, keep=chr(9))}" for sign, line in lines_of(preview)}
+        diffs = {
+            f"    {sign}{visible(line, keep=chr(9))}".translate(_UNMARKED)
+            for sign, line in lines_of(preview)
+        }
         for line in text_of(preview, width).splitlines():
-            assert columns(line) <= width or line in diffs
+            assert columns(line) <= width or line.translate(_UNMARKED) in diffs
+
+
+def test_many_names_that_begin_alike_have_braces() -> None:
+    image = Cause("image", container="app", old="app:1", new="app:2")
+    workloads = [
+        WorkloadChange(WORKER._replace(name=f"orders-{name}"), CHANGED, ROLLS, (image,))
+        for name in ("api", "cron", "queue", "web")
+    ]
+    text = text_of(NOTHING._replace(workloads=tuple(workloads)))
+    assert "Deployment/orders-{api, cron, queue, web}\n" in text
+    text = text_of(NOTHING._replace(workloads=tuple(workloads[:3])))
+    assert "Deployment/orders-api, Deployment/orders-cron, Deployment/orders-queue\n" in text
