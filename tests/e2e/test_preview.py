@@ -29,13 +29,21 @@ ROLLING = ("rolls", "nextPods", "noPods")
 # Cases whose sides are outputs that are applied as they are. Another render would correct them.
 RENDERED = ("only-the-render-id-changes",)
 # Cases with their own namespaces, a case with generated names that are not known, and cases with
-# workloads that are too short for a cluster; tests/predictions has whole ones of their kind.
+# objects that are too short for a cluster, or that it rejects. tests/predictions has whole ones of
+# their kind. Server-side apply cannot change the default strategy to Recreate.
 ELSEWHERE = (
     "another-namespace",
     "the-same-name-in-two-namespaces",
     "generate-name",
     "data-is-removed",
     "removed-data-is-kept",
+    "all-pods-stop-at-once",
+    "fields-that-cannot-change",
+    "objects-become-invalid",
+    "pods-stop-one-after-the-other",
+    "selectors-match-nothing",
+    "selectors-still-match",
+    "workloads-change-alike",
 )
 
 

@@ -64,8 +64,8 @@ def sidecar_pod(programs: Path, sockets: Path) -> Json:
     patch = example("repo-server.yaml")["spec"]["template"]["spec"]
     [container] = patch["containers"]
     container |= {"image": SIDECAR, "imagePullPolicy": "Never"}
-    [variable] = container["env"]
-    variable["value"] = IMAGE
+    variables = {variable["name"]: variable for variable in container["env"]}
+    variables["POSTRENDER_ATTACHER_IMAGE"]["value"] = IMAGE
     folders = {"var-files": programs, "plugins": sockets}
     volumes = [{"name": name, "hostPath": {"path": str(path)}} for name, path in folders.items()]
     return {
