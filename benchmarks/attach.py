@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 
+from postrender.attach.request import CONSUMER_KINDS, REVISED_KINDS
 from postrender.kubernetes.hashing import hashed_content, revision_name, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 RENDER_ID = "0123456789"
 _ANNOTATIONS = {"annotations": {"postrender/render-id": RENDER_ID}}
 NAMESPACE = "default"
+
+_KINDS = {resource.plural: resource for resource in (*CONSUMER_KINDS, *REVISED_KINDS)}
+_METADATA = "PartialObjectMetadata"
 
 _OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app", "uid": "uid-deployment"}
 _CONTENT: dict[str, Any] = {"data": {"LOG_LEVEL": "debug"}, "immutable": True}
@@ -85,7 +89,8 @@ class _Server(ThreadingHTTPServer):
 def _config_map(name: str) -> Json:
     metadata = _metadata(name) | {"labels": {"postrender/attach-group": "app-attach"}}
     annotations = {"postrender/base-name": without_hash(name)}
-    return {"metadata": metadata | {"annotations": annotations}, **_CONTENT}
+    head = {"apiVersion": "v1", "kind": "ConfigMap"}
+    return {**head, "metadata": metadata | {"annotations": annotations}, **_CONTENT}
 
 
 def _deployment(count: int) -> Json:
@@ -138,18 +143,18 @@ class _Handler(BaseHTTPRequestHandler):
         if name:
             self._answer_object(plural, name)
         else:
-            items = self._objects(plural)
-            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": items})
+            self._answer(200, self._list(plural))
 
     def do_PATCH(self) -> None:
         """Accept any patch without applying it."""
         self.rfile.read(int(self.headers["Content-Length"]))
-        plural, _, name = self._resource()
-        self._answer_object(plural, name)
+        _, _, name = self._resource()
+        self._answer(200, {"kind": _METADATA, "metadata": _metadata(name)})
 
     def do_POST(self) -> None:
         """Accept any new object, such as an Event, without storing it."""
-        self._answer(201, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer(201, {"kind": _METADATA, "metadata": _metadata(data["metadata"]["name"])})
 
     def log_message(self, *_arguments: Any) -> None:
         """Do not log requests."""
@@ -157,6 +162,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _resource(self) -> tuple[str, str, str]:
         path = self.path.partition("?")[0]
         return path.rpartition(f"/namespaces/{NAMESPACE}/")[2].partition("/")
+
+    def _list(self, plural: str) -> Json:
+        """Return whole objects, or only their metadata if the client asks for it."""
+        has_content = _METADATA not in self.headers["Accept"]
+        resource, items = _KINDS[plural], self._objects(plural)
+        if not has_content:
+            items = [{"metadata": item["metadata"]} for item in items]
+        return {
+            "apiVersion": resource.api_version if has_content else "meta.k8s.io/v1",
+            "kind": f"{resource.kind if has_content else _METADATA}List",
+            "metadata": {"resourceVersion": "1"},
+            "items": items,
+        }
 
     def _objects(self, plural: str) -> list[Json]:
         return cast("_Server", self.server).objects.get(plural, [])

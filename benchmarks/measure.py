@@ -189,11 +189,12 @@ def _output(folder: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without the variables that configure postrender.
+    """Return the environment with only the variable that a render needs: the attacher's image.
 
-    Python then writes byte code, as an installation does.
+    Python writes byte code, as an installation does.
     """
-    return {
+    image = {"POSTRENDER_ATTACHER_IMAGE": "registry.example.com/postrender:1"}
+    return image | {
         key: text
         for key, text in os.environ.items()
         if not key.startswith("POSTRENDER_") and key != "PYTHONDONTWRITEBYTECODE"
