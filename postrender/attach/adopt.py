@@ -7,7 +7,8 @@ A tool such as Helm deletes an original that is not in the new manifests, even i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from postrender.attach.client import Client
@@ -59,36 +60,51 @@ class Original(NamedTuple):
         return f"{self.resource.kind}/{self.name}"
 
 
+@contextmanager
+def open_clients(
+    context: str | None, kubeconfig: str | None, *, in_cluster: bool | None, is_quiet: bool
+) -> Iterator[Callable[[str | None], Client]]:
+    """Yield what returns the client for a namespace, for the time of one run.
+
+    The namespace is None for that of the Pod or of the kubeconfig's context.
+
+    in_cluster: the result of is_in_cluster().
+    is_quiet: whether to log only errors, not warnings.
+    """
+    configure_log("error" if is_quiet else "warning", is_json=False)
+    with time_limit(RUN_SECONDS) as deadline:
+        connection = connect(in_cluster, context, kubeconfig)
+        yield lambda namespace: Client(
+            connection.session, namespace or connection.namespace, ADOPT_FIELD_MANAGER, deadline
+        )
+
+
+# open_clients with all arguments.
+OpenClients = Callable[[], AbstractContextManager[Callable[[str | None], Client]]]
+
+
 def run_adopt(
-    inventory: Inventory,
-    namespace: str | None,
-    context: str | None,
-    kubeconfig: str | None,
-    *,
-    in_cluster: bool | None,
-    is_dry: bool,
-    is_quiet: bool,
+    inventory: Inventory, namespace: str | None, clients: OpenClients, *, is_dry: bool
 ) -> list[str]:
     """Adopt the originals of the revisions in an output, and return the lines of the report.
 
     inventory: the objects of the output.
-    namespace: the namespace of originals without a namespace in the output. None for the
-        namespace of the Pod or of the kubeconfig's context.
-    in_cluster: the result of is_in_cluster().
+    namespace: of originals without a namespace in the output, None as in open_clients.
     is_dry: whether to report the changes without changing the cluster.
-    is_quiet: whether to log only errors, not warnings.
     """
     originals = find_originals(inventory)
-    configure_log("error" if is_quiet else "warning", is_json=False)
     lines = []
-    with time_limit(RUN_SECONDS) as deadline:
-        connection = connect(in_cluster, context, kubeconfig)
+    with clients() as client_of:
         for written_namespace in dict.fromkeys(original.namespace for original in originals):
-            actual = written_namespace or namespace or connection.namespace
-            client = Client(connection.session, actual, ADOPT_FIELD_MANAGER, deadline)
+            client = client_of(written_namespace or namespace)
             group = [original for original in originals if original.namespace == written_namespace]
-            lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
+            lines += in_namespace(client, adopt(client, group, is_dry=is_dry))
     return lines
+
+
+def in_namespace(client: Client, lines: Iterable[str]) -> list[str]:
+    """The lines of a report with the namespace of a client."""
+    return [f"namespace {client.namespace}: {line}" for line in lines]
 
 
 def find_originals(inventory: Inventory) -> list[Original]:

@@ -92,13 +92,11 @@ def lost_revision_failures(
         yield _missing_failure(lost, problem, _APPLY_AGAIN, state, uids)
 
 
-def unknown_group_failure(group_name: str, namespace: str) -> Failure:
-    """The failure of a run that found nothing of its attach group, such as after a misspelling."""
-    return Failure(
-        problem=f"the attach group {group_name} has no ConfigMap or Secret in the namespace "
-        f"{namespace}",
-        fix="Check --group and --namespace",
-        workloads=(),
+def unknown_group(group_name: str, namespace: str) -> UserError:
+    """The error of a run that found nothing of its attach group, such as after a misspelling."""
+    return UserError(
+        f"the attach group {group_name} has no ConfigMap or Secret in the namespace {namespace}",
+        "Check --group and --namespace",
     )
 
 

@@ -178,7 +178,7 @@ def reconcile(
     scope: only unused revisions that the scope covers get a mark.
     in_stream: the revisions of the applied stream, which never get a mark.
     """
-    consumers_of = _consumers_by_revision(state)
+    consumers_of = consumers_by_revision(state.consumers)
     patches = []
     for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
         if revision.is_deleting:
@@ -218,7 +218,7 @@ def find_unused(
     The reason is "" for a revision to delete. Revisions that are being deleted are not in the
     result, and those without a mark only with includes_unmarked.
     """
-    consumers_of = _consumers_by_revision(state)
+    consumers_of = consumers_by_revision(state.consumers)
     return [
         (revision, _keep_reason(state, revision, in_stream, now))
         for revision in state.revisions
@@ -239,7 +239,7 @@ def find_related(
     - of which a workload of the run is a consumer, or controls a consumer;
     - which the scope covers, and which have no consumer.
     """
-    consumers_of = _consumers_by_revision(state)
+    consumers_of = consumers_by_revision(state.consumers)
     return tuple(
         revision
         for revision in others
@@ -293,12 +293,15 @@ def _keep_reason(
     return ""
 
 
-def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list[Consumer]]:
-    consumers: defaultdict[RevisionRef, list[Consumer]] = defaultdict(list)
-    for consumer in state.consumers.values():
+def consumers_by_revision(
+    consumers: Mapping[str, Consumer],
+) -> defaultdict[RevisionRef, list[Consumer]]:
+    """The consumers of each revision; consumers: by uid."""
+    found: defaultdict[RevisionRef, list[Consumer]] = defaultdict(list)
+    for consumer in consumers.values():
         for ref in consumer.references:
-            consumers[ref].append(consumer)
-    return consumers
+            found[ref].append(consumer)
+    return found
 
 
 def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:

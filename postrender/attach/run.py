@@ -21,7 +21,7 @@ from postrender.attach.failures import (
     replacement_failures,
     report_changes,
     revision_failures,
-    unknown_group_failure,
+    unknown_group,
 )
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import (
@@ -95,7 +95,7 @@ def attach(
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
     if request.group_name and not state.revisions and not failures:
-        return [unknown_group_failure(scope.group_name, client.namespace)]
+        return [*revision_failures([unknown_group(scope.group_name, client.namespace)], {})]
     return failures
 
 

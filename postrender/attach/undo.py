@@ -7,20 +7,19 @@ the owner references. It deletes the revisions that no object uses, and keeps al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
-from postrender.attach.adopt import ADOPT_FIELD_MANAGER
+from postrender.attach.adopt import OpenClients, in_namespace
 from postrender.attach.client import FORBIDDEN, PERMISSION_FIX, ApiError, Client
-from postrender.attach.command import RUN_SECONDS, configure_log, time_limit
-from postrender.attach.connect import connect
+from postrender.attach.failures import unknown_group
 from postrender.attach.live import Consumer, Object, Revision, read_revision
 from postrender.attach.observe import read_consumers
+from postrender.attach.reconcile import consumers_by_revision
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,
     RELEASE_OWNER_KINDS,
     REVISED_KINDS,
     SECRETS,
-    RevisionRef,
 )
 from postrender.attach.sweep import edit_reason
 from postrender.errors import Location, UserError
@@ -37,28 +36,15 @@ from postrender.text import conjoined
 _OURS = (SWEEP_ANNOTATION, UNUSED_ANNOTATION)
 
 
-def run_undo(
-    group: str,
-    namespace: str | None,
-    context: str | None,
-    kubeconfig: str | None,
-    *,
-    in_cluster: bool | None,
-    is_dry: bool,
-    is_quiet: bool,
-) -> list[str]:
+def run_undo(group: str, namespace: str | None, clients: OpenClients, *, is_dry: bool) -> list[str]:
     """Give the objects of an attach group back, and return the lines of the report.
 
     group: as in `render --group`, or the name of the attach group.
     The other arguments are those of run_adopt.
     """
-    configure_log("error" if is_quiet else "warning", is_json=False)
-    with time_limit(RUN_SECONDS) as deadline:
-        connection = connect(in_cluster, context, kubeconfig)
-        actual = namespace or connection.namespace
-        client = Client(connection.session, actual, ADOPT_FIELD_MANAGER, deadline)
-        lines = undo(client, group_name_for_release(group), is_dry=is_dry)
-        return [f"namespace {actual}: {line}" for line in lines]
+    with clients() as client_of:
+        client = client_of(namespace)
+        return in_namespace(client, undo(client, group_name_for_release(group), is_dry=is_dry))
 
 
 def undo(client: Client, group_name: str, *, is_dry: bool) -> list[str]:
@@ -69,20 +55,16 @@ def undo(client: Client, group_name: str, *, is_dry: bool) -> list[str]:
     objects = list(_objects_of(client, group_name))
     consumers, unreadable = read_consumers(client)
     if not objects:
-        raise UserError(
-            f"the attach group {group_name} has no ConfigMap or Secret in the namespace "
-            f"{client.namespace}",
-            "Check --group and --namespace",
-        )
+        raise unknown_group(group_name, client.namespace)
     if unreadable:
         kinds = conjoined(sorted(resource.plural for resource in unreadable))
         raise UserError(
             f"postrender cannot list {kinds}, and an object of these kinds might use a revision",
             PERMISSION_FIX,
         )
-    users = _users(consumers)
+    users = consumers_by_revision(consumers)
     for revision, _ in objects:
-        for consumer in users.get(revision.key, ()):
+        for consumer in users[revision.key]:
             if revision.base_name and consumer.resource not in CONTROLLER_MADE_KINDS:
                 raise UserError(
                     f"{consumer} uses {revision}, so the release still needs postrender",
@@ -90,7 +72,7 @@ def undo(client: Client, group_name: str, *, is_dry: bool) -> list[str]:
                     Location(f"namespace {client.namespace}"),
                 )
     return [
-        _delete(client, revision, users, is_dry=is_dry)
+        _delete(client, revision, users[revision.key], is_dry=is_dry)
         if revision.base_name and revision.group_name
         else _give_back(client, revision, data, is_dry=is_dry)
         for revision, data in sorted(objects, key=lambda pair: bool(pair[0].base_name))
@@ -129,14 +111,6 @@ def _owners_of(group_name: str) -> set[tuple[str, str]]:
     return {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}
 
 
-def _users(consumers: Mapping[str, Consumer]) -> dict[RevisionRef, list[Consumer]]:
-    users: dict[RevisionRef, list[Consumer]] = {}
-    for consumer in consumers.values():
-        for ref in consumer.references:
-            users.setdefault(ref, []).append(consumer)
-    return users
-
-
 def _give_back(client: Client, original: Revision, data: Object, *, is_dry: bool) -> str:
     if is_dry:
         return f"adopt would give back {original}"
@@ -156,14 +130,8 @@ def _give_back(client: Client, original: Revision, data: Object, *, is_dry: bool
     return f"adopt gives back {original}"
 
 
-def _delete(
-    client: Client,
-    revision: Revision,
-    users: Mapping[RevisionRef, list[Consumer]],
-    *,
-    is_dry: bool,
-) -> str:
-    reason = _keep_reason(client, revision, users.get(revision.key, []))
+def _delete(client: Client, revision: Revision, users: Sequence[Consumer], *, is_dry: bool) -> str:
+    reason = _keep_reason(client, revision, users)
     if reason:
         return f"adopt keeps {revision}, because {reason}"
     if is_dry:
@@ -174,7 +142,7 @@ def _delete(
     return f"adopt keeps {revision}, because the object changed during this run"
 
 
-def _keep_reason(client: Client, revision: Revision, users: list[Consumer]) -> str:
+def _keep_reason(client: Client, revision: Revision, users: Sequence[Consumer]) -> str:
     if users:
         return f"{users[0]} uses the revision"
     if revision.is_deleting:

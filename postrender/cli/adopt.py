@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from postrender.attach.adopt import run_adopt
+from functools import partial
+
+from postrender.attach.adopt import open_clients, run_adopt
 from postrender.attach.connect import is_in_cluster
 from postrender.attach.undo import run_undo
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
@@ -57,27 +59,14 @@ def adopt(
     if undo != bool(group):
         given, missing = ("--undo", "--group") if undo else ("--group", "--undo")
         raise UsageError(f"{given} is set without {missing}", f"Pass {missing} too")
-    if undo:
-        lines = run_undo(
-            group,
-            namespace,
-            kube_context,
-            kubeconfig,
-            in_cluster=in_cluster,
-            is_dry=dry_run,
-            is_quiet=is_quiet(),
-        )
-        write([f"{line}\n" for line in lines])
-        return DONE
-    stream = read_input(input_, "render | postrender adopt")
-    lines = run_adopt(
-        take_inventory(stream, Settings(with_secrets=True)),
-        namespace,
-        kube_context,
-        kubeconfig,
-        in_cluster=in_cluster,
-        is_dry=dry_run,
-        is_quiet=is_quiet(),
+    clients = partial(
+        open_clients, kube_context, kubeconfig, in_cluster=in_cluster, is_quiet=is_quiet()
     )
+    if undo:
+        lines = run_undo(group, namespace, clients, is_dry=dry_run)
+    else:
+        stream = read_input(input_, "render | postrender adopt")
+        inventory = take_inventory(stream, Settings(with_secrets=True))
+        lines = run_adopt(inventory, namespace, clients, is_dry=dry_run)
     write([f"{line}\n" for line in lines])
     return DONE
