@@ -279,23 +279,19 @@ class _Node:
 
 
 def _parts(change: Change, links: Mapping[Identity, Link]) -> list[_Part]:
-    names = _names(change)
+    name = change.identity.name
     parts = []
     seen: Counter[str] = Counter()
     for field, value, link in _values(change, links):
-        general = _key_of(value, change.identity.name)
+        general = _key_of(value, name)
         text = repr(general)
-        if any(name in text for name in names):
-            text = repr(_placed(general, names))
+        if name and name in text:
+            text = repr(_placed(general, name))
         key = f"{field} {text} {link}"
         seen[key] += 1
         key = f"{key} {seen[key]}" if seen[key] > 1 else key
         parts.append(_Part(field, value, key, _size(value, text)))
     return parts
-
-
-def _names(change: Change) -> tuple[str, ...]:
-    return (change.identity.name,) if change.identity.name else ()
 
 
 def _values(change: Change, links: Mapping[Identity, Link]) -> Iterator[tuple[str, Any, object]]:
@@ -396,19 +392,17 @@ def _without_containers(field: FieldChange) -> FieldChange:
     return field._replace(path=_CONTAINER.sub(rf"\1[{_ANY_NAME}]", field.path))
 
 
-def _placed(value: Any, names: Iterable[str]) -> Any:
+def _placed(value: Any, name: str) -> Any:
     """A value with a placeholder for the object's own name, where it is a whole word."""
     if isinstance(value, str):
-        for name in names:
-            value = _with_placeholder(value, name) if name in value else value
-        return value
+        return _with_placeholder(value, name) if name and name in value else value
     if isinstance(value, tuple):
-        inner = [_placed(part, names) for part in value]
+        inner = [_placed(part, name) for part in value]
         return value._make(inner) if hasattr(value, "_make") else tuple(inner)
     if isinstance(value, list):
-        return [_placed(part, names) for part in value]
+        return [_placed(part, name) for part in value]
     if isinstance(value, dict):
-        return {_placed(key, names): _placed(part, names) for key, part in value.items()}
+        return {_placed(key, name): _placed(part, name) for key, part in value.items()}
     return value
 
 
@@ -436,7 +430,9 @@ def _common(values: Sequence[Any], members: Sequence[Change]) -> Any:
         return _common_key(values, members)
     if len(set(map(repr, values))) == 1:
         return first
-    placed = [_placed(value, _names(member)) for value, member in zip(values, members, strict=True)]
+    placed = [
+        _placed(value, member.identity.name) for value, member in zip(values, members, strict=True)
+    ]
     if len(set(map(repr, placed))) == 1:
         return placed[0]
     return _key_of(placed[0], "")
@@ -444,7 +440,7 @@ def _common(values: Sequence[Any], members: Sequence[Change]) -> Any:
 
 def _common_key(values: Sequence[KeyChange], members: Sequence[Change]) -> KeyChange:
     name = members[0].identity.name
-    first: KeyChange = _placed(values[0], (name,))
+    first: KeyChange = _placed(values[0], name)
     if len({value.key for value in values}) > 1:
         first = first._replace(key=_general_key(values[0].key, name), hunks=())
     if any(len(value.fields) > 1 for value in values):

@@ -168,6 +168,12 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
     return tree
 
 
+def pod_templates_of(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
+    """The pod templates of an object of a kind with pod templates; a Pod is its own."""
+    tree = template_pattern(group_kind)
+    return [template for _, template, _ in tree.find(data)] if tree else [data]
+
+
 def is_in_custom_template(item: Item, path: Path) -> bool:
     """Whether a path of the document is in the pod template of a custom kind."""
     template = _custom_template(item.identity.group_kind)

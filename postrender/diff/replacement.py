@@ -28,7 +28,6 @@ from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, Identity, is_built_in, strings_at
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_SCALERS = ("HorizontalPodAutoscaler",)
 _ROLLOUT = ("argoproj.io", "Rollout")
 _PAUSABLE = (("apps", "Deployment"), _ROLLOUT)
 _STATEFUL_SET = ("apps", "StatefulSet")
@@ -91,11 +90,8 @@ def _scalers(facts: Facts, workloads: Iterable[WorkloadChange]) -> _Scalers:
     }
     found = {}
     names = [name for _, _, name in targets]
-    for item in facts.objects(_SCALERS, is_new=True, words=names) if names else ():
-        target = mapping_at(item.data, ("spec", "scaleTargetRef"))
-        kind, name = str(target.get("kind")), str(target.get("name"))
-        identity = targets.get((namespace_of(item.identity.namespace), kind, name))
-        if identity:
+    for item, target in facts.scalers(names) if names else ():
+        if identity := targets.get(target):
             low, high = (value_at(item.data, ("spec", f"{end}Replicas")) for end in ("min", "max"))
             bounds = _count(low, 1), _count(high, 0)
             is_known = bounds[0] and bounds[1]

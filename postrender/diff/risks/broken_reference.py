@@ -16,10 +16,11 @@ admission plugins ServiceAccount, Priority and RuntimeClass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING
-from postrender.diff.kinds import template_path, template_pattern
+from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import Risk
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
@@ -126,10 +127,9 @@ def _broken(
     identity: Identity,
     data: dict[str, Json],
     contents: Mapping[ObjectKey, Object],
-    removed: Iterable[ObjectKey] = (),
+    removed: AbstractSet[ObjectKey] = frozenset(),
 ) -> Iterator[_Use]:
     """The uses whose target is removed, or does not have the key."""
-    gone = set(removed)
     for template in _pod_specs(identity.group_kind, data):
         for use in dict.fromkeys(_uses(template)):
             use = use._replace(name=facts.base_names.get(use.name, use.name))
@@ -137,7 +137,7 @@ def _broken(
             namespace = None if is_global else identity.namespace
             key = facts.resolver.key_of(Identity(*use.group_kind, namespace, use.name))
             target = contents.get(key)
-            if key in gone:
+            if key in removed:
                 yield use._replace(key="")
             elif target and use.key and not _has_key(target, use.key):
                 yield use
@@ -148,9 +148,7 @@ def _has_key(target: Object, key: str) -> bool:
 
 
 def _pod_specs(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, Json]]:
-    tree = template_pattern(group_kind)
-    templates = [template for _, template, _ in tree.find(data)] if tree else [data]
-    return [mapping_at(template, ("spec",)) for template in templates]
+    return [mapping_at(template, ("spec",)) for template in pod_templates_of(group_kind, data)]
 
 
 def _uses(spec: dict[str, Json]) -> Iterator[_Use]:

@@ -18,6 +18,8 @@ from postrender.yaml.stream import has_content
 # What is around a name or the value of a label.
 _SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
 _FEW_WORDS = 8
+_SCALERS = ("HorizontalPodAutoscaler",)
+SCALER_TARGET = ("spec", "scaleTargetRef")
 
 
 class Object(NamedTuple):
@@ -86,6 +88,16 @@ class Facts(NamedTuple):
             if kinds and root_kind(document.text) not in kinds:
                 continue
             yield from objects_of(parse_document(document.text, stream.location_of(document)).data)
+
+    def scalers(self, names: Iterable[str]) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
+        """The autoscalers of the newer side, each with the namespace, kind and name of its target.
+
+        names: of the targets that the rule looks for, as in `objects`.
+        """
+        for item in self.objects(_SCALERS, is_new=True, words=names):
+            target = mapping_at(item.data, SCALER_TARGET)
+            namespace = self.resolver.namespace_of(item.identity.namespace)
+            yield item, (namespace, str(target.get("kind")), str(target.get("name")))
 
 
 def _has_word(text: str, words: set[str]) -> bool:

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from postrender.diff.kinds import template_path, template_pattern
+from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import Risk
 from postrender.diff.pairs import ComparedObject
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks.facts import SCALER_TARGET, Facts, Object
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -27,9 +27,6 @@ _SELECTORS = {
     "PodDisruptionBudget": (("spec", "selector"), "Nothing protects the pods during a drain"),
     "NetworkPolicy": (("spec", "podSelector"), "The policy no longer restricts any pod"),
 }
-_SCALER = "HorizontalPodAutoscaler"
-_SCALER_TARGET = ("spec", "scaleTargetRef")
-
 _MOST_CANDIDATES = 1_000
 
 _Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
@@ -115,8 +112,7 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templa
 def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
     if template_path(group_kind) is None:
         return []
-    tree = template_pattern(group_kind)
-    templates = [template for _, template, _ in tree.find(data)] if tree else [data]
+    templates = pod_templates_of(group_kind, data)
     return [
         {str(key): str(value) for key, value in mapping.items()}
         for mapping in (mapping_at(template, ("metadata", "labels")) for template in templates)
@@ -161,11 +157,8 @@ def _scalers(facts: Facts) -> Iterator[Risk]:
         (namespace_of(identity.namespace), identity.kind, identity.name)
         for identity, _ in facts.removed()
     }
-    scalers = facts.objects((_SCALER,), is_new=True, words=[name for *_, name in removed])
-    for item in scalers if removed else ():
-        target = mapping_at(item.data, _SCALER_TARGET)
-        kind, name = str(target.get("kind")), str(target.get("name"))
-        if (namespace_of(item.identity.namespace), kind, name) in removed:
-            fact = f"the change removes the target {kind}/{name}"
-            path = ".".join(_SCALER_TARGET)
+    for item, target in facts.scalers([name for *_, name in removed]) if removed else ():
+        if target in removed:
+            fact = f"the change removes the target {target[1]}/{target[2]}"
+            path = ".".join(SCALER_TARGET)
             yield Risk(item.identity, fact, "The autoscaler no longer scales anything", path)
