@@ -72,7 +72,7 @@ PYTEST_E2E := pytest -n 4 --dist worksteal
 e2e: programs
 	@$(RUN) $(PYTEST_E2E) tests/e2e tests/browser --ignore-glob '*/test_behaviour_*'
 
-# These tests prove facts about other programs, for docs/appendix/behaviour.md. .ci/run runs them only if
+# These tests prove facts about other programs, for tests/e2e/BEHAVIOUR.md. .ci/run runs them only if
 # the versions or the tests are not those that passed last.
 BEHAVIOUR := $(wildcard tests/e2e/test_behaviour_*.py tests/e2e/node/test_behaviour_*.py)
 

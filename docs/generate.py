@@ -6,6 +6,8 @@ writes nothing, and the exit code is 1 if a part is out of date.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import sys
@@ -13,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from docs.messages import Message, error_messages
 from postrender.cli.click_app import COMMANDS, load
 from postrender.cli.options import FLAG, SWITCH, Option
 from postrender.config.settings import AttacherSettings
@@ -37,6 +38,7 @@ DOCUMENTS = tuple(
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 Schema = Mapping[str, Any]
+Rows = Iterator[tuple[str, ...]]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -95,9 +97,14 @@ def _section(name: str) -> str:
     text = (
         f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
     )
-    # Only the table of render shows the options of every command.
-    rows = [(_spellings(option), _help(option)) for option in command.options]
-    return text + (f"\n{table(('option', 'purpose'), rows)}" if rows else "")
+    common = load("render").options
+    rows = [
+        (_spellings(option), _help(option)) for option in command.options if option not in common
+    ]
+    shared = ", ".join(f"`--{option.name}`" for option in command.options if option in common)
+    if rows:
+        text += f"\n{table(('option', 'purpose'), rows)}"
+    return text + (f"\nAlso the [common options](#common-options) {shared}.\n" if shared else "")
 
 
 def _spellings(option: Option) -> str:
@@ -150,16 +157,6 @@ def risks() -> str:
     ]
     sections = (f"\n## {code}\n\n{text}\n" for code, text in documents)
     return table(("code", "risk"), rows) + "".join(sections)
-
-
-def messages() -> str:
-    """Return a table of the error messages of postrender."""
-    rows = ((prose(message.problem), _fix(message)) for message in error_messages())
-    return table(("error", "fix"), rows)
-
-
-def _fix(message: Message) -> str:
-    return "Apply the fix in the message" if message.fix == "…" else prose(message.fix)
 
 
 # The usual fix for each code. The message of a finding has the fix for its object.
@@ -250,82 +247,13 @@ def _default(part: Schema) -> str:
     return f"`{value}`" if value and isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
-# The definitions of the schemas that have a table of their own, because many properties use them.
-SHARED = ("object", "field", "binary")
-
-
-def json_output(name: str) -> str:
-    """Return a table of the properties of a JSON output, from its schema."""
-    schema = _schema(name)
-    return table(("property", "type", "meaning"), _properties(schema, schema["$defs"], ""))
-
-
-def json_definition(name: str) -> str:
-    """Return a table of the properties of a definition in SHARED."""
-    definitions = _schema("diff")["$defs"]
-    return table(("property", "type", "meaning"), _properties(definitions[name], definitions, ""))
-
-
-def _schema(name: str) -> Schema:
-    schema: Schema = json.loads(
-        (ROOT / "postrender" / name / f"{name}.schema.json").read_text("utf-8")
-    )
-    return schema
-
-
-def _properties(
-    schema: Schema, definitions: Schema, prefix: str, variant: str = ""
-) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each property, with the properties below it.
-
-    variant: text after each name, if the properties exist only in one variant of an object.
-    """
-    for name, part in schema.get("properties", {}).items():
-        is_list = part.get("type") == "array"
-        item = part.get("items", {}) if is_list else part
-        reference = _reference(item)
-        whole = definitions[reference] if reference else item
-        path = f"{prefix}{name}{'[]' if is_list else ''}"
-        meaning = prose(part.get("description") or whole.get("description") or "")
-        yield f"`{path}`{variant}", _type(item, definitions, is_list=is_list), meaning
-        if reference not in SHARED:
-            yield from _properties(whole, definitions, f"{path}.", variant)
-        for alternative in whole.get("oneOf", ()):
-            kind = f", kind {alternative['properties']['kind']['const']}"
-            yield from _properties(alternative, definitions, f"{path}.", kind)
-
-
-def _reference(part: Schema) -> str:
-    return str(part.get("$ref", "")).rpartition("/")[2]
-
-
-def _type(part: Schema, definitions: Schema, *, is_list: bool = False) -> str:
-    """Return the type of a property, or of a list of such values."""
-    plural = "s" if is_list else ""
-    reference = _reference(part)
-    if reference in SHARED:
-        text = f"[{reference}{plural}](#{reference})"
-    elif reference:
-        text = _type(definitions[reference], definitions) + plural
-    elif "const" in part:
-        text = f"`{json.dumps(part['const'])}`"
-    elif "enum" in part:
-        text = ", ".join(f"`{json.dumps(value)}`" for value in part["enum"])
-    elif "anyOf" in part:
-        text = " or ".join(_type(alternative, definitions) for alternative in part["anyOf"])
-    elif "oneOf" in part:
-        text = "object" + plural
-    else:
-        types = part.get("type", "any JSON value")
-        text = " or ".join(types) if isinstance(types, list) else f"{types}{plural}"
-    return f"list of {text}" if is_list else text
-
-
-def kinds() -> str:
-    """Return a table of the catalogue of kinds."""
-    rows = (
-        (
-            f"`{entry.kind}`<br>{entry.group or 'core'}",
+def kinds() -> Rows:
+    """Yield a row for each kind of the catalogue."""
+    yield "kind", "group", "rewritten", "added", "not rewritten, because", "source"
+    for entry in sorted(ENTRIES, key=lambda entry: (entry.group, entry.kind)):
+        yield (
+            entry.kind,
+            entry.group or "core",
             _uses(use for use in entry.uses if not (use.keep or use.selects) or use.keep_if),
             _uses(use for use in entry.uses if use.selects and not use.keep),
             "; ".join(
@@ -334,15 +262,12 @@ def kinds() -> str:
             ),
             entry.source,
         )
-        for entry in sorted(ENTRIES, key=lambda entry: (entry.group, entry.kind))
-    )
-    return table(("kind", "rewritten", "added", "not rewritten, because", "source"), rows)
 
 
 def _uses(uses: Iterable[Use]) -> str:
     shapes = {KEY_SELECTORS: "key selectors below ", EVERYTHING: "all below "}
     paths = ((use.shape, ".".join(use.path).replace(".[]", "[]")) for use in uses)
-    texts = (f"{shapes.get(shape, '')}`{path}`" for shape, path in paths)
+    texts = (f"{shapes.get(shape, '')}{path}" for shape, path in paths)
     return "; ".join(dict.fromkeys(texts))
 
 
@@ -365,16 +290,16 @@ def versions() -> str:
     return table(("tool", "tested versions"), rows)
 
 
-def matrix() -> str:
-    """Return a table with the recorded result of each cell of the version matrix."""
+def matrix() -> Rows:
+    """Yield a row with the recorded result of each cell of the version matrix."""
     recorded = results()
-    rows = []
+    yield "tool", "version", "result", "tests", "Kubernetes", "time", "date", "note"
     for title, versions_of_tool in matrix_cells().items():
         for cell in versions_of_tool:
             result = recorded.get(cell.name)
             measured = (
                 (
-                    result.word if result.word == PASSED else f"**{result.word}**",
+                    result.word,
                     f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped",
                     result.kubernetes,
                     f"{result.seconds} s",
@@ -385,9 +310,7 @@ def matrix() -> str:
             )
             # CI runs the Python of its machine.
             role = "CI runs this version." if cell.is_default and cell.program else ""
-            note = " ".join(filter(None, (role, cell.note)))
-            rows.append((title, cell.version, *measured, note))
-    return table(("tool", "version", "result", "tests", "Kubernetes", "time", "date", "note"), rows)
+            yield title, cell.version, *measured, " ".join(filter(None, (role, cell.note)))
 
 
 def missing_versions() -> str:
@@ -400,20 +323,19 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "options": options,
     "findings": findings,
-    "json_diff": lambda: json_output("diff"),
-    "json_explain": lambda: json_output("explain"),
-    "json_object": lambda: json_definition("object"),
-    "json_field": lambda: json_definition("field"),
-    "json_binary": lambda: json_definition("binary"),
-    "kinds": kinds,
     "risks": risks,
-    "messages": messages,
     "configuration": configuration,
     "other_options": other_options,
     "permissions": permissions,
     "versions": versions,
-    "matrix": matrix,
     "missing_versions": missing_versions,
+}
+
+
+# Long tables are data, which GitHub shows as tables, and the site too (mkdocs_hooks.py).
+DATA: Mapping[str, Callable[[], Rows]] = {
+    "docs/data/kinds.csv": kinds,
+    "docs/data/versions.csv": matrix,
 }
 
 
@@ -422,17 +344,27 @@ def updated(text: str) -> str:
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[3]}", text)
 
 
+def generated(name: str) -> str:
+    """Return a page with its generated parts up to date, or a file of data."""
+    if name not in DATA:
+        return updated((ROOT / name).read_text("utf-8"))
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows(DATA[name]())
+    return lines.getvalue()
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write the documents, or report outdated documents (--check); return the exit code."""
     code = 0
-    for name in DOCUMENTS:
-        before = (ROOT / name).read_text("utf-8")
-        after = updated(before)
+    for name in (*DOCUMENTS, *DATA):
+        file = ROOT / name
+        before = file.read_text("utf-8") if file.exists() else ""
+        after = generated(name)
         if after != before and "--check" in arguments:
             print(f"{name} is out of date: run `make docs`", file=sys.stderr)
             code = 1
         elif after != before:
-            (ROOT / name).write_text(after, "utf-8")
+            file.write_text(after, "utf-8")
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import posixpath
 import re
@@ -19,6 +20,7 @@ SCRIPTS = {
 }
 WORKER = "https://unpkg.com/iframe-worker/shim"
 _LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_DATA = re.compile(r"<!-- data: (\S+) -->")
 _ITEM = re.compile(r"\d+\. ")
 
 
@@ -39,15 +41,25 @@ def on_files(files: Any, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Return a page whose links to files outside of docs/ lead to the repository."""
+    """Return a page with its tables of data, and with links to files outside of docs/."""
     folder = posixpath.dirname(page.file.src_uri)
     text = _LINK.sub(lambda match: _link(match, folder, config.repo_url), markdown)
+    text = _DATA.sub(lambda match: _table(ROOT / "docs" / "data" / match[1]), text)
     return "\n".join(_indented(text.splitlines()))
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """Return a page whose table cells have bars without a backslash, and unbroken short code."""
     return re.sub(r"<t[dh]>.*?</t[dh]>", lambda match: _cell(match[0]), html, flags=re.S)
+
+
+def _table(file: Path) -> str:
+    """Return a file of data as a table, which the search of the site finds."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        head, *rows = (
+            [re.sub(r"([\\|*_<`])", r"\\\1", cell) for cell in row] for row in csv.reader(lines)
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
 
 
 def _cell(html: str) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import DATA, PARTS, generated
 from docs.generate import DOCUMENTS as GENERATED
-from docs.generate import PARTS, updated
 from postrender.cli import report as reporting
 from postrender.config.find import explicit_file
 from postrender.config.load import load_config, settings_from
@@ -35,8 +35,9 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
-    for folder in (".", "benchmarks", "docs", "examples")
-    for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
+    for folder in (".", "benchmarks", "docs", "examples", "postrender", "tests")
+    # In tests/, only documents have names in capitals.
+    for path in (ROOT / folder).glob({".": "*.md", "tests": "**/[A-Z]*.md"}.get(folder, "**/*.md"))
 )
 
 # In a console block, this line replaces any number of lines of output.
@@ -128,9 +129,9 @@ def test_the_readme_is_short() -> None:
 
 
 def test_generated_parts_are_current() -> None:
-    texts = {name: (ROOT / name).read_text("utf-8") for name in GENERATED}
+    texts = {name: (ROOT / name).read_text("utf-8") for name in (*GENERATED, *DATA)}
     assert set(re.findall(r"<!-- generated: (\w+) -->", "".join(texts.values()))) == set(PARTS)
-    outdated = [name for name, text in texts.items() if updated(text) != text]
+    outdated = [name for name, text in texts.items() if generated(name) != text]
     assert not outdated, "run `make docs`, which writes these pages"
 
 
@@ -202,8 +203,36 @@ def test_every_workload_kind_is_documented() -> None:
 
 
 def test_the_page_about_speed_has_markers_for_the_measurements() -> None:
-    page = (ROOT / "docs" / "explanation" / "speed.md").read_text("utf-8")
+    page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     assert re.search(r"<!-- bench -->\n.*<!-- /bench -->", page, re.S)
+
+
+def test_every_table_of_data_is_on_a_page_that_links_to_it() -> None:
+    texts = [page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    for file in (ROOT / "docs" / "data").iterdir():
+        assert any(
+            f"<!-- data: {file.name} -->" in text and f"(../data/{file.name})" in text
+            for text in texts
+        ), file
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not on PATH")
+def test_the_jq_examples(shell: dict[str, str], tmp_path: Path) -> None:
+    [text] = blocks(REFERENCE / "json.md", "sh")
+    for name, version in (("old", "v1"), ("new", "v2")):
+        shutil.copy(ROOT / "examples" / "rendered" / f"{version}.yaml", tmp_path / f"{name}.yaml")
+    run = subprocess.run(
+        [str(BASH), "-ec", text],
+        cwd=tmp_path,
+        env=shell,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    assert "demo-web: " in run.stdout
+    assert "demo-web-config-m567dfc6df" in run.stdout
+    assert "demo-web-config -> demo-web-config-m567dfc6df" in run.stdout
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -218,9 +247,9 @@ def test_links(name: str) -> None:
 
 
 def test_every_statement_about_other_tools_has_a_source() -> None:
-    text = (ROOT / "docs" / "appendix" / "behaviour.md").read_text("utf-8")
+    text = (ROOT / "tests" / "e2e" / "BEHAVIOUR.md").read_text("utf-8")
     lines = [line for line in text.splitlines() if re.match(r"\| [^-|]", line)]
-    sources = ("](../../tests/", "source: ")
+    sources = ("](test_", "](node/test_", "source: ")
     assert [
         line for line in lines if not any(source in line.split(" | ")[-1] for source in sources)
     ] == []

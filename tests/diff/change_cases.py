@@ -28,7 +28,7 @@ from postrender.cli import main
 ATTACHER_IMAGE = "registry.example.com/postrender:1"
 CHANGES = Path(__file__).resolve().parents[1] / "changes"
 
-# Comparison by similarity is wrong in these ten cases: see docs/explanation/diff.md.
+# Comparison by similarity is wrong in these ten cases: see tests/diff/COMPARISON.md.
 PAIRS = (
     "two-configmaps-swap-their-values",
     "one-key-grows-from-12-to-60-lines",

@@ -12,7 +12,7 @@ To add a version of a tool, add it to versions.yaml. If the tool has a folder, c
 VERSION.mod of another version there, change the versions, and run `go mod tidy
 -modfile=VERSION.mod`. Then run `make matrix CELL=TOOL-VERSION` and `make docs`, and commit
 results.yaml. If a test fails because the tool has changed, add the version to the row of the test
-in docs/appendix/behaviour.md (*since 3.22*), and use `version` from programs.py in the test.
+in tests/e2e/BEHAVIOUR.md (*since 3.22*), and use `version` from programs.py in the test.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def main(prefixes: Sequence[str]) -> int:
             code = 1
             continue
         record(cell.name, result)
-        # docs/reference/compatibility.md has the results too, and a test compares them.
+        # docs/data/versions.csv has the results too, and a test compares them.
         subprocess.run([sys.executable, "docs/generate.py"], cwd=ROOT, check=True)
         code |= result.word != PASSED
     return code

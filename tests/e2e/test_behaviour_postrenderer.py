@@ -1,6 +1,6 @@
 """The input that both Helms give to a post-renderer, and their use of its output.
 
-See docs/appendix/behaviour.md.
+See tests/e2e/BEHAVIOUR.md.
 """
 
 from __future__ import annotations

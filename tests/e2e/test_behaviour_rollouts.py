@@ -1,6 +1,6 @@
 """The behaviour of Argo Rollouts with revisioned ConfigMaps, without postrender.
 
-See docs/appendix/behaviour.md.
+See tests/e2e/BEHAVIOUR.md.
 """
 
 from __future__ import annotations

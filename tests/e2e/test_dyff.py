@@ -1,4 +1,4 @@
-"""The output of dyff 1.12.0 for the pairs with which docs/explanation/diff.md compares dyff."""
+"""The output of dyff 1.12.0 for the pairs with which tests/diff/COMPARISON.md compares dyff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of the kubelet with ConfigMaps, without postrender. See docs/appendix/behaviour.md.
+"""The behaviour of the kubelet with ConfigMaps, without postrender. See tests/e2e/BEHAVIOUR.md.
 
 The first tests run on a real node, and on the stand-in of the other end-to-end tests. They fail if
 the two disagree.
