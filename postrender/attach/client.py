@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postrender.attach.answers import check_list, check_object, check_write, parse
 from postrender.attach.live import text_at
-from postrender.attach.request import REVISED_KINDS, Resource
+from postrender.attach.request import CONFIG_MAPS, REVISED_KINDS, Resource
 from postrender.errors import UserError, sentences
 from postrender.kubernetes.kinds import is_built_in
 
@@ -165,6 +165,7 @@ class Client:
         selector: str = "",
         *,
         name: str = "",
+        is_whole: bool = False,
     ) -> tuple[list[Record], str]:
         """The record of each object of a kind, and the resourceVersion to watch from.
 
@@ -173,6 +174,7 @@ class Client:
         read: returns the record of an object.
         selector: a label selector, "" for all objects.
         name: the name of the only object to list, "" for all objects.
+        is_whole: whether to list ConfigMaps with their content, and not only their metadata.
         """
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
         if name:
@@ -181,7 +183,9 @@ class Client:
             records: list[Record] = []
             version = ""
             try:
-                for page_version, items in self._pages(resource, dict(parameters), name):
+                for page_version, items in self._pages(
+                    resource, dict(parameters), name, is_whole=is_whole
+                ):
                     records.extend(map(read, items))
                     version = page_version
                 return records, version
@@ -197,13 +201,13 @@ class Client:
         )
 
     def _pages(
-        self, resource: Resource, parameters: dict[str, str], name: str
+        self, resource: Resource, parameters: dict[str, str], name: str, *, is_whole: bool
     ) -> Iterator[tuple[str, list[Object]]]:
         """The resourceVersion and the items of each page of a list.
 
         parameters: for the first page. The method changes them for the next pages.
         """
-        has_content = resource not in REVISED_KINDS
+        has_content = resource not in REVISED_KINDS or (is_whole and resource == CONFIG_MAPS)
         accept = "application/json" if has_content else _METADATA_LIST
         check = partial(
             check_list,

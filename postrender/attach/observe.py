@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
@@ -63,14 +63,18 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     request is a label, or a name as in `render --group`.
     """
     candidates: list[Revision] = []
-    in_stream = request.in_stream
-    kinds = {kind for kind, _ in in_stream}
+    kinds = {kind for kind, _ in request.in_stream}
     for resource in REVISED_KINDS:
         if resource == CONFIG_MAPS or resource.kind.lower() in kinds:
             candidates += _read_kind(client, resource, request)
         else:
             candidates += _read_retired(client, resource, request)
-    given = set(request.given)
+    return select_revisions(candidates, request)
+
+
+def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> GroupRevisions:
+    """The revisions of a run among live ConfigMaps and Secrets, as in read_revisions."""
+    given, in_stream = set(request.given), request.in_stream
     labels = {revision.group_name for revision in candidates if revision.key in given} - {""}
     group_name = labels.pop() if len(labels) == 1 else ""
     if request.group_name:
@@ -154,7 +158,17 @@ def read_state(
     group: the result of read_revisions. The consumers are listed after the revisions. In the other
         order, an owner that was created between the lists would count as deleted.
     """
-    consumers, unreadable = read_consumers(client)
+    return state_of(group, scope, release_owner, *read_consumers(client))
+
+
+def state_of(
+    group: GroupRevisions,
+    scope: Scope,
+    release_owner: Owner | None,
+    consumers: Mapping[str, Consumer],
+    unreadable: frozenset[Resource],
+) -> ClusterState:
+    """The state for `reconcile` and the sweep; consumers, unreadable: from read_consumers."""
     state = ClusterState(
         revisions=group.revisions,
         consumers=consumers,
@@ -241,26 +255,17 @@ class ContentCheck:
     A Secret without the label and the annotation of a revision is foreign. attach never reads the
     content of a Secret.
 
+    content_of: such as ContentReader(client).
     changes: a sentence for each changed ConfigMap that the run has accepted.
     """
 
-    __slots__ = (
-        "_client",
-        "_foreign",
-        "_given",
-        "_has_workloads",
-        "_in_stream",
-        "_read",
-        "changes",
-    )
+    __slots__ = ("_content_of", "_foreign", "_given", "_has_workloads", "_in_stream", "changes")
 
-    def __init__(self, client: Client, request: AttachRequest) -> None:
-        self._client = client
+    def __init__(self, content_of: Callable[[Revision], Content], request: AttachRequest) -> None:
+        self._content_of = content_of
         # Without an attach group, the names can have the hashes of another tool.
         self._given = frozenset(request.given if request.group_name else ())
         self._in_stream = request.in_stream if request.group_name else frozenset()
-        # By uid: the resourceVersion, "" for an object that cannot change, and the content.
-        self._read: dict[str, tuple[str, _Content]] = {}
         self._foreign: dict[Revision, UserError] = {}
         self._has_workloads = False
         self.changes: dict[RevisionRef, UserError] = {}
@@ -296,7 +301,7 @@ class ContentCheck:
             return None
         if revision.resource != CONFIG_MAPS:
             return None if has_marks or not without_hash(revision.name) else _unmarked(revision)
-        content = self._content(revision)
+        content = self._content_of(revision)
         if not content.difference:
             return None
         creators = content.creators & appliers
@@ -309,19 +314,6 @@ class ContentCheck:
             )
         self.changes[revision.key] = _change(revision, content, min(creators, default=""))
         return None
-
-    def _content(self, revision: Revision) -> _Content:
-        """The content of a ConfigMap, which is read again only if it can have changed."""
-        version, content = self._read.get(revision.uid, ("-", _EXPECTED))
-        if version in ("", revision.resource_version):
-            return content
-        data = self._client.read(revision.resource, revision.name)
-        if data is None:
-            return _EXPECTED  # deleted during this run
-        content = _examine(revision, data)
-        version = "" if data.get("immutable") is True else revision.resource_version
-        self._read[text_at(data, "metadata", "uid")] = version, content
-        return content
 
 
 def _has_our_marks(revision: Revision) -> bool:
@@ -337,7 +329,7 @@ def _unmarked(revision: Revision) -> UserError:
     )
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
     """What a run remembers of a ConfigMap.
 
     difference: what does not match the hash in the name, "" if everything matches.
@@ -350,14 +342,38 @@ class _Content(NamedTuple):
     others: frozenset[str] = frozenset()
 
 
-_EXPECTED = _Content("")
+EXPECTED = Content("")
 
 
-def _examine(revision: Revision, data: Object) -> _Content:
+class ContentReader:
+    """Reads the content of a ConfigMap, and reads it again only if it can have changed."""
+
+    __slots__ = ("_client", "_read")
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # By uid: the resourceVersion, "" for an object that cannot change, and the content.
+        self._read: dict[str, tuple[str, Content]] = {}
+
+    def __call__(self, revision: Revision) -> Content:
+        version, content = self._read.get(revision.uid, ("-", EXPECTED))
+        if version in ("", revision.resource_version):
+            return content
+        data = self._client.read(revision.resource, revision.name)
+        if data is None:
+            return EXPECTED  # deleted during this run
+        content = examine(revision, data)
+        version = "" if data.get("immutable") is True else revision.resource_version
+        self._read[text_at(data, "metadata", "uid")] = version, content
+        return content
+
+
+def examine(revision: Revision, data: Object) -> Content:
+    """What a run remembers of a whole ConfigMap."""
     base_name = f"f:{BASE_NAME_ANNOTATION}"
     describers = frozenset(managers_of(data, "f:metadata", "f:annotations", base_name))
     writers = {*managers_of(data, "f:data"), *managers_of(data, "f:binaryData")}
-    return _Content(
+    return Content(
         difference=_difference(revision, data),
         creators=describers & writers,
         others=frozenset(writers) - describers,
@@ -378,7 +394,7 @@ def _difference(revision: Revision, data: Object) -> str:
     return "" if is_right == (data.get("immutable") is True) else "the field immutable"
 
 
-def _change(revision: Revision, content: _Content, applier: str) -> UserError:
+def _change(revision: Revision, content: Content, applier: str) -> UserError:
     who = conjoined(sorted(content.others)) or "an admission webhook"
     origin = f"which {applier} applied" if applier else "to which an earlier run added owners"
     what = content.difference

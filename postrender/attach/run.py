@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import Account
@@ -23,18 +24,22 @@ from postrender.attach.failures import (
     revision_failures,
     unknown_group,
 )
-from postrender.attach.live import Owner, Revision
+from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import (
     ContentCheck,
+    ContentReader,
+    GroupRevisions,
     find_release_owner,
+    read_consumers,
     read_revisions,
-    read_state,
+    state_of,
 )
 from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
-from postrender.attach.request import AttachRequest, WantedWorkload
+from postrender.attach.request import AttachRequest, Resource, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
 from postrender.errors import UserError
+from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 
@@ -54,19 +59,19 @@ def attach(
     """
     deadline = time.monotonic() + request.timeout
     release_owner = find_release_owner(client, request.release_owner, account)
-    content = ContentCheck(client, request)
+    content = ContentCheck(ContentReader(client), request)
 
     def add_owners(arrival: Arrival) -> None:
-        # _reconcile sends a refused patch again, and reports the refusal.
+        # The patches of `decide` contain a refused patch again, and the run reports the refusal.
         revisions = content.accepted(arrival.revisions, arrival.consumers.values())
         _send(client, pin(revisions, arrival.consumers_of, release_owner))
 
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
-        scope, state, patched, problems = _reconcile(
-            client, request, arrival, content, release_owner
-        )
+        decisions = _read_and_decide(client, request, arrival, content, release_owner)
+        scope, state = decisions.scope, decisions.state
+        patched, problems = _send(client, decisions.patches)
         deleted: list[Revision] = []
         # A revision can be missing because the quota of ConfigMaps is full. The run sweeps even
         # then, because the deletion of old revisions makes room.
@@ -99,25 +104,48 @@ def attach(
     return failures
 
 
-def _reconcile(
+class Decisions(NamedTuple):
+    """The patches of `reconcile`, and what they are based on."""
+
+    scope: Scope
+    state: ClusterState
+    patches: list[Patch]
+
+
+def _read_and_decide(
     client: Client,
     request: AttachRequest,
     arrival: Arrival,
     content: ContentCheck,
     release_owner: Owner | None,
-) -> tuple[Scope, ClusterState, list[Patch], list[UserError]]:
-    """Send the patches of `reconcile`. Return what they were based on, those sent, and refusals."""
+) -> Decisions:
     group = read_revisions(client, request)
     consumers = arrival.consumers.values()
     group = group._replace(revisions=content.accepted(group.revisions, consumers))
-    workloads = frozenset(consumer.uid for consumer in consumers)
+    return decide(request, arrival, group, release_owner, *read_consumers(client), client.now())
+
+
+def decide(
+    request: AttachRequest,
+    arrival: Arrival,
+    group: GroupRevisions,
+    release_owner: Owner | None,
+    consumers: Mapping[str, Consumer],
+    unreadable: frozenset[Resource],
+    now: datetime,
+) -> Decisions:
+    """The decisions of a run about owners and marks.
+
+    group: without foreign objects (see ContentCheck.accepted).
+    consumers, unreadable: from read_consumers.
+    """
+    workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
-    state = read_state(client, group, scope, release_owner)
+    state = state_of(group, scope, release_owner, consumers, unreadable)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
-    patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
-    return scope, state, *_send(client, patches)
+    return Decisions(scope, state, reconcile(state, scope_to_mark, request.in_stream, now))
 
 
 def _send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:

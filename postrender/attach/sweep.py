@@ -36,6 +36,8 @@ from postrender.yaml.paths import mappings_in, value_at
 # be below five minutes, the default time for which Helm waits for a hook.
 START_LIMIT = timedelta(minutes=1)
 
+EDITED = "the content does not match the hash in the name"
+
 _log = logging.getLogger(__name__)
 
 
@@ -122,9 +124,15 @@ def edit_reason(client: Client, revision: Revision) -> str:
     if revision.resource != CONFIG_MAPS or not revision.base_name:
         return ""
     data = client.read(revision.resource, revision.name)
-    if data is None or has_expected_content(revision, revision.base_name, data):
-        return ""
-    return "the content does not match the hash in the name"
+    return EDITED if data and is_edited(revision, data) else ""
+
+
+def is_edited(revision: Revision, data: Object) -> bool:
+    """Whether the content of a whole ConfigMap is not what its name stands for.
+
+    The name of an adopted original has no hash.
+    """
+    return bool(revision.base_name) and not has_expected_content(revision, revision.base_name, data)
 
 
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
@@ -160,7 +168,8 @@ class AttacherJob(NamedTuple):
     arguments: tuple[str, ...]
 
 
-def _read_job(data: Object) -> AttacherJob:
+def read_job(data: Object) -> AttacherJob:
+    """The record of a Job of an attach group."""
     conditions = value_at(data, ("status", "conditions"))
     arguments = value_at(data, ("spec", "template", "spec", "containers", 0, "args"))
     return AttacherJob(
@@ -190,7 +199,7 @@ def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
     return max(matching, key=attrgetter("created"), default=None)
 
 
-def _other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
+def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
     """Why another Job may belong to a later apply, "" if none does.
 
     A Job may belong to a later apply if it is unfinished, or newer than the Job of this process.
@@ -226,13 +235,13 @@ def _find_conflict(
 ) -> str:
     """Why a run must not delete revisions, "" if no Job of the group or the Rollout prevents it."""
     if group_name:
-        jobs, _ = client.list_all(JOBS, _read_job, f"{GROUP_LABEL}={group_name}")
+        jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     else:
-        all_jobs, _ = client.list_all(JOBS, _read_job)
+        all_jobs, _ = client.list_all(JOBS, read_job)
         rollouts = {workload.name for workload in request.workloads}
         jobs = [job for job in all_jobs if _rollouts_in(job.arguments) & rollouts]
     limit = timedelta(seconds=request.timeout) + START_LIMIT
-    return _other_job_reason(jobs, arguments) or _late_job_reason(
+    return other_job_reason(jobs, arguments) or _late_job_reason(
         jobs, arguments, client.now(), limit
     )
 
@@ -245,7 +254,7 @@ def _rollouts_in(arguments: Sequence[str]) -> set[str]:
 
 def delete_superseded(client: Client, group_name: str, arguments: Sequence[str]) -> None:
     """Delete the finished Jobs that the Job of this process supersedes."""
-    jobs, _ = client.list_all(JOBS, _read_job, f"{GROUP_LABEL}={group_name}")
+    jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     own_job = _running_job(jobs, arguments)
     if own_job is None:
         return

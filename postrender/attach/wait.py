@@ -28,6 +28,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from postrender.attach.client import Client
 from postrender.attach.live import Consumer, Revision, read_consumer, text_at
@@ -133,7 +134,7 @@ def wait(
     seconds = FIRST_SECONDS
     while True:
         watched = Watched(client)
-        arrival = _check_arrival(request, watched, read_revisions(client, request).revisions)
+        arrival = check_arrival(request, watched, read_revisions(client, request).revisions)
         remaining = deadline - time.monotonic()
         if arrival.is_complete:
             return arrival
@@ -171,9 +172,10 @@ def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) ->
     return pending is None or pending.awaited != awaited
 
 
-def _check_arrival(
-    request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
+def check_arrival(
+    request: AttachRequest, watched: LiveObjects, revisions: Sequence[Revision]
 ) -> Arrival:
+    """The progress of an apply, according to the objects that exist now."""
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
     for workload in request.workloads:
@@ -191,7 +193,7 @@ def _check_arrival(
     )
 
 
-def _find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
+def _find_pending(workload: WantedWorkload, watched: LiveObjects) -> Pending | None:
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
@@ -216,7 +218,7 @@ def _find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     if (
         history_kind is None
         or is_paused(consumer)
-        or _has_history_object(consumer, source, workload, watched.objects(history_kind))
+        or _has_history_object(consumer, source, workload, watched.under(consumer, history_kind))
     ):
         return None
     fix = f"Find the cause in the status of {consumer}, and fix the cause"
@@ -248,11 +250,11 @@ def _has_history_object(
 
     source: the object with the new template, which is the workload or the target of its
         workloadRef. The target also creates ReplicaSets with the new template.
+    history: the objects under the control of the workload.
     """
     has_copied_id = source is consumer and HISTORY_KINDS[consumer.resource] == REPLICA_SETS
     return any(
-        item.controller == consumer.uid
-        and not item.is_deleting
+        not item.is_deleting
         and (
             item.references == source.references
             if workload.render_id and not has_copied_id
@@ -275,6 +277,16 @@ def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> s
     return f"{reason} ({consumer.status_problems})" if consumer.status_problems else reason
 
 
+class LiveObjects(Protocol):
+    """The live objects of a namespace."""
+
+    def find(self, resource: Resource, name: str) -> Consumer | None:
+        """The object with a name, None if it does not exist."""
+
+    def under(self, controller: Consumer, resource: Resource) -> Iterable[Consumer]:
+        """The objects of a kind under the control of another object."""
+
+
 class Watched:
     """The live objects of a namespace. Each kind is listed once, and updated by a watch."""
 
@@ -290,6 +302,9 @@ class Watched:
             self._objects[resource] = {consumer.uid: consumer for consumer in consumers}
             self._versions[resource] = version
         return self._objects[resource].values()
+
+    def under(self, controller: Consumer, resource: Resource) -> Iterable[Consumer]:
+        return (item for item in self.objects(resource) if item.controller == controller.uid)
 
     def find(self, resource: Resource, name: str) -> Consumer | None:
         return next((item for item in self.objects(resource) if item.name == name), None)
