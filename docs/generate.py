@@ -20,7 +20,7 @@ from postrender.cli.options import FLAG, SWITCH, Option
 from postrender.config.settings import AttacherSettings
 from postrender.config.validate import schema_text
 from postrender.diff.risks import rules
-from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
+from postrender.errors import CODES, HOOK_ON_HELM_3, NEVER_DELETED, NOTE, NOTES, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
 from postrender.references.catalogue import ENTRIES
@@ -181,7 +181,7 @@ FIXES = {
     "rejected": "Fix the field that the message shows",
     "broken-reference": "Add the key, or set `optional: true` in the reference",
     "misplaced-annotation": "Move the [annotation](annotations.md) to the object that it describes",
-    UNPROTECTED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
+    NEVER_DELETED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
     "checksum": "If old pods need the old content, use the strategy `rename`",
     HOOK_ON_HELM_3: "Pass `--keep-original` on Helm 3, or annotate the ConfigMap with "
     '`postrender/keep-original: "true"`',

@@ -14,7 +14,7 @@ from postrender.records import NamedTuple
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
 # The codes that several modules use.
-HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
+HOOK_ON_HELM_3, NEVER_DELETED = "hook-on-helm-3", "never-deleted"
 
 
 class Location(NamedTuple):
@@ -110,8 +110,8 @@ CODES = {
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
     "misplaced-annotation": "an annotation of postrender is in a place where it has no effect",
-    UNPROTECTED: "the attacher is off and --previous is not set, so the next release can delete "
-    "revisions that old pods use",
+    NEVER_DELETED: "the attacher is off and --previous is not set, so nothing deletes old "
+    "revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
     HOOK_ON_HELM_3: "a hook references a ConfigMap, and with Helm 3 postrender would not keep the "
     "original",
@@ -139,6 +139,6 @@ CODES = {
 NOTES = frozenset(
     {
         *("checksum", "history-unchecked", "group-name", "other-release", "copied-owners"),
-        "config-above",
+        *("config-above", NEVER_DELETED),
     }
 )

@@ -8,8 +8,8 @@ Most cases are one file, `tests/fixtures/NAME.yaml`, in sections that begin with
     #### stderr
 
 The options default to --no-attacher. Options may begin with the name of a command, such as `fn`;
-the default is `render`. Only cases whose name begins with `unprotected-` print the
-finding `unprotected`. An empty output or stderr has no section.
+the default is `render`. Only cases whose name begins with `never-deleted-` print the
+finding `never-deleted`. An empty output or stderr has no section.
 
 A case is a folder if it needs more files, or bytes that a text editor would not keep. A folder has
 these files, of which only the input is required:

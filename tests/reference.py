@@ -433,14 +433,13 @@ def mark_revision(run: Run, config: Config, groups: list[Group]) -> None:
     annotations = make(config.obj, "metadata", "annotations")
     annotations["postrender/base-name"] = config.base_name
     annotations["helm-diff/base-name"] = config.base_name
-    if run.attacher:
-        annotations["helm.sh/resource-policy"] = "keep"
-        annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
-        add_option(annotations, "argocd.argoproj.io/sync-options", "Prune=false")
-        add_option(annotations, "argocd.argoproj.io/compare-options", "IgnoreExtraneous")
-        # attach does not see these references in the cluster.
-        if any(ref.is_rewritten and ref.template is None for ref in config.references):
-            annotations["postrender/sweep"] = "false"
+    annotations["helm.sh/resource-policy"] = "keep"
+    annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
+    add_option(annotations, "argocd.argoproj.io/sync-options", "Prune=false")
+    add_option(annotations, "argocd.argoproj.io/compare-options", "IgnoreExtraneous")
+    # attach does not see these references in the cluster.
+    if any(ref.is_rewritten and ref.template is None for ref in config.references):
+        annotations["postrender/sweep"] = "false"
 
 
 def add_option(annotations: Obj, key: str, option: str) -> None:

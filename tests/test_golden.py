@@ -31,8 +31,8 @@ from tests.lost_references import lost_references
 from tests.manifests import InputError, Obj, dump, go_json, normalise
 from tests.update_golden import Update
 
-# The cases that print the finding `unprotected`.
-UNPROTECTED_PREFIX = "unprotected-"
+# The cases that print the finding `never-deleted`.
+NEVER_DELETED_PREFIX = "never-deleted-"
 
 
 def parametrised(selected: list[Case]) -> pytest.MarkDecorator:
@@ -76,9 +76,9 @@ class Runner:
         # In the folder of its case, the program shows file names without a folder. The other cases
         # run in an empty folder, where the program finds no configuration.
         self.monkeypatch.chdir(case.path if case.needs_files else self.empty)
-        if not case.name.startswith(UNPROTECTED_PREFIX):
+        if not case.name.startswith(NEVER_DELETED_PREFIX):
             # Most cases have no attacher, and would all print this finding.
-            self.monkeypatch.setattr(build, "find_unprotected", lambda _: [])
+            self.monkeypatch.setattr(build, "find_never_deleted", lambda _: [])
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()

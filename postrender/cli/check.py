@@ -25,8 +25,8 @@ from postrender.sources.inputs import read_input
     "Fail on findings that put pods at risk.",
     details=(
         "check does not write manifests. Each FILE is input or output of postrender. Without a "
-        "FILE, check reads stdin. Unlike `render --strict`, check does not report the finding "
-        "`unprotected` or findings about the attacher, because check does not append the attacher."
+        "FILE, check reads stdin. Unlike `render --strict`, check does not report "
+        "findings about the attacher, because check does not append the attacher."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),

@@ -12,7 +12,7 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, command
 from postrender.cli.report import DONE, report_detail, report_finding, write
 from postrender.cli.settings import check_not_a_function, render_settings
 from postrender.config.settings import Settings
-from postrender.errors import UNPROTECTED, Finding, Location, UserError
+from postrender.errors import NEVER_DELETED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
 from postrender.inventory.notes import find_idle_annotations, find_no_objects
 from postrender.plan.attacher_job import check_image
@@ -92,10 +92,10 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     """The plan for a command that delivers nothing, and so turns the attacher off itself.
 
-    The plan lacks the finding UNPROTECTED, which says that the attacher is off.
+    The plan lacks the finding NEVER_DELETED, which says that the attacher is off.
     """
     plan = plan_of(stream, settings)
-    findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
+    findings = tuple(finding for finding in plan.findings if finding.code != NEVER_DELETED)
     return plan._replace(findings=findings)
 
 

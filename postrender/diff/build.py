@@ -190,7 +190,7 @@ def _compare(
     ]
     moved = [item for item in read_changes if item[1].old_revision != item[1].new_revision]
     usual = [(number, change, pairs[number].old) for number, change in changed.items()]
-    current = with_fates([*usual, *moved], pairs, old, new, usages[0], resolver, settings)
+    current = with_fates([*usual, *moved], pairs, old, new, usages[0], resolver, settings[1])
     read_contents = [change for _, change, _ in read_changes]
     contents = [
         *with_original_notes(current, new, usages[1], resolver),

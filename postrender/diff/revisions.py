@@ -185,19 +185,18 @@ def with_fates(
     new: Side,
     usages: UsageIndex,
     resolver: Resolver,
-    settings: tuple[Settings, Settings],
+    settings: Settings,
 ) -> list[ContentChange]:
     """The changes of ConfigMaps and Secrets, with the fate of each old revision.
 
     contents: with the targets of the references, and the objects of the older side.
     usages: of the older side.
-    settings: for the older and the newer side.
+    settings: for the newer side.
     """
     contents = list(contents)
     if not any(_is_moved(content) for _, content, _ in contents):
         return [content for _, content, _ in contents]
-    is_attached = _has_attacher(new, settings[1])
-    kept_by_settings = settings[0].attacher.is_enabled or bool(settings[0].history.previous)
+    is_attached = _has_attacher(new, settings)
     in_manifests = {resolver.key_of(revision.identity, revision.name) for revision in new.revisions}
     workloads, required = _workloads_with_old_pods(pairs, usages)
 
@@ -209,8 +208,8 @@ def with_fates(
             return None
         if resolver.key_of(content.identity, revision.name) in in_manifests:
             return Fate(IN_MANIFESTS)
-        keeper = keeper_of(strings_at(old.written_data(revision), "annotations"))
-        if not (keeper or (kept_by_settings and not old.is_rendered)):
+        # render marks the revisions of an input so that no tool deletes them.
+        if old.is_rendered and not keeper_of(strings_at(old.written_data(revision), "annotations")):
             is_optional = (target, content.old_revision) not in required
             return Fate(DELETED, is_optional=is_optional)
         return _until_pruned(users) if is_attached else Fate(LEFT)

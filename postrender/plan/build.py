@@ -29,9 +29,9 @@ from postrender.plan.findings import (
     find_helm_3_hooks,
     find_last_owners,
     find_leftovers,
+    find_never_deleted,
     find_overwritten,
     find_selectors,
-    find_unprotected,
 )
 from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
 from postrender.plan.history import NO_HISTORY, History
@@ -107,7 +107,7 @@ def _result_findings(
         location = Location(context.inventory.stream.source)
         yield from attacher_findings(attacher, mode, location)
         yield from group_name_findings(attach_groups.derived_names, location)
-    yield from find_unprotected(context)
+    yield from find_never_deleted(context)
     yield from find_overwritten(context)
     yield from find_selectors(context, is_history_known=history.is_known)
     yield from find_leftovers(context)

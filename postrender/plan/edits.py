@@ -116,8 +116,9 @@ def _revision_edits(
         # lacks this annotation, so that Helm then deletes the live object.
         annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
         annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
-    if context.settings.attacher.is_enabled:
-        # These annotations stop Helm, Argo CD and Flux from deleting the revision.
+    if context.settings.attacher.is_enabled or not context.settings.history.previous:
+        # These annotations stop Helm, Argo CD and Flux from deleting the revision. Without an
+        # attacher, only the outputs that --previous retains protect the revision without them.
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"

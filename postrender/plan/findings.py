@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
-from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Finding, Location
+from postrender.errors import HOOK_ON_HELM_3, NEVER_DELETED, Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
@@ -174,22 +174,16 @@ def _lost_original(inventory: Inventory, item: Item, hook: Item) -> Finding:
     )
 
 
-def find_unprotected(context: PlanContext) -> Iterator[Finding]:
-    """A finding if the apply of a later output can delete the revisions of this output.
-
-    Helm, Argo CD and Flux delete these revisions only if the attacher is off and --previous is not
-    set: the revisions then lack the annotations that prevent the deletion, and the next output
-    lacks the revisions.
-    """
+def find_never_deleted(context: PlanContext) -> Iterator[Finding]:
+    """A note if nothing deletes the revisions of this output after their last use."""
     settings = context.settings
     if context.names and not (settings.attacher.is_enabled or settings.history.previous):
         yield Finding(
-            code=UNPROTECTED,
-            problem="the attacher is off and --previous is not set, so the next release can delete "
-            "revisions that old pods still use",
-            fix="Enable the attacher, or pass the previous output with --previous",
+            code=NEVER_DELETED,
+            problem="the attacher is off and --previous is not set, so old revisions stay in the "
+            "cluster, also after their last use",
+            fix="To delete them, enable the attacher, or pass the previous output with --previous",
             location=Location(context.inventory.stream.source),
-            strict=True,
         )
 
 

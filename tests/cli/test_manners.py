@@ -123,7 +123,7 @@ def test_a_command_without_files_does_not_suggest_a_file(command: list[str], run
 
 
 def test_quiet_prints_errors_only(run: Run) -> None:
-    assert "warning: " in run("render", "--no-attacher", MANIFESTS)[2]
+    assert "note: " in run("render", "--no-attacher", MANIFESTS)[2]
     assert run("render", "-q", "--no-attacher", MANIFESTS)[2] == ""
     assert "error: " in run("render", "-q", "absent.yaml")[2]
 

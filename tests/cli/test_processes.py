@@ -1185,7 +1185,7 @@ def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
 def test_check_does_not_report_missing_protection(folder: Path) -> None:
     """Another command applies the manifests, with its own options."""
     (folder / "postrender.yaml").write_text("attacher: {enabled: false}\n")
-    assert "[unprotected]" in run(GOOD).err
+    assert "[never-deleted]" in run(GOOD).err
     assert run(GOOD, "check") == Run(0, b"", "")
 
 

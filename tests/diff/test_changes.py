@@ -189,6 +189,7 @@ ATTACHER_DIFFERS = {
     "a-secret-reference-moves-to-an-earlier-revision": "the sides are already rendered without it",
     "an-output-without-numbers-becomes-numbered": "the sides are already rendered without it",
     "another-namespace": "the attacher moves to the other namespace",
+    "an-unprotected-revision": "the sides are already rendered without an attacher",
     "earlier-revisions-are-retained": "the sides are already rendered without an attacher",
 }
 

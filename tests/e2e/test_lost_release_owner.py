@@ -32,6 +32,18 @@ def test_the_attacher_is_switched_off(release: Release, api: Api, shared: Values
         assert_survives(api, revision_with(api, greeting="one"))
 
 
+def test_revisions_of_later_releases_stay_without_an_attacher(
+    release: Release, api: Api, shared: Values
+) -> None:
+    apply_attached(api, lambda: release.install(shared))
+    release.arguments = ["--no-attacher"]
+    with NothingIsLost(api):
+        for greeting in ("two", "three"):
+            release.upgrade(chart(DEPLOYMENT, extra=[widget("web-config")], greeting=greeting))
+    for greeting in ("one", "two", "three"):
+        assert_survives(api, revision_with(api, greeting=greeting))
+
+
 def test_the_group_changes(release: Release, api: Api, shared: Values) -> None:
     apply_attached(api, lambda: release.install(shared))
     with NothingIsLost(api):
