@@ -168,7 +168,7 @@ UV_UNIVERSAL := $(UV_COMPILE) --universal --python-version 3.10
 image-requirements:
 	@$(PYTHON) -I -m venv --clear $(CACHE)/uv
 	@$(CACHE)/uv/bin/python -I -m pip install --quiet --disable-pip-version-check uv
-	@$(UV) --extra attach --output-file docker/requirements.txt pyproject.toml > /dev/null
+	@$(UV) --output-file docker/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV_UNIVERSAL) --output-file plugin/build-requirements.txt - > /dev/null
@@ -182,7 +182,7 @@ formula:
 	@$(PYTHON) -I -m venv --clear $(CACHE)/formula
 	@$(CACHE)/formula/bin/python -I -m pip install --quiet --disable-pip-version-check --require-hashes \
 	  --only-binary :all: --requirement homebrew/requirements.txt
-	@$(CACHE)/formula/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
+	@$(CACHE)/formula/bin/uv pip compile --quiet --python-version 3.13 --format pylock.toml \
 	  --constraint plugin/requirements.txt --output-file $(LOCK) pyproject.toml > /dev/null
 	@$(PYTHON) homebrew/formula.py $(SDIST) $(URL) < $(LOCK)
 

@@ -11,8 +11,8 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-from _ruamel_yaml import CParser
-from ruamel.yaml.resolver import BaseResolver
+from yaml.cyaml import CParser
+from yaml.resolver import BaseResolver
 
 _MARKER = re.compile(r"^---(?=\s|\Z)", re.M)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from _ruamel_yaml import CParser
+from yaml.cyaml import CParser
 
 from benchmarks.compose import documents, is_relevant
 

@@ -21,7 +21,7 @@ from tests.cli.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
 # The modules that take longer to import than a run of a small input.
-LATE = ("click", "jsonschema", "ruamel", "difflib", "html", "lightkube", "httpx2")
+LATE = ("click", "jsonschema", "yaml", "ruamel", "difflib", "html", "lightkube", "httpx2")
 CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:1\n"
 
 
@@ -102,6 +102,15 @@ def test_records_reject_wrong_fields() -> None:
     for call in calls:
         with pytest.raises(TypeError):
             call()
+
+
+def test_a_document_for_libyaml_does_not_import_ruamel() -> None:
+    """Only the few documents that libyaml rejects pay for the import of the second parser."""
+    code = (
+        "import sys; from postrender.errors import Location; from postrender.yaml.nodes import "
+        "compose; compose('a: &b {c: d}', Location('x')); sys.exit('ruamel.yaml' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_every_module_can_be_imported() -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-# The modules to count in. The pure Python modules of ruamel.yaml read what its C parser refuses.
+# The modules to count in. The pure Python modules of ruamel.yaml read what libyaml refuses.
 COUNTED = re.compile(r"postrender(\.|$)|difflib$|ruamel\.yaml\.(composer|parser|scanner|reader)$")
 _SIZED = (str, bytes, list, tuple, dict, set, frozenset)
 # These methods and functions return a value that exists, or take the same time for any length.

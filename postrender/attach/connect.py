@@ -58,16 +58,9 @@ def connect(in_cluster: bool | None, context: str | None, kubeconfig: str | None
     context: None for the current context.
     kubeconfig: None for $KUBECONFIG or ~/.kube/config.
     """
-    try:
-        import httpx2
-        from lightkube.config.client_adapter import ConnectionParams
-    except ImportError as error:
-        raise UserError(
-            f"postrender cannot connect to a cluster, because the Python module {error.name} is "
-            "missing",
-            "In a checkout, run pipx install --force '.[attach]', or pip install '.[attach]' in a "
-            "virtual environment",
-        ) from None
+    import httpx2
+    from lightkube.config.client_adapter import ConnectionParams
+
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     uses_pod = _uses_pod(in_cluster, context, kubeconfig)
     try:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import UserError
 from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site, apply_edits
@@ -71,7 +71,7 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
         return _after_colon(document, path, node.start_mark.line)
     if document.text[start] in "&!" and not (node.value or node.style):
         # An anchor or a tag without a value. An alias can refer to the anchor.
-        is_anchor = node.ctag is UNTAGGED
+        is_anchor = node.tag is UNTAGGED
         return Site(end, end, form="value", line=node.start_mark.line) if is_anchor else None
     return Site(
         start=after_properties(document.text, node),
@@ -162,7 +162,7 @@ def _in_place_of_empty(
     if node.__class__ is ScalarNode:
         if read_scalar(node) is not None:
             _refuse(document, node, path, kind)
-        if node.ctag is not UNTAGGED:
+        if node.tag is not UNTAGGED:
             return None
         if start != end and not node.value:  # an anchor without a value
             return Site(start=end, end=end, form="value")
@@ -282,8 +282,8 @@ def _verbatim_key(node: YamlNode) -> str:
 
 def _verbatim_scalar(node: YamlNode) -> Any:
     value = read_scalar(node)
-    if value is None or node.ctag is STRING:
+    if value is None or node.tag is STRING:
         return value
-    if node.ctag is UNTAGGED:
+    if node.tag is UNTAGGED:
         return value if isinstance(value, str) else Verbatim(node.value)
     return Verbatim(f"!<{node.tag}> {flow_text(node.value)}")

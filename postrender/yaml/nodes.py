@@ -1,8 +1,8 @@
 """A document as nodes of the YAML parser.
 
-This module and ruamel.yaml are imported only when a document needs the YAML parser. The module
-`scalars`, and not ruamel.yaml, converts scalars to values: ruamel.yaml would crash on an unquoted
-`=`, and would not read `1e3` and `0o7` as Kubernetes tools do. Nodes take about fifty times the
+This module and PyYAML are imported only when a document needs the YAML parser. The module
+`scalars`, and not PyYAML, converts scalars to values: PyYAML would crash on an unquoted `=`, and
+would not read `1e3` and `0o7` as Kubernetes tools do. Nodes take about fifty times the
 memory of the text, so they are not kept; a later step parses the document again.
 
 A key that several entries set has the value of the last entry, as in sigs.k8s.io/yaml, which
@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import NoReturn
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
@@ -210,8 +210,8 @@ def _apply_tags(root: YamlNode, text: str) -> None:
     for node in nodes:
         if node.__class__ is ScalarNode:
             is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
-            if is_string and node.ctag is UNTAGGED and node.value != MERGE:
-                node.ctag = STRING
+            if is_string and node.tag is UNTAGGED and node.value != MERGE:
+                node.tag = STRING
     for node in nodes:
         for key, _ in node.value if node.__class__ is MappingNode else ():
             if key.__class__ is ScalarNode:
@@ -228,7 +228,7 @@ def _apply_tag_of_key(key: YamlNode) -> None:
         key.style = ""
     elif tag == "binary":
         key.value, key.style = _from_base64(key.value), "'"
-    elif key.ctag is not UNTAGGED and tag != "merge":
+    elif key.tag is not UNTAGGED and tag != "merge":
         key.style = key.style or "'"
 
 
@@ -261,7 +261,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
             if name in mapping:  # a merge key or an earlier entry has set the name
                 document.may_repeat_keys = True
             if value.__class__ is ScalarNode:
-                tag = value.ctag
+                tag = value.tag
                 if tag is STRING:
                     mapping[name] = value.value
                 elif tag is UNTAGGED:
@@ -279,9 +279,9 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
 def read_scalar(node: YamlNode) -> Scalar:
     """The value of a scalar node, as Kubernetes tools read it."""
     text: str = node.value
-    if node.ctag is STRING:
+    if node.tag is STRING:
         return text
-    if node.ctag is UNTAGGED:
+    if node.tag is UNTAGGED:
         return resolve_plain(text)
     tag = (node.tag or "").removeprefix(_TAG_PREFIX)
     if tag == "binary":

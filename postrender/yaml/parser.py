@@ -1,4 +1,4 @@
-"""The nodes of a text, from the C parser or the pure Python parser of ruamel.yaml.
+"""The nodes of a text, from libyaml (PyYAML) or the pure Python parser of ruamel.yaml.
 
 Nodes have positions and text, but do not have values. The module `nodes` reads the values.
 """
@@ -11,14 +11,15 @@ import re
 from functools import cache
 from typing import Any, NoReturn
 
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.tag import Tag
+from yaml.composer import ComposerError
+from yaml.error import YAMLError
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
 
 try:
-    from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
-except ImportError:  # the C parser has no wheel for this Python
+    from yaml.cyaml import CParser
+except ImportError:  # PyYAML was built without libyaml
     CParser = None
 
 YamlNode = Any
@@ -28,9 +29,9 @@ MAX_DEPTH = 200
 MAX_PURE_CHARACTERS = 256 * 1024
 
 # The tag of an unquoted scalar or a collection, if the text does not have a tag.
-UNTAGGED = Tag(suffix="")
+UNTAGGED = ""
 # The tag of a quoted scalar or a block scalar, and of an unquoted scalar with the tag `!`.
-STRING = Tag(suffix="tag:yaml.org,2002:str")
+STRING = "tag:yaml.org,2002:str"
 
 # JSON can contain a character beyond U+FFFF as two of these escapes.
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -39,28 +40,11 @@ _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
 _DEEP_INDENT = " " * MAX_DEPTH
 
 
-class _NoResolver:
-    """A resolver for ruamel.yaml that does not derive the type of a scalar from its text."""
-
-    # ruamel.yaml calls both methods for every node. These C functions accept the arguments without
-    # an effect, and are faster than Python functions.
-    descend_resolver = staticmethod(operator.is_)
-    ascend_resolver = staticmethod(gc.isenabled)
-
-    def resolve(self, _kind: YamlNode, value: str | None, implicit: YamlNode) -> Tag:
-        # For a scalar, `implicit` is a pair. The first part is true for an unquoted scalar without
-        # a tag.
-        return UNTAGGED if value is None or implicit[0] else STRING
-
-
-class _ComposerSettings(_NoResolver):
-    """The settings that the composer of ruamel.yaml reads from its loader."""
-
-    processing_version = (1, 1)
-    version = None
-    comment_handling = None
-    max_depth = MAX_DEPTH
-    allow_duplicate_keys = True
+def _resolve(_kind: object, value: str | None, implicit: Any) -> str:
+    """The tag of a node without a tag in the text, without deriving a type from the text."""
+    # For a scalar, `implicit` is a pair. The first part is true for an unquoted scalar without a
+    # tag.
+    return UNTAGGED if value is None or implicit[0] else STRING
 
 
 def parse(text: str, location: Location) -> YamlNode:
@@ -69,75 +53,118 @@ def parse(text: str, location: Location) -> YamlNode:
     The caller must call check_depth() first, because the C parser would crash on deep nesting.
     UserError for text that is not YAML, or is nested too deeply.
     """
+    if CParser is None:
+        return _parse_events(_pure_class()(text), text, location)
     try:
-        return _new_parser(text).get_single_node()
+        return _c_class()(text).get_single_node()
     except YAMLError as error:
         if _is_repeated_anchor(error):
-            return _parse_events(text, location)
+            return _parse_events(CParser(text), text, location)
         return _parse_again(text, error, location)
 
 
-def _parse_events(text: str, location: Location) -> YamlNode:
-    """Parse a text that defines an anchor several times.
-
-    In YAML 1.2, an alias refers to the nearest definition above. The composer of the C parser
-    rejects a second definition, but the composer of ruamel.yaml, here with the events of the C
-    parser, accepts it.
-    """
-    from ruamel.yaml.composer import MaxDepthExceededError
-
-    try:
-        return _event_class()(text).get_single_node()
-    except MaxDepthExceededError:
-        refuse_depth(location)
-    except YAMLError as error:
-        return _parse_again(text, error, location)
-
-
-def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
-    """Parse with the pure Python parser, unless it would be too slow; error: of the C parser.
-
-    It can find deep nesting after the position of `error`, at which check_depth() stops.
-    """
+def _parse_again(text: str, error: Exception, location: Location) -> YamlNode:
+    """Parse with the pure Python parser, unless it would be too slow; error: of the C parser."""
     if not _is_worth_a_retry(text, error):
         _refuse(error, location)
-    from ruamel.yaml.composer import MaxDepthExceededError
-
     try:
-        return _pure_class()(text).get_single_node()
-    except MaxDepthExceededError:
-        refuse_depth(location)
-    except YAMLError as second_error:
+        return _compose(_pure_class()(text), location)
+    except (YAMLError, _errors_of_ruamel()) as second_error:
         # If the first error is a colon that YAML allows, the second error has the real cause.
         _refuse(second_error if _is_flow_colon(error) else error, location)
     except ValueError:
         _refuse(error, location)
 
 
+def _parse_events(parser: Any, text: str, location: Location) -> YamlNode:
+    try:
+        return _compose(parser, location)
+    except _errors_of_ruamel() as error:
+        _refuse(error, location)
+    except YAMLError as error:
+        return _parse_again(text, error, location)
+
+
+def _compose(parser: Any, location: Location) -> YamlNode:
+    """The root node of the events of a parser.
+
+    In YAML 1.2, an alias refers to the nearest definition of its anchor above. The composers of
+    both libraries refuse a second definition.
+    """
+    root, anchors, parents = None, {}, []  # type: ignore[var-annotated]
+    while parser.check_event():
+        event = parser.get_event()
+        kind = type(event).__name__
+        if kind in ("SequenceEndEvent", "MappingEndEvent"):
+            node = parents.pop()
+            node.end_mark = event.end_mark
+            if kind == "MappingEndEvent":
+                entries = iter(node.value)
+                node.value = list(zip(entries, entries, strict=True))
+            continue
+        if kind == "AliasEvent":
+            if event.anchor not in anchors:
+                raise ComposerError(None, None, "found undefined alias", event.start_mark)
+            node = anchors[event.anchor]
+        elif kind == "ScalarEvent":
+            node = ScalarNode(_tag(event), event.value, event.start_mark, event.end_mark)
+            node.style = event.style
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            node_class = SequenceNode if kind == "SequenceStartEvent" else MappingNode
+            node = node_class(_tag(event), [], event.start_mark, None, event.flow_style)
+        elif kind == "DocumentStartEvent" and root is not None:
+            raise ComposerError(
+                "expected a single document in the stream",
+                root.start_mark,
+                "but found another document",
+                event.start_mark,
+            )
+        else:
+            continue
+        if kind != "AliasEvent" and event.anchor is not None:
+            anchors[event.anchor] = node
+        if parents:
+            parents[-1].value.append(node)
+        else:
+            root = node
+        if kind.endswith("StartEvent"):
+            parents.append(node)
+            if len(parents) > MAX_DEPTH:
+                refuse_depth(location)
+    return root
+
+
+def _tag(event: Any) -> str:
+    if event.tag in (None, "!"):
+        return _resolve(None, getattr(event, "value", None), event.implicit)
+    return str(event.tag)
+
+
 def check_depth(text: str, location: Location) -> None:
     """Refuse a document that is nested too deeply.
 
-    Both parsers recurse to compose nodes, and the C parser would crash the process. Reading the
-    events of the parser does not recurse.
+    The C parser recurses to compose nodes, and would crash the process. Reading the events of the
+    parser does not recurse.
     """
     if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
         return
-    parser, depth = _new_parser(text), 0
+    parser, depth = _pure_class()(text) if CParser is None else CParser(text), 0
     try:
         while parser.check_event():
             name = type(parser.get_event()).__name__
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
             if depth > MAX_DEPTH:
                 refuse_depth(location)
-    except YAMLError:
-        return  # parse() reports the error
+    except (YAMLError, _errors_of_ruamel()) as error:
+        if getattr(error, "problem", None) == "exceeded maximum nesting depth":  # 1,000 brackets
+            refuse_depth(location)
+        # parse() reports any other error
 
 
-def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
+def _is_worth_a_retry(text: str, error: Exception) -> bool:
     """Whether the pure Python parser can perhaps read a text that the C parser rejects.
 
-    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and
-    `[http://api:8080]`.
+    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and `{a: b:}`.
     """
     is_unusual = _is_flow_colon(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS
@@ -147,18 +174,18 @@ def _is_repeated_anchor(error: YAMLError) -> bool:
     return (getattr(error, "context", None) or "").startswith("found duplicate anchor")
 
 
-def _is_flow_colon(error: YAMLError) -> bool:
-    """Whether the error is a colon in an unquoted scalar of a flow collection.
+def _is_flow_colon(error: Exception) -> bool:
+    """Whether the error is a colon at the end of an unquoted scalar in a flow collection.
 
-    The C parser of ruamel.yaml.clib 0.2.15 rejects this colon (yaml_parser_scan_plain_scalar).
-    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept it.
+    libyaml 0.2.5 rejects this colon (yaml_parser_scan_plain_scalar). sigs.k8s.io/yaml and the pure
+    Python parser accept it.
     """
     return getattr(error, "problem", None) == "found unexpected ':'"
 
 
-def _refuse(error: YAMLError, location: Location) -> NoReturn:
+def _refuse(error: Any, location: Location) -> NoReturn:
     line, problem = 0, str(error).split("\n", 1)[0]
-    if isinstance(error, MarkedYAMLError):
+    if hasattr(error, "problem_mark"):
         mark = error.problem_mark or error.context_mark
         if (error.context or "").startswith("while scanning a quoted"):
             mark = error.context_mark  # the opening quote; the other mark is the end of the text
@@ -167,7 +194,7 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
     location = location._replace(line=location.line + line)
     if _is_flow_colon(error):
         raise UserError(
-            "an unquoted value in [ ] or { } contains a colon, which postrender reads only in "
+            "an unquoted value in [ ] or { } ends in a colon, which postrender reads only in "
             f"documents of up to {MAX_PURE_CHARACTERS // 1024} KiB",
             "Quote the value, or split the document",
             location,
@@ -188,42 +215,38 @@ def refuse_depth(location: Location) -> NoReturn:
     ) from None
 
 
-def _new_parser(text: str) -> Any:
-    return _pure_class()(text) if CParser is None else _c_class()(text)
-
-
 @cache
 def _c_class() -> Any:
-    return type("CComposer", (_NoResolver, CParser), {})
+    # libyaml's composer calls all three for every node. These C functions accept the arguments
+    # without an effect, and are faster than Python functions.
+    methods = {
+        "descend_resolver": staticmethod(operator.is_),
+        "ascend_resolver": staticmethod(gc.isenabled),
+        "resolve": staticmethod(_resolve),
+    }
+    return type("CComposer", (CParser,), methods)
 
 
 @cache
-def _event_class() -> Any:
-    from ruamel.yaml.composer import Composer
+def _errors_of_ruamel() -> Any:
+    from ruamel.yaml.error import YAMLError as RuamelError
 
-    class EventComposer(_ComposerSettings, Composer):
-        """The pure Python composer of ruamel.yaml, with the events of the C parser."""
-
-        def __init__(self, stream: str) -> None:
-            Composer.__init__(self, loader=self)
-            self._resolver = self._composer = self
-            self._parser = CParser(stream)
-            self.warn_double_anchors = False  # YAML allows an anchor to be defined again
-
-    return EventComposer
+    return RuamelError
 
 
 @cache
 def _pure_class() -> Any:
-    from ruamel.yaml.composer import Composer
     from ruamel.yaml.docinfo import DocInfo
     from ruamel.yaml.parser import Parser
     from ruamel.yaml.reader import Reader
     from ruamel.yaml.scanner import Scanner
 
-    class PureComposer(_ComposerSettings, Reader, Scanner, Parser, Composer):
-        """The pure Python parser of ruamel.yaml."""
+    class PureParser(Reader, Scanner, Parser):
+        """The pure Python parser of ruamel.yaml, and the settings that it reads."""
 
+        processing_version = (1, 1)
+        version = None
+        comment_handling = None
         comments: Any = ()
 
         def __init__(self, stream: str) -> None:
@@ -231,9 +254,7 @@ def _pure_class() -> Any:
             Reader.__init__(self, stream, loader=self)
             Scanner.__init__(self, loader=self)
             Parser.__init__(self, loader=self)
-            Composer.__init__(self, loader=self)
             self._resolver = self._reader = self._scanner = self
-            self._parser = self._composer = self
-            self.warn_double_anchors = False  # YAML allows an anchor to be defined again
+            self._parser = self
 
-    return PureComposer
+    return PureParser

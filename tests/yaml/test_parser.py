@@ -5,16 +5,29 @@ The expected values are those that sigs.k8s.io/yaml 1.6.0 (`YAMLToJSON`) returns
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
+from yaml.error import YAMLError
 
 from postrender.errors import Location, UserError
 from postrender.yaml.document import parse_document
 from postrender.yaml.nodes import compose
-from postrender.yaml.parser import MAX_DEPTH, MAX_PURE_CHARACTERS
+from postrender.yaml.parser import (
+    MAX_DEPTH,
+    MAX_PURE_CHARACTERS,
+    YamlNode,
+    _c_class,
+    _compose,
+    parse,
+)
 from postrender.yaml.paths import Json
 from postrender.yaml.plain import read_plain
 from tests.manifests import load
 
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 LOCATION = Location("document", line=1)
 
 
@@ -59,16 +72,48 @@ def test_the_line_by_line_reader_reads_the_colon(flow: str) -> None:
 @pytest.mark.parametrize(
     ("flow", "problem"),
     [
-        ("{b: c:d: e}", "while parsing a flow mapping expected ',' or '}', but got ':'"),
+        ("{b: c:d: e}", "while parsing a flow mapping did not find expected ',' or '}'"),
         ("[b:[c]]", "while parsing a flow sequence expected ',' or ']', but got '['"),
         ("{b: ::1}", "while parsing a flow node did not find expected node content"),
-        ("{b: c:d, e: [}", "while parsing a flow node expected the node content, but found '}'"),
+        ("{b: c:d, e: [}", "while parsing a flow node did not find expected node content"),
+        ("{b: c:, e: [}", "while parsing a flow node expected the node content, but found '}'"),
     ],
 )
 def test_a_flow_collection_that_kubectl_rejects(flow: str, problem: str) -> None:
     with pytest.raises(UserError) as error:
         compose(f"a: {flow}\n", LOCATION)
     assert error.value.problem == f"the document is not valid YAML ({problem})"
+
+
+def test_more_brackets_than_libyaml_reads_have_the_limit_of_the_nesting() -> None:
+    """libyaml refuses the thousandth bracket before it reports the first one."""
+    with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
+        compose(f"a: {'[' * 1002}\n", LOCATION)
+
+
+def description(node: YamlNode) -> object:
+    if node is None:
+        return None
+    start, end = node.start_mark, node.end_mark
+    own = (type(node), node.tag, start.index, start.line, start.column, end.index, end.line)
+    if isinstance(node.value, str):
+        return (*own, node.style or None, node.value)
+    parts = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
+    return (*own, bool(node.flow_style), [description(part) for part in parts])
+
+
+def test_both_composers_make_the_same_nodes() -> None:
+    """That of libyaml, and that for the texts that libyaml rejects."""
+    texts = (path.read_text("utf-8", "replace") for path in FIXTURES.rglob("*.yaml"))
+    compared = 0
+    for document in {part for text in texts for part in re.split(r"(?m)^---.*\n", text)}:
+        with suppress(UserError):
+            compose(document, LOCATION)  # refuses an anchor that contains its own alias
+            expected = description(parse(document, LOCATION))
+            with suppress(YAMLError):
+                assert description(_compose(_c_class()(document), LOCATION)) == expected
+                compared += 1
+    assert compared > 1500
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH - 1, MAX_DEPTH])
@@ -87,11 +132,11 @@ def test_an_alias_counts_with_the_levels_of_its_value(levels: int) -> None:
 def test_the_slower_parser_has_the_same_limits() -> None:
     nested = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
     with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
-        compose(f"a: [b:c]\nd: {nested}\n", LOCATION)
+        compose(f"a: [b:]\nd: {nested}\n", LOCATION)
     with pytest.raises(UserError) as error:
-        compose(f"a: [b:c]\nd: {'e' * MAX_PURE_CHARACTERS}\n", LOCATION)
+        compose(f"a: [b:]\nd: {'e' * MAX_PURE_CHARACTERS}\n", LOCATION)
     assert error.value.problem == (
-        "an unquoted value in [ ] or { } contains a colon, which postrender reads only in "
+        "an unquoted value in [ ] or { } ends in a colon, which postrender reads only in "
         "documents of up to 256 KiB"
     )
 
