@@ -1,11 +1,12 @@
 """The commands of the pages, run as written there. Each block of a page names its test.
 
 The pages are README.md, install.md, first-release.md, uninstall.md, history.md, kustomize.md,
-attach.md, preview.md, ci.md, secrets.md and troubleshooting.md.
+attach.md, preview.md, ci.md, secrets.md, helm.md and rollback.md.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from postrender.kubernetes.hashing import HASH_SUFFIX
-from tests.e2e.api import Api
+from tests.e2e.api import Api, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kustomize_shell import Shell
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
@@ -111,7 +112,8 @@ def test_the_first_release_and_the_uninstall(recipe: Recipe, api: Api) -> None:
     test = "test_the_first_release_and_the_uninstall"
     recipe.helm("install", "app", "./chart")
     wait_for_phase(api, "Healthy")
-    preview, adopt, owners = commands(HOW_TO / "first-release.md", test)
+    preview, adopt = commands(HOW_TO / "first-release.md", test)
+    owners = commands(REFERENCE / "attach.md", "test_the_queries_about_a_release")[0]
     shown = recipe.run_text(preview).stdout
     assert "ConfigMap/app-config -> app-config-" in shown
     assert "tools such as Helm delete the original ConfigMap" in shown
@@ -162,6 +164,36 @@ def test_the_queries_about_a_release(recipe: Recipe, api: Api) -> None:
     assert secrets == ""
     assert '"attach"' in arguments
     assert "--workload" in arguments
+
+
+@only_helm_4
+def test_several_post_renderers(recipe: Recipe, api: Api) -> None:
+    [text] = commands(HOW_TO / "helm.md", "test_several_post_renderers")
+    apply_attached(api, lambda: recipe.run_text(text))
+    assert [revision["data"]["greeting"] for revision in revisions(api)] == ["ciao"]
+
+
+@only_helm_4
+def test_backup_and_restore(recipe: Recipe, api: Api) -> None:
+    """The namespace loses its objects. A restored revision has no owner, until a release."""
+    release_from_the_page(recipe, api, "test_the_release_with_helm_4")
+    backup, restore = commands(HOW_TO / "rollback.md", "test_backup_and_restore")
+    recipe.run_text(backup)
+    saved = json.loads((recipe.folder / "revisions.json").read_text())
+    recipe.helm("uninstall", "app")
+    api.wait_for(lambda: not revisions(api), "Kubernetes deletes the revisions with their owners")
+    api.create(saved["items"][0] | {"metadata": without_uid(saved["items"][0]["metadata"])})
+    api.wait_for(lambda: not revisions(api), "Kubernetes deletes a copy with owners of before")
+    recipe.run_text(restore)
+    [revision] = revisions(api)
+    assert "ownerReferences" not in revision["metadata"]
+    release_from_the_page(recipe, api, "test_the_release_with_helm_4")
+    assert [each["metadata"]["uid"] for each in revisions(api)] == [revision["metadata"]["uid"]]
+
+
+def without_uid(metadata: Json) -> Json:
+    """Return the metadata of a backup as a tool sends it that keeps owner references."""
+    return {key: metadata[key] for key in metadata.keys() - {"uid", "resourceVersion"}}
 
 
 @only_helm_4
