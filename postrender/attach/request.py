@@ -57,7 +57,7 @@ ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
 REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 # The possible kinds of a release owner (see the module `reconcile`).
-RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
+RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES, CONFIG_MAPS)
 
 # The kinds of possible consumers, in the order of the list requests. The kind of a controlling
 # object precedes the kinds of the objects under its control. If a controller creates an object too
@@ -275,14 +275,17 @@ def _all_revision_refs(texts: Sequence[str], option: str) -> frozenset[RevisionR
 
 
 def parse_release_owner(text: str) -> NamedObject | None:
-    """The object in `ServiceAccount/name` or `Role/name`, None for ""."""
+    """The object in a text such as `ServiceAccount/name`, None for ""."""
     if not text:
         return None
     kind, _, name = text.partition("/")
     for resource in RELEASE_OWNER_KINDS:
         if resource.kind == kind and name:
             return NamedObject(resource, name)
-    raise ValueError(f"--release-owner is {shown(text)}, expected ServiceAccount/NAME or Role/NAME")
+    raise ValueError(
+        f"--release-owner is {shown(text)}, expected ServiceAccount/NAME, Role/NAME or "
+        "ConfigMap/NAME"
+    )
 
 
 def check_group(name: str) -> None:

@@ -16,6 +16,7 @@ from postrender.attach.live import Consumer, Object, Revision, read_revision
 from postrender.attach.observe import read_consumers
 from postrender.attach.reconcile import consumers_by_revision
 from postrender.attach.request import (
+    CONFIG_MAPS,
     CONTROLLER_MADE_KINDS,
     RELEASE_OWNER_KINDS,
     REVISED_KINDS,
@@ -30,6 +31,7 @@ from postrender.kubernetes.annotations import (
     without_keep,
 )
 from postrender.kubernetes.group_names import group_name_for_release
+from postrender.kubernetes.inventories import inventory_name
 from postrender.kubernetes.kinds import strings_at
 from postrender.text import conjoined
 
@@ -108,7 +110,8 @@ def _is_of_group(revision: Revision, group_name: str) -> bool:
 
 
 def _owners_of(group_name: str) -> set[tuple[str, str]]:
-    return {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}
+    names = {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}
+    return {*names, (CONFIG_MAPS.kind, inventory_name(group_name))}
 
 
 def _give_back(client: Client, original: Revision, data: Object, *, is_dry: bool) -> str:

@@ -55,6 +55,8 @@ def _default(option: Option, environment: Mapping[str, str]) -> object:
     text = environment.get(option.variable)
     if not text:
         return False if option.form == SWITCH else option.default
+    if option.choices and text not in option.choices:
+        raise _ForClickError
     if option.form != FLAG:
         return text
     word = text.strip().lower()

@@ -172,6 +172,11 @@ def rbac(config: str | None, mode: str | None, **given: object) -> int:
             "creates a Role",
             "Set attacher.rbac.create to false",
         )
+    if attacher.is_external and mode is None:
+        report_warning(
+            "attacher.mode is external, so no release has an attacher that needs these permissions",
+            "For the CronJob of postrender collect, run: postrender config collector",
+        )
     attacher = attacher._replace(mode=mode or attacher.mode)
     _write_objects(rbac_objects(attacher, settings.namespace, with_secrets=settings.with_secrets))
     return DONE

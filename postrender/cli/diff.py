@@ -100,6 +100,7 @@ from postrender.yaml.stream import Stream, read_streams
             "secrets",
             "secrets-hash-key-file",
             "keep-original",
+            "attacher-mode",
             "attacher-image",
             "allow-empty",
             "previous",

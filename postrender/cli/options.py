@@ -225,6 +225,14 @@ SETTINGS = _with_variables(
         default_text="yes",
     ),
     Option(
+        "attacher-mode",
+        "Set the form of the attacher. external appends an inventory, for postrender collect.",
+        key=("attacher", "mode"),
+        form=CHOICE,
+        choices=("auto", "hook", "job", "external"),
+        default_text="auto",
+    ),
+    Option(
         "attacher-image",
         "Set the attacher's image.",
         key=("attacher", "image"),

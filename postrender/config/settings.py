@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 HASH, SEQUENCE = "hash", "sequence"
+# The value of attacher.mode for an inventory instead of the attacher Job.
+EXTERNAL = "external"
 # The ServiceAccount that all attachers of a namespace share, if attacher.rbac.create is false and
 # attacher.serviceAccount.name is not set.
 SHARED_ACCOUNT = "postrender-attach"
@@ -100,7 +102,7 @@ class AttacherSettings(NamedTuple):
     Fields without a description here have the meaning of the keys of `attacher` in
     config.schema.json.
     image, image_pull_policy, service_account: "" for the default.
-    mode: auto, hook or job.
+    mode: auto, hook, job or EXTERNAL.
     group: the name of the attach group without the suffix -attach, "" if not set.
     release: the name of the Helm release in --previous, or else of the Argo CD application. "" if
         unknown. This field does not have a key in the configuration.
@@ -125,6 +127,10 @@ class AttacherSettings(NamedTuple):
     group: str = ""
     release: str = ""
     retired_secrets: tuple[str, ...] = ()
+
+    @property
+    def is_external(self) -> bool:
+        return self.mode == EXTERNAL
 
     def account_of(self, group_name: str) -> str:
         return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)

@@ -14,8 +14,9 @@ from postrender.config.settings import Settings
 from postrender.diff.pairs import AttacherArguments, AttacherObjects, ComparedObject, Pair, Side
 from postrender.diff.redact import NOT_SHOWN
 from postrender.inventory.model import ItemKey
-from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
+from postrender.kubernetes.annotations import JOB_LABEL
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
+from postrender.kubernetes.inventories import inventory_arguments
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.edits import attacher_key, without_tool_annotations
@@ -76,7 +77,7 @@ def _with_group_name(compared: ComparedObject) -> ComparedObject:
 
 
 def _group_of(compared: ComparedObject) -> str:
-    return compared.item.labels.get(GROUP_LABEL, "") if compared.item else ""
+    return compared.item.attach_group if compared.item else ""
 
 
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
@@ -108,7 +109,7 @@ def comparable_pair(
     object's own namespace. Values that postrender would not write stay.
     """
     both = tuple(map(_without_own_namespaces, pair))
-    if both[1].identity.kind != "Job":
+    if both[1].identity.kind not in ("Job", "ConfigMap"):
         return both[0], both[1]
     if all(map(_has_own_hash, pair)):
         both = tuple(_without_hash(compared) for compared in both)
@@ -133,7 +134,7 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
     In a RoleBinding, a subject without a namespace gets the namespace "", because it would
     otherwise equal a subject in the namespace of the object.
     """
-    data = copied(compared.data)
+    data = _listed(compared)
     namespace = compared.identity.namespace
     subjects = data.get("subjects")
     for subject in subjects if isinstance(subjects, list) else ():
@@ -149,6 +150,14 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
                 del values[position : position + 2]
                 break
     return compared._replace(data=data)
+
+
+def _listed(compared: ComparedObject) -> dict[str, Json]:
+    """A copy of the data of an attacher's object, in which the data of an inventory is a list."""
+    data: dict[str, Json] = copied(compared.data)
+    if compared.identity.kind == "ConfigMap":
+        data["data"] = [*(inventory_arguments(data) or ())]
+    return data
 
 
 def without_hashes(compared: ComparedObject) -> ComparedObject:
@@ -186,14 +195,17 @@ def _has_own_hash(compared: ComparedObject) -> bool:
 
 
 def _without_hash(compared: ComparedObject) -> ComparedObject:
-    data = copied(compared.data)
+    data = _listed(compared)
     for path in _HASHED_LABELS:
         mapping_at(data, path).pop(JOB_LABEL, None)
     return compared._replace(data=data, name=compared.identity.name)
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """The arguments of each container that runs `postrender attach`, if data is a Job."""
+    """The arguments of each container that runs `postrender attach`, or of an inventory."""
+    inventory = data.get("data") if data.get("kind") == "ConfigMap" else None
+    if inventory is not None:
+        yield inventory if isinstance(inventory, list) else [*(inventory_arguments(data) or ())]
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None

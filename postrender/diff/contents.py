@@ -35,6 +35,7 @@ from postrender.diff.pairs import (
 from postrender.diff.texts import Content, content_of, find_key_changes
 from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.annotations import (
+    APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
     HASH_ANNOTATION,
@@ -51,6 +52,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, mapping_at
 
 _REVISION_ANNOTATIONS = (
+    APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
     PAIRING_ANNOTATION,
     NUMBER_ANNOTATION,

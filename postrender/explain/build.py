@@ -87,7 +87,8 @@ class Explanation(NamedTuple):
     objects: the ConfigMaps of the input and, if --secrets is set, the Secrets.
     earlier: the objects of earlier outputs, which --previous provides.
     attach_groups: the names of the attach groups, () if the attacher is off.
-    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty.
+    mode: the form of the attachers' Jobs, "job" or "hook", or "external" for inventories. "" if
+        attach_groups is empty.
     mode_reason: the reason for the mode, "" if attach_groups is empty.
     graph: the reference graph, for the format mermaid.
     configuration: the configuration file, "" for none; None does not appear in the text.

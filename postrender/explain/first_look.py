@@ -136,6 +136,8 @@ def _attacher(settings: Settings) -> str:
     attacher = settings.attacher
     if not attacher.is_enabled:
         return ""
+    if attacher.is_external:
+        return ", and the inventory, a ConfigMap"
     account = ["a ServiceAccount"] if attacher.creates_service_account else []
     role = ["a Role", "a RoleBinding"] if attacher.creates_rbac else []
     return f", and the attacher: {conjoined(['a Job', *account, *role])}"

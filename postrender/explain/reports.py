@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from postrender.config.settings import IGNORE, RENAME
+from postrender.config.settings import EXTERNAL, IGNORE, RENAME
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.json import object_json
 from postrender.diff.values import capitalised, counted, name_of
@@ -43,8 +43,10 @@ class TextReporter(Reporter):
         """A report as text."""
         lines = [line for entry in explanation.objects for line in _object_lines(entry)]
         lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
+        form = "has only an inventory" if explanation.mode == EXTERNAL else "runs as a {mode}"
         lines += [
-            f"attacher {name} runs as a {explanation.mode}. {capitalised(explanation.mode_reason)}"
+            f"attacher {name} {form.format(mode=explanation.mode)}. "
+            f"{capitalised(explanation.mode_reason)}"
             for name in explanation.attach_groups
         ]
         lines.append(f"postrender would {_renames(explanation)}")

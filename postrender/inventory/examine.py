@@ -16,6 +16,7 @@ from postrender.kubernetes.annotations import (
     REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.inventories import is_inventory
 from postrender.kubernetes.kinds import (
     ATTACHER_KINDS,
     CRD,
@@ -139,7 +140,8 @@ class _Examiner:
             labels=labels,
             annotations=annotations,
             is_hook=is_hook,
-            is_attacher=kind in ATTACHER_KINDS and GROUP_LABEL in labels,
+            is_attacher=(kind in ATTACHER_KINDS and GROUP_LABEL in labels)
+            or is_inventory(group_kind, name, labels),
             opt_out=opt_out,
             is_rewritable=is_mutable and bool(name) and not (is_hook or opt_out),
         )

@@ -10,6 +10,7 @@ from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,
     GROUP_LABEL,
+    INVENTORY_LABEL,
     MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
     RENDER_ID_ANNOTATION,
@@ -108,6 +109,11 @@ class Item(NamedTuple):
     def path(self) -> Path:
         """The path of the object in its document: () unless it is in a List."""
         return self.key[1]
+
+    @property
+    def attach_group(self) -> str:
+        """The attach group of a revision or of an attacher's object, "" for none."""
+        return self.labels.get(GROUP_LABEL, "") or self.labels.get(INVENTORY_LABEL, "")
 
     @property
     def has_generated_name(self) -> bool:

@@ -44,6 +44,11 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 # can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
+# On a revision, with `attacher.mode: external`. `collect` removes the annotation when it marks the
+# revision. If a marked revision has the annotation, somebody has applied the revision again.
+APPLIED_ANNOTATION = PREFIX + "applied"
+# The attach group of an inventory (see the module `inventories`).
+INVENTORY_LABEL = PREFIX + "inventory"
 # On the Pods of the attacher, and in the selector of the attacher Job.
 JOB_LABEL = PREFIX + "attach-job"
 
@@ -79,11 +84,13 @@ _KNOWN = frozenset(
     {
         *USER_ANNOTATIONS,
         GROUP_LABEL,
+        INVENTORY_LABEL,
         JOB_LABEL,
         BASE_NAME_ANNOTATION,
         NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,
         HASH_ANNOTATION,
+        APPLIED_ANNOTATION,
         RENDER_ID_ANNOTATION,
         CHECKSUM_ANNOTATION,
         UNUSED_ANNOTATION,

@@ -1,9 +1,10 @@
 """The attacher: a Job that runs `postrender attach`, and its ServiceAccount, Role and RoleBinding.
 
-The Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of Helm and
-of Argo CD. The form *job* is an ordinary Job. For some streams, a Sync hook would block Argo CD's
-sync until a canary ends, and with Helm 4, a hook whose Pod does not start fails the release. The
-mode `auto` selects *job* for these streams, else *hook*.
+With `attacher.mode: external`, the attacher is only an inventory, for `postrender collect`.
+Otherwise the Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of
+Helm and of Argo CD. The form *job* is an ordinary Job. For some streams, a Sync hook would block
+Argo CD's sync until a canary ends, and with Helm 4, a hook whose Pod does not start fails the
+release. The mode `auto` selects *job* for these streams, else *hook*.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender import __version__
-from postrender.config.settings import AttacherSettings
+from postrender.config.settings import EXTERNAL, AttacherSettings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -21,12 +22,14 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     HELM_HOOK_ANNOTATION,
     HELM_HOOK_DELETE_ANNOTATION,
+    INVENTORY_LABEL,
     JOB_LABEL,
     SYNC_WAVE_ANNOTATION,
     keep_annotations,
 )
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
-from postrender.kubernetes.kinds import RBAC_GROUP, Identity
+from postrender.kubernetes.inventories import inventory_arguments, inventory_data, inventory_name
+from postrender.kubernetes.kinds import MAX_CONTENT_SIZE, RBAC_GROUP, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name
 from postrender.yaml.paths import Json, mappings_in, value_at
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 HOOK, JOB = "hook", "job"
 _CONTAINER = "attach"
+_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
 
 # Linux cannot execute a program with an argument of more than 128 KiB. 100 names of the maximum
 # length take 26 KiB.
@@ -96,6 +100,7 @@ class AttachGroup(NamedTuple):
         that stay in the output.
     retired: the revisions of Secrets that the attacher deletes after their last use, because the
         setting `secrets` is now false.
+    first_wave: the lowest Argo CD sync wave of the output.
     """
 
     name: str
@@ -103,6 +108,7 @@ class AttachGroup(NamedTuple):
     workloads: tuple[AttachedWorkload, ...]
     emitted: tuple[RevisionRef, ...]
     retired: tuple[RevisionRef, ...] = ()
+    first_wave: int = 0
 
     @property
     def has_secrets(self) -> bool:
@@ -121,7 +127,7 @@ def wave_of(item: Item) -> int:
 
 
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
-    """The form of the Job (HOOK or JOB), and the reason as a clause."""
+    """The form of the Job (HOOK or JOB) or EXTERNAL, and the reason as a clause."""
     if settings.mode != "auto":
         return settings.mode, f"attacher.mode is {settings.mode}"
     items = [item for item in inventory.items if not item.is_attacher]
@@ -171,10 +177,12 @@ def attacher_findings(
 def attacher_objects(
     group: AttachGroup, mode: str, settings: AttacherSettings
 ) -> list[dict[str, Json]]:
-    """The ServiceAccount, the Role, the RoleBinding and a Job for each sync wave.
+    """The inventory, or the ServiceAccount, the Role, the RoleBinding and a Job for each sync wave.
 
     The settings `attacher.serviceAccount` and `attacher.rbac` can turn off all but the Jobs.
     """
+    if mode == EXTERNAL:
+        return [_inventory(group, settings)]
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
     metadata = _group_metadata(group, _wave_annotation(waves[0]))
@@ -254,6 +262,8 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
     the owner. The ServiceAccount is first, because the token in the Job's Pod contains its uid. For
     a Role, `attach` must read the uid from the API server.
     """
+    if settings.is_external:
+        return [f"ConfigMap/{inventory_name(group.name)}"]
     objects = []
     if settings.appends_service_account:
         objects.append(f"ServiceAccount/{settings.account_of(group.name)}")
@@ -315,6 +325,30 @@ def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     return rules
 
 
+def _inventory(group: AttachGroup, settings: AttacherSettings) -> dict[str, Json]:
+    name = inventory_name(group.name)
+    arguments = _arguments(group, group.workloads, settings)
+    arguments += [] if settings.prunes else ["--no-prune"]
+    data = inventory_data(arguments)
+    if len(str(data)) > MAX_CONTENT_SIZE:
+        raise UserError(
+            f"ConfigMap/{name}, the inventory of {len(group.emitted)} revisions, is larger than "
+            "1 MiB, which Kubernetes does not accept",
+            "Lower history.keep, or split the release",
+        )
+    metadata = metadata_of(name, group.namespace)
+    metadata["labels"] = {**_labels(""), INVENTORY_LABEL: group.name}
+    if group.first_wave:
+        metadata["annotations"] = _wave_annotation(group.first_wave)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def arguments_of(data: Mapping[str, Json]) -> list[str]:
+    """The arguments in an inventory or in an attacher's Job, [] in another object."""
+    arguments = inventory_arguments(data) or value_at(data, _ARGUMENTS)
+    return list(map(str, arguments)) if isinstance(arguments, list) else []
+
+
 def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> dict[str, Json]:
     kept = {key: value for key, value in keep_annotations().items() if key.startswith("argocd.")}
     annotations = {**(_HOOK_ANNOTATIONS if mode == HOOK else kept), **_wave_annotation(wave)}
@@ -358,7 +392,7 @@ def _pod_template(
     container: dict[str, Json] = {
         "name": _CONTAINER,
         "image": settings.image or default_image(),
-        "args": _arguments(group, wave, mode, settings),
+        "args": _job_arguments(group, wave, mode, settings),
         "resources": _RESOURCES,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -395,7 +429,9 @@ def default_image() -> str:
 
 
 def has_image(settings: AttacherSettings) -> bool:
-    """Whether `attacher.image` or `attacher.podTemplate` sets the image."""
+    """Whether `attacher.image` or `attacher.podTemplate` sets the image, or none is needed."""
+    if settings.is_external:
+        return True
     container: Json = {"name": _CONTAINER, "image": settings.image}
     template = merge_patch({"spec": {"containers": [container]}}, settings.pod_template)
     containers = mappings_in(value_at(template, ("spec", "containers")))
@@ -408,16 +444,29 @@ def check_image(settings: AttacherSettings, location: Location) -> None:
         raise UserError(
             "attacher.image is not set, and public registries do not have the attacher's image",
             "Set attacher.image (or pass --attacher-image) to your copy of the image, or to "
-            f"{default_image()} if the nodes of the cluster have this image, or set "
-            "attacher.enabled to false",
+            f"{default_image()} if the nodes of the cluster have this image. Without a Job, set "
+            "attacher.mode to external, or attacher.enabled to false",
             location,
         )
 
 
-def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> list[str]:
+def _job_arguments(
+    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings
+) -> list[str]:
     workloads = [workload for workload in group.workloads if workload.wave == wave]
+    arguments = ["attach", *_arguments(group, workloads, settings)]
+    arguments += ["--timeout", f"{settings.timeout}s"]
+    arguments += ["--on-failure", "fail" if settings.is_required else "report"]
+    arguments += [] if settings.prunes else ["--no-prune"]
+    return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
+
+
+def _arguments(
+    group: AttachGroup, workloads: Sequence[AttachedWorkload], settings: AttacherSettings
+) -> list[str]:
+    """The arguments that a Job and an inventory have in common."""
     referenced = {ref for workload in workloads for ref in workload.names}
-    arguments = ["attach", "--group", group.name]
+    arguments = ["--group", group.name]
     if group.namespace:
         arguments += ["--namespace", group.namespace]
     for workload in workloads:
@@ -429,11 +478,7 @@ def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSetti
     for ref_list in _ref_lists(group.retired):
         arguments += ["--retired", ref_list]
     owner = release_owner_of(settings, group)
-    arguments += ["--release-owner", owner] if owner else []
-    arguments += ["--timeout", f"{settings.timeout}s"]
-    arguments += ["--on-failure", "fail" if settings.is_required else "report"]
-    arguments += [] if settings.prunes else ["--no-prune"]
-    return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
+    return [*arguments, *(["--release-owner", owner] if owner else [])]
 
 
 def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:

@@ -14,12 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from postrender.config.settings import CHECKSUM
+from postrender.config.settings import CHECKSUM, AttacherSettings
 from postrender.errors import UserError
 from postrender.inventory.build import read_items
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import outdated_annotations, own_annotations
 from postrender.kubernetes.annotations import (
+    APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
     CHECKSUM_ANNOTATION,
     GROUP_LABEL,
@@ -119,7 +120,7 @@ def _revision_edits(
     if context.settings.attacher.is_enabled or not context.settings.history.previous:
         # These annotations stop Helm, Argo CD and Flux from deleting the revision. Without an
         # attacher, only the outputs that --previous retains protect the revision without them.
-        annotations |= keep_annotations()
+        annotations |= _attached_annotations(context.settings.attacher)
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
     return [
@@ -132,6 +133,13 @@ def _revision_edits(
         *(Remove((*metadata, key)) for key in _OF_THE_LIVE_OBJECT if key in written),
         *_immutable_edits(item, decision.is_immutable),
     ]
+
+
+def _attached_annotations(attacher: AttacherSettings) -> dict[str, str]:
+    """The annotations of a revision that only the attacher or `collect` deletes."""
+    is_external = attacher.is_enabled and attacher.is_external
+    applied = {APPLIED_ANNOTATION: "true"} if is_external else {}
+    return {**keep_annotations(), **applied}
 
 
 def _null_values(item: Item) -> Iterator[Path]:
@@ -158,12 +166,11 @@ def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
 
 
 def retained_object(
-    revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
+    revision: EarlierRevision, group_name: str, attacher: AttacherSettings, *, is_last_time: bool
 ) -> dict[str, Json]:
     """A retained revision or a retained original for the output.
 
     An original does not get the annotations and labels of a revision.
-    is_attached: whether the attacher is enabled.
     is_last_time: whether the next output drops the object. Helm then deletes the live object.
     """
     metadata = dict(mapping_at(revision.content, ("metadata",)))
@@ -171,9 +178,12 @@ def retained_object(
     if not revision.is_original:
         # helm-diff accepts only one object for a base name: the current revision.
         annotations.pop(PAIRING_ANNOTATION, None)
-        if not is_attached:
+        annotations.pop(APPLIED_ANNOTATION, None)
+        kept = {RESOURCE_POLICY_ANNOTATION: "keep"}
+        if attacher.is_enabled:
+            kept = _attached_annotations(attacher)
+        else:
             annotations = without_keep(annotations)
-        kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
         annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(revision.order)})
         metadata["labels"] = {**revision.item.labels, GROUP_LABEL: group_name}
     if is_last_time:
@@ -318,7 +328,7 @@ def retained_objects(
             data = retained_object(
                 retained.revision,
                 group_name,
-                is_attached=context.settings.attacher.is_enabled,
+                context.settings.attacher,
                 is_last_time=retained.decision == LAST_TIME,
             )
             yield _with_template_name(data, _HISTORY) if is_from_helm_4 else data
@@ -392,7 +402,7 @@ def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> 
     return [
         item
         for item in context.inventory.items
-        if item.is_attacher and (item.identity.namespace, item.labels[GROUP_LABEL]) in names
+        if item.is_attacher and (item.identity.namespace, item.attach_group) in names
     ]
 
 

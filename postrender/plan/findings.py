@@ -16,6 +16,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
 from postrender.kubernetes.group_names import SUFFIX
+from postrender.kubernetes.inventories import inventory_name
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention, Sign
 from postrender.plan.history import PreviousOwners
@@ -75,6 +76,9 @@ def _keep_release_owner(deleted: Sequence[str]) -> str:
         group = name.removesuffix(SUFFIX)
         if kind == "Role":
             return f"To keep {title}, enable the attacher, and pass --group {group}"
+        if kind == "ConfigMap":
+            group = name.removesuffix(inventory_name(SUFFIX))
+            return f"To keep {title}, set attacher.mode to external, and pass --group {group}"
         if kind == "ServiceAccount":
             return (
                 f"To keep {title}, enable the attacher. Then pass --group {group}, or set "

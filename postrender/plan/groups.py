@@ -80,13 +80,14 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
     members: dict[_GroupKey, list[Item]] = defaultdict(list)
     for item in workloads:
         members[group_keys[item.key]].append(item)
-    rollouts = context.rollouts
+    rollouts, first_wave = context.rollouts, _first_wave(context)
     groups = tuple(
         AttachGroup(
             name=group_key[1],
             namespace=items[0].identity.namespace,
             workloads=tuple(_attached_workloads(context, items, render_ids, rollouts)),
             emitted=tuple(sorted(emitted[group_key])),
+            first_wave=first_wave,
         )
         for group_key, items in members.items()
     )
@@ -98,6 +99,13 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         retained_group_names=retained_group_names,
         derived_names=derived_names,
     )
+
+
+def _first_wave(context: PlanContext) -> int:
+    """The lowest sync wave. Objects in documents that postrender does not parse have the wave 0."""
+    items = [item for item in context.inventory.items if not (item.is_hook or item.is_attacher)]
+    items += [retained.revision.item for retained in context.retained if retained.is_emitted]
+    return min([0, *map(wave_of, items)])
 
 
 def _group_without_workloads(
@@ -124,6 +132,7 @@ def _group_without_workloads(
             namespace=item.identity.namespace,
             workloads=(),
             emitted=tuple(sorted(emitted[group_key])),
+            first_wave=_first_wave(context),
         )
 
 

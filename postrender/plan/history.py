@@ -18,6 +18,7 @@ from postrender.inventory.prefilter import may_hold, root_kind
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
+    INVENTORY_LABEL,
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
@@ -28,7 +29,7 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 # The arguments of an attacher, in the text of an output, which another version can have written.
 _WORKLOAD = r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]+=([a-z0-9.,/-]+)"
-_RELEASE_OWNER = r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)"
+_RELEASE_OWNER = r"--release-owner[\s\"',-]+((?:ServiceAccount|Role|ConfigMap)/[a-z0-9.-]+)"
 _SECRET = r"[=,\s]secret/([a-z0-9.-]+)"
 
 
@@ -286,7 +287,8 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 def _secrets_in(source: Source) -> Iterator[str]:
     for document in read_streams([source], source.name).documents:
-        if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
+        is_job = GROUP_LABEL in document.text and root_kind(document.text) == "Job"
+        if is_job or INVENTORY_LABEL in document.text:
             yield from re.findall(_SECRET, document.text)
 
 

@@ -19,19 +19,17 @@ from itertools import pairwise
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import PAIRING_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, ObjectKey
-from postrender.plan.attacher_job import AttachGroup
+from postrender.plan.attacher_job import AttachGroup, arguments_of
 from postrender.plan.history import EarlierRevision, History, LiveState, PreviousOwners
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN, PlanContext, RetentionDecision
 from postrender.plan.names import RevisionNumbers
 from postrender.text import WordSet
-from postrender.yaml.paths import value_at
 
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
 # The history limit counts only old ReplicaSets, not the current revision and a canary's revision.
 _EXTRA_REVISIONS = 2
 _NEWEST = "the newest revision"
-_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
 _OPTION = "--retired"
 
 
@@ -162,9 +160,7 @@ def _names_in(item: Item) -> Iterator[str]:
     If the input is an output of postrender, and earlier outputs are unknown, only this option has
     the names.
     """
-    arguments = value_at(item.content, _ARGUMENTS)
-    words = list(map(str, arguments)) if isinstance(arguments, list) else []
-    for option, value in pairwise(words):
+    for option, value in pairwise(arguments_of(item.content or {})):
         if option == _OPTION:
             yield from (ref.removeprefix("secret/") for ref in value.split(","))
 

@@ -733,12 +733,12 @@ class Part:
 
     def __init__(self, random: Random, data: bytes) -> None:
         self.documents: list[Json] = []
-        stream = read_stream(data, "case")
-        for document in stream.documents:
-            with suppress(UserError):
-                self.documents.append(
-                    parse_document(document.text, stream.location_of(document)).data
-                )
+        with suppress(UserError):  # some inputs are not text
+            stream = read_stream(data, "case")
+            for document in stream.documents:
+                with suppress(UserError):
+                    location = stream.location_of(document)
+                    self.documents.append(parse_document(document.text, location).data)
         self.documents = [data for data in self.documents if data is not None] or [{}]
         paths = list(_paths(self.documents, ()))
         self.path = random.choice(paths)
