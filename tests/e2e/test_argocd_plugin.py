@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +18,10 @@ from tests.e2e.applications import Application, Repository, example
 from tests.e2e.argocd import PLUGIN, ArgoCd
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.lifecycle_checks import wait_until_owned
-from tests.e2e.programs import program, version
+from tests.e2e.plugins import write_script
+from tests.e2e.programs import ROOT, program, version
 from tests.e2e.queries import contents, revisions, wait_for_phase
+from tests.pages import commands_in
 from tests.test_argocd_examples import REFUSED
 
 # A ConfigMap that contains the release, cluster and values that Helm received.
@@ -209,6 +214,33 @@ def test_parameters_are_announced(argocd: ArgoCd, tmp_path: Path) -> None:
 
 
 # ApplicationSet
+
+
+def test_the_plugin_runs_in_a_shell(tmp_path: Path) -> None:
+    """The commands of docs/how-to/argocd.md, without Argo CD."""
+    page = ROOT / "docs" / "how-to" / "argocd.md"
+    [block] = commands_in(page, "Render an Application in a shell")[:1]
+    shutil.copytree(ROOT / "examples" / "chart", tmp_path / "chart")
+    (tmp_path / "postrender").symlink_to(ROOT)
+    for name, command in (
+        ("helm", str(program("helm4"))),
+        ("postrender", f"{sys.executable} -m postrender"),
+    ):
+        write_script(tmp_path / "bin" / name, f'exec {command} "$@"')
+    variables = {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    subprocess.run(
+        ["bash", "-euc", block.text], cwd=tmp_path / "chart", env=variables, check=True, timeout=60
+    )
+    after = (tmp_path / "chart" / "after.yaml").read_text()
+    values_v2 = (ROOT / "examples" / "chart" / "values-v2.yaml").read_text()
+    assert "shop-web-config-" in after
+    assert "name: shop-attach" in after
+    assert re.findall(r"tag: (\S+)", values_v2)[0].strip('"') in after
 
 
 def test_an_application_set_creates_an_application_for_each_environment(
