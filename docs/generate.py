@@ -120,7 +120,7 @@ def _help(option: Option) -> str:
     if option.choices:
         text += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
     default = prose(option.shown_default)
-    return f"{text} Default: {default}." if default else text
+    return f"{text} Default: {default}." if default and default != "none" else text
 
 
 def permissions() -> str:
@@ -150,7 +150,10 @@ def findings() -> str:
 
 def risks() -> str:
     """Return a table of the rules about risks, and the documentation of each rule."""
-    documents = [(code, (rule.__doc__ or "").strip()) for code, rule in rules()]
+    # The sources are for maintainers.
+    documents = [
+        (code, (rule.__doc__ or "").partition("\n\nSource: ")[0].strip()) for code, rule in rules()
+    ]
     rows = [
         (f"[`{code}`](#{code})", text.partition("\n\n")[0].replace("\n", " ").rstrip("."))
         for code, text in documents
