@@ -25,9 +25,11 @@ RUN python -I -m venv --without-pip /opt/postrender \
 
 # Python does not compare this byte code with its source (unchecked-hash), because the root filesystem
 # is read-only.
-COPY LICENSE README.md pyproject.toml ./
+COPY LICENSE README.md hatch_build.py pyproject.toml ./
 COPY postrender postrender
-RUN pip wheel --no-deps --no-index --no-build-isolation --check-build-dependencies \
+ARG COMMIT=
+RUN if [ -n "$COMMIT" ]; then echo "$COMMIT" > postrender/commit.txt; fi \
+ && pip wheel --no-deps --no-index --no-build-isolation --check-build-dependencies \
         --wheel-dir dist . \
  && pip --python /opt/postrender install --no-compile --no-deps --no-index dist/*.whl \
  && python -I -m compileall -q --invalidation-mode unchecked-hash /opt/postrender/lib

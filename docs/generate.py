@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from postrender.cli.click_app import COMMANDS, load
-from postrender.cli.options import FLAG, SWITCH, Option
+from postrender.cli.options import COMMANDS, FLAG, SWITCH, Option, load
 from postrender.config.settings import AttacherSettings
 from postrender.config.validate import schema_text
 from postrender.diff.risks import rules

@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema  # noqa: F401
 
 from postrender.__main__ import main
-from postrender.cli.click_app import COMMANDS, load
+from postrender.cli.options import COMMANDS, load
 
 # Import what the program would import late, so that no fork has to.
 for _name in COMMANDS:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from click.shell_completion import get_completion_class
 
-from postrender import __version__
 from postrender.cli.click_app import app
 from postrender.cli.options import COMPLETION_VARIABLE, Argument, command
 from postrender.cli.report import DONE, write
+from postrender.cli.version import version_text
 from postrender.config.validate import schema_text
 from postrender.errors import UserError
 
@@ -49,7 +49,7 @@ def schema(command: str) -> int:
     return DONE
 
 
-@command("version", "Print the version.", example="postrender version")
+@command("version", "Print the version and the commit.", example="postrender version")
 def version() -> int:
-    write([f"postrender {__version__}\n"])
+    write([f"{version_text()}\n"])
     return DONE

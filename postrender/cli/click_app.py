@@ -9,16 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import click
 
-from postrender import __version__
 from postrender.cli.arguments import call, terminal_argument
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
+    COMMANDS,
     FLAG,
     NUMBER,
     REPEATED,
@@ -27,32 +26,14 @@ from postrender.cli.options import (
     Argument,
     Command,
     Option,
+    load,
 )
 from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
+from postrender.cli.version import version_text
 from postrender.errors import UsageError
 from postrender.sources.paths import GIT, HELM
 from postrender.text import shown
 
-# The module and the name of each command. The first word of `config show` is a group.
-COMMANDS = {
-    "adopt": "adopt:adopt",
-    "attach": "attach:attach",
-    "check": "check:check",
-    "completion": "about:completion",
-    "config admission-policy": "config:admission_policy",
-    "config init": "config:init",
-    "config rbac": "config:rbac",
-    "config schema": "config:schema",
-    "config show": "config:show",
-    "config validate": "config:validate",
-    "diff": "diff:diff",
-    "explain": "explain:explain",
-    "fn": "fn:fn",
-    "render": "render:render",
-    "schema": "about:schema",
-    "try": "try_chart:try_chart",
-    "version": "about:version",
-}
 _FILENAMES = ("-f", "--filename")
 _CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -79,13 +60,6 @@ def _show(error: click.ClickException) -> int:
     with contextlib.suppress(OSError, AttributeError):  # stderr can be closed or full
         error.show()
     return error.exit_code
-
-
-def load(name: str) -> Command:
-    """Import a command by its name, such as `config show`."""
-    module, _, attribute = COMMANDS[name].partition(":")
-    command: Command = getattr(import_module(f"postrender.cli.{module}"), attribute)
-    return command
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
@@ -212,10 +186,25 @@ def app() -> click.Group:
         """,
         context_settings=_CONTEXT,
     )
-    click.version_option(__version__, prog_name="postrender")(group)
+    group.params.append(
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
+            help="Print the version and the commit.",
+        )
+    )
     help_ = "Create, check and show the configuration.\n\nExample: postrender config show"
     group.add_command(_Group("config", start="config ", help=help_))
     return group
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, is_set: bool) -> None:
+    if is_set:
+        click.echo(version_text())
+        context.exit()
 
 
 def _click_command(command: Command) -> click.Command:

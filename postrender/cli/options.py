@@ -329,3 +329,34 @@ def output_option(formats: tuple[str, ...]) -> Option:
         aliases=("format",),
         own_parameter="form",
     )
+
+
+# The module and the name of each command. The first word of `config show` is a group.
+COMMANDS = {
+    "adopt": "adopt:adopt",
+    "attach": "attach:attach",
+    "check": "check:check",
+    "completion": "about:completion",
+    "config admission-policy": "config:admission_policy",
+    "config init": "config:init",
+    "config rbac": "config:rbac",
+    "config schema": "config:schema",
+    "config show": "config:show",
+    "config validate": "config:validate",
+    "diff": "diff:diff",
+    "explain": "explain:explain",
+    "fn": "fn:fn",
+    "render": "render:render",
+    "schema": "about:schema",
+    "try": "try_chart:try_chart",
+    "version": "about:version",
+}
+
+
+def load(name: str) -> Command:
+    """Import a command by its name, such as `config show`."""
+    from importlib import import_module
+
+    module, _, attribute = COMMANDS[name].partition(":")
+    command: Command = getattr(import_module(f"postrender.cli.{module}"), attribute)
+    return command

@@ -12,7 +12,6 @@ import os
 import stat
 import sys
 
-from postrender import __version__
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.sources.paths import ENDINGS
 from postrender.text import visible
@@ -192,9 +191,11 @@ def report_bug(error: BaseException) -> None:
     import tempfile
     import traceback
 
+    from postrender.cli.version import version_text
+
     text = "".join(
         [
-            f"postrender {__version__}, Python {platform.python_version()}, {sys.platform}\n",
+            f"{version_text()}, Python {platform.python_version()}, {sys.platform}\n",
             *traceback.format_exception(error, limit=-_MOST_FRAMES),
         ]
     )

@@ -12,8 +12,8 @@ import pytest
 
 from postrender.cli import main
 from postrender.cli.arguments import read_quickly
-from postrender.cli.click_app import COMMANDS, app, load
-from postrender.cli.options import FLAG, SWITCH, Command
+from postrender.cli.click_app import app
+from postrender.cli.options import COMMANDS, FLAG, SWITCH, Command, load
 from postrender.cli.report import USAGE
 from postrender.errors import UsageError
 from tests.effort import examples

@@ -849,7 +849,9 @@ def test_help(arguments: tuple[str, ...]) -> None:
 def test_version() -> None:
     done = run("", "--version")
     assert (done.code, done.err) == (0, "")
-    assert re.fullmatch(rb"postrender, version \d+\.\d+\.\d+\S*\n", done.out)
+    assert re.fullmatch(
+        rb"postrender \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(-dirty)?\))?\n", done.out
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,14 @@ spec:
 """
 READ_BY_NAME = GOOD.replace("--greeting=hello", "--config=web-config")
 # The files from which the hook is installed.
-SOURCES = (".pre-commit-hooks.yaml", "LICENSE", "README.md", "postrender", "pyproject.toml")
+SOURCES = (
+    ".pre-commit-hooks.yaml",
+    "LICENSE",
+    "README.md",
+    "hatch_build.py",
+    "postrender",
+    "pyproject.toml",
+)
 
 
 def in_folder(folder: Path, *command: str, check: bool = True) -> Done:

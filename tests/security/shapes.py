@@ -23,7 +23,7 @@ from tests import work
 
 work.install()
 
-from postrender.cli.click_app import COMMANDS, load  # noqa: E402
+from postrender.cli.options import COMMANDS, load  # noqa: E402
 from postrender.cli.report import BUG  # noqa: E402
 from postrender.config.settings import NOTHING  # noqa: E402
 from postrender.errors import UserError  # noqa: E402
