@@ -153,7 +153,9 @@ PACKED := $(CACHE)/plugin/postrender
 plugin:
 	@rm -rf $(PACKED)
 	@mkdir -p $(PACKED)
-	@cp -R LICENSE README.md plugin plugin.yaml postrender pyproject.toml $(PACKED)
+	@cp -R LICENSE README.md hatch_build.py plugin plugin.yaml postrender pyproject.toml $(PACKED)
+	@git describe --always --dirty --abbrev=12 --exclude='*' > $(PACKED)/postrender/commit.txt \
+	  || rm $(PACKED)/postrender/commit.txt
 	@find $(PACKED) -name __pycache__ -type d -prune -exec rm -rf {} +
 	@$(HELM) plugin package $(SIGN) --destination $(DIST) $(PACKED)
 

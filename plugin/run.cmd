@@ -3,11 +3,6 @@ rem The same as `run`, for Windows. Tested with the cmd.exe of Wine 10, not on W
 rem Helm discards the stderr of this script, so the messages of postrender go to a log.
 setlocal
 set "program=%~dp0..\.plugin\venv\Scripts\postrender.exe"
-if exist "%program%" goto prepare
-rem Search only PATH: cmd.exe would also run a program in the working directory.
-for %%p in (postrender.exe) do if not "%%~$PATH:p" == "" set "program=%%~$PATH:p"
-
-:prepare
 rem The folder that `helm env HELM_CACHE_HOME` prints.
 set "cache=%HELM_CACHE_HOME%"
 if not defined cache if defined XDG_CACHE_HOME set "cache=%XDG_CACHE_HOME%\helm"

@@ -1,4 +1,4 @@
-"""The Homebrew formula, the entry of Artifact Hub, and the texts for other registries."""
+"""The Homebrew formula, and the texts for other registries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import subprocess
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
-
-from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASING = (ROOT / "RELEASING.md").read_text("utf-8")
@@ -54,10 +51,11 @@ def test_the_formula_checks_an_output_of_the_program(tmp_path: Path) -> None:
     )
 
 
-def test_the_entry_of_artifact_hub_has_the_required_keys() -> None:
-    entry: Any = YAML(typ="safe").load((ROOT / "artifacthub-repo.yml").read_text("utf-8"))
-    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", entry["repositoryID"])
-    assert all(owner.keys() == {"name", "email"} for owner in entry["owners"])
+def test_the_formula_has_a_place_for_every_dependency() -> None:
+    """Homebrew cannot ask for an extra, so `adopt` needs the client among the dependencies."""
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    [extras] = re.findall(r"^\[project.optional-dependencies\]\n(.*?)^\[", project, re.M | re.S)
+    assert re.findall(r"^(\w+) = \[", extras, re.M) == ["dev"]
 
 
 def test_the_entry_of_schema_store_matches_the_configuration() -> None:

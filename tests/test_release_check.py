@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from postrender import __version__
 from release import check, jobs, steps
 from release.bench import Bench, CheckError, SkipError, path_without_postrender
-from release.plugin_index import index
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASING = (ROOT / "RELEASING.md").read_text("utf-8")
@@ -30,7 +28,7 @@ def test_the_page_mentions_only_targets_and_files_that_exist() -> None:
     assert mentioned <= targets
     files = set(re.findall(r"(?:[a-z0-9-]+/)*[\w-]+\.(?:py|toml|yaml|md|cmd)\b", RELEASING))
     # Files of other repositories, and of a release.
-    files -= {"catalog.json", "plugin-index.yaml", "release.yml", "postrender.yaml"}
+    files -= {"catalog.json", "release.yml", "postrender.yaml"}
     assert {name for name in files if not (ROOT / name).is_file()} == set()
 
 
@@ -155,18 +153,6 @@ def test_path_without_an_installed_postrender(tmp_path: Path) -> None:
     (tmp_path / "with" / "postrender").touch()
     path = os.pathsep.join([str(tmp_path / "with"), "/usr/bin"])
     assert path_without_postrender(path) == "/usr/bin"
-
-
-def test_the_index_has_the_address_and_the_hash_of_the_archive(tmp_path: Path) -> None:
-    archive = tmp_path / "postrender-1.2.3.tgz"
-    archive.write_bytes(b"archive")
-    file = tmp_path / "index.yaml"
-    file.write_text(index(archive, "https://files.example.com/v1.2.3/"))
-    [data] = jobs.load(file)
-    [entry] = data["entries"]["postrender"]
-    assert entry["version"] == "1.2.3"
-    assert entry["urls"] == ["https://files.example.com/v1.2.3/postrender-1.2.3.tgz"]
-    assert entry["digest"] == hashlib.sha256(b"archive").hexdigest()
 
 
 # The commands of jobs

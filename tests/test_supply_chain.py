@@ -29,6 +29,7 @@ PERMISSIONS = {
             "id-token": "write",
             "attestations": "write",
         },
+        "plugin-registry": {"contents": "read", "packages": "write"},
         "github": {"contents": "write"},
     },
 }

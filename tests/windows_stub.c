@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
         return 99;
     }
     if (argc > 1 && !strcmp(argv[1], "--version")) {
-        printf("postrender, version %s\n", value("STUB_VERSION", "0.1.0"));
+        printf("postrender %s\n", value("STUB_VERSION", "0.1.0"));
         return atoi(value("STUB_START", "0"));
     }
     _setmode(0, _O_BINARY);

@@ -34,11 +34,12 @@ def write_script(file: Path, *lines: str) -> None:
 
 
 def link_plugin(data_home: Path) -> None:
-    """Install the plugin into Helm's data folder; the plugin uses the `postrender` on PATH."""
+    """Install the plugin into Helm's data folder; its program is the `postrender` on PATH."""
     folder = data_home / "plugins" / "postrender"
     folder.mkdir(parents=True)
     for name in ("plugin", "plugin.yaml"):
         (folder / name).symlink_to(ROOT / name)
+    write_script(folder / ".plugin" / "venv" / "bin" / "postrender", 'exec postrender "$@"')
 
 
 class Machine(NamedTuple):

@@ -198,8 +198,9 @@ def test_a_log_that_cannot_be_written_does_not_fail_the_run(windows: Windows) ->
     assert (done.code, done.stdout) == (0, b"x")
 
 
-def test_only_a_program_in_a_folder_of_path_is_run(windows: Windows) -> None:
+def test_only_the_program_of_the_plugin_is_run(windows: Windows) -> None:
     windows.add(windows.folder / "R & ver" / "postrender.exe")
+    windows.add(windows.folder / "bin" / "postrender.exe")
     done = windows.run("run.cmd", text=b"x")
     assert done.code
     assert done.stdout == b""
@@ -208,20 +209,8 @@ def test_only_a_program_in_a_folder_of_path_is_run(windows: Windows) -> None:
     )
     assert done.stderr.strip() in windows.log.read_text()
 
-    windows.add(windows.folder / "bin" / "postrender.exe")
-    assert windows.run("run.cmd", text=b"x").stdout == b"x"
-
 
 # install.cmd
-
-
-def test_the_same_version_on_path_is_used(windows: Windows) -> None:
-    add_postrender(windows)
-    windows.add(windows.folder / "bin" / "postrender.exe")
-    done = windows.run("install.cmd", STUB_VERSION=VERSION)
-    assert (done.code, done.stderr) == (0, "")
-    assert done.stdout == f"postrender {VERSION} is on PATH: the plugin uses it\r\n".encode()
-    assert not (windows.plugin / ".plugin").exists()
 
 
 def test_without_python_the_install_shows_a_fix(windows: Windows) -> None:
@@ -234,7 +223,7 @@ def test_without_python_the_install_shows_a_fix(windows: Windows) -> None:
     assert windows.run("install.cmd", STUB_CHECK="1") == done
 
 
-def test_another_version_on_path_is_not_used(windows: Windows) -> None:
+def test_the_postrender_of_path_is_not_used(windows: Windows) -> None:
     windows.add(*(windows.folder / "bin" / f"{name}.exe" for name in ("postrender", "py")))
     calls = windows.folder / "calls"
     done = windows.run("install.cmd", STUB_CALLS=windows_path(calls))
