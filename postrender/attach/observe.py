@@ -63,13 +63,18 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     request is a label, or a name as in `render --group`.
     """
     candidates: list[Revision] = []
-    kinds = {kind for kind, _ in request.in_stream}
     for resource in REVISED_KINDS:
-        if resource == CONFIG_MAPS or resource.kind.lower() in kinds:
+        if reads_kind(resource, request):
             candidates += _read_kind(client, resource, request)
         else:
             candidates += _read_retired(client, resource, request)
     return select_revisions(candidates, request)
+
+
+def reads_kind(resource: Resource, request: AttachRequest) -> bool:
+    """Whether a run lists all objects of a kind, and not only those in AttachRequest.retired."""
+    kinds = {kind for kind, _ in request.in_stream}
+    return resource == CONFIG_MAPS or resource.kind.lower() in kinds
 
 
 def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> GroupRevisions:
@@ -179,13 +184,15 @@ def state_of(
     return state._replace(revisions=(*group.revisions, *related))
 
 
-def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:
+def read_consumers(
+    client: Client, read: Callable[[Resource, Object], Consumer] = read_consumer
+) -> tuple[dict[str, Consumer], frozenset[Resource]]:
     """Every possible consumer by uid, and the kinds that the Role forbids to list."""
     consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in CONSUMER_KINDS:
         try:
-            items, _ = client.list_all(resource, partial(read_consumer, resource))
+            items, _ = client.list_all(resource, partial(read, resource))
         except ApiError as error:
             if error.status != FORBIDDEN:
                 raise

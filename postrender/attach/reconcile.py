@@ -45,7 +45,7 @@ from postrender.yaml.paths import Json
 # A run deletes a revision only if the mark is at least this old. Until then, an apply that uses the
 # revision again may be under way.
 GRACE = timedelta(minutes=10)
-_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
 # People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
 # Without a controller, an object of these kinds is therefore not an owner.
@@ -258,11 +258,14 @@ def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]
 
 
 def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
-    return any(
-        owner.group_kind in _RELEASE_OWNERS
-        and not (state.release_owner and owner.uid == state.release_owner.uid)
-        for owner in revision.owners
+    return bool(
+        release_owners_of(revision) - ({state.release_owner.uid} if state.release_owner else set())
     )
+
+
+def release_owners_of(revision: Revision) -> frozenset[str]:
+    """The uids of the release owners among the owners of a revision, of any release."""
+    return frozenset(owner.uid for owner in revision.owners if owner.group_kind in _RELEASE_OWNERS)
 
 
 def _keep_reason(
@@ -425,12 +428,12 @@ def _new_mark(
         return None
     marked = parse_time(revision.unused_since or "")
     is_valid = marked is not None and marked <= now + GRACE
-    return None if is_valid else now.strftime(_TIME_FORMAT)
+    return None if is_valid else now.strftime(TIME_FORMAT)
 
 
 def parse_time(text: str) -> datetime | None:
     """The time of a mark or of a creationTimestamp, None for a text that is not a time."""
     try:
-        return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
+        return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=timezone.utc)
     except ValueError:
         return None

@@ -104,6 +104,7 @@ _WORKLOAD = re.compile(
     r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<references>.+)"
 )
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_SWITCHES = frozenset({"no-prune", "delete-finished-jobs"})
 _SECONDS = re.compile(r"(?:(\d+)m)?(?:(\d+)s?)?")
 _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KINDS}
 
@@ -215,6 +216,33 @@ def read_request(
         release_owner=owner,
         retired=retired_refs - emitted_refs,
     )
+
+
+def request_of_job(arguments: Sequence[str]) -> AttachRequest | None:
+    """The request in the arguments of an attacher's Job, None if they are not those of render."""
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    words = iter(arguments[1:])
+    for word in words:
+        option, has_value, value = word.removeprefix("--").partition("=")
+        if option in _SWITCHES:
+            values[option].append("")
+        else:
+            values[option].append(value if has_value else next(words, ""))
+    try:
+        return read_request(
+            "".join(values["group"][-1:]),
+            values["workload"],
+            values["emitted"],
+            "",
+            "",
+            "".join(values["timeout"][-1:]) or "90s",
+            release_owner="".join(values["release-owner"][-1:]),
+            retired=values["retired"],
+            prunes="no-prune" not in values,
+            deletes_finished_jobs="delete-finished-jobs" in values,
+        )
+    except UsageError:
+        return None
 
 
 def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[WantedWorkload]:

@@ -73,9 +73,7 @@ def attach(
         scope, state = decisions.scope, decisions.state
         patched, problems = _send(client, decisions.patches)
         deleted: list[Revision] = []
-        # A revision can be missing because the quota of ConfigMaps is full. The run sweeps even
-        # then, because the deletion of old revisions makes room.
-        if not arrival.pending and not state.unreadable:
+        if may_sweep(arrival, state):
             if request.prunes:
                 deleted, refusals, now_in_use = sweep(client, request, state, scope, arguments)
                 problems += refusals
@@ -102,6 +100,15 @@ def attach(
     if request.group_name and not state.revisions and not failures:
         return [*revision_failures([unknown_group(scope.group_name, client.namespace)], {})]
     return failures
+
+
+def may_sweep(arrival: Arrival, state: ClusterState) -> bool:
+    """Whether a run may delete unused revisions.
+
+    A revision can be missing because the quota of ConfigMaps is full. The run sweeps even then,
+    because the deletion of old revisions makes room.
+    """
+    return not arrival.pending and not state.unreadable
 
 
 class Decisions(NamedTuple):
