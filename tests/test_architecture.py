@@ -21,7 +21,7 @@ LAYERS = (
     ("plan",),
     ("sources", "output"),
     ("diff",),
-    ("explain",),
+    ("explain", "status"),
     ("cli",),
     ("__main__",),
 )

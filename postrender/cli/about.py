@@ -13,7 +13,11 @@ from postrender.errors import UserError
 
 _SHELLS = ("bash", "zsh", "fish")
 # The JSON Schema of each command with JSON output.
-_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.schema.json"}
+_SCHEMAS = {
+    "diff": "diff/diff.schema.json",
+    "explain": "explain/explain.schema.json",
+    "status": "status/status.schema.json",
+}
 
 
 @command(
@@ -39,7 +43,7 @@ def completion(shell: str) -> int:
 
 @command(
     "schema",
-    "Print the JSON Schema of diff or explain.",
+    "Print the JSON Schema of a command.",
     details="The schema describes the output of the command with --output=json.",
     example="postrender schema diff > diff.schema.json",
     arguments=(Argument("command", "|".join(_SCHEMAS), choices=tuple(_SCHEMAS)),),

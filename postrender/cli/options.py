@@ -302,6 +302,7 @@ CLUSTER = _with_variables(
         "Set the kubeconfig context.",
         metavar="CONTEXT",
         default_text="the current context",
+        aliases=("context",),
     ),
     Option(
         "kubeconfig",
@@ -348,6 +349,7 @@ COMMANDS = {
     "fn": "fn:fn",
     "render": "render:render",
     "schema": "about:schema",
+    "status": "status:status",
     "try": "try_chart:try_chart",
     "version": "about:version",
 }

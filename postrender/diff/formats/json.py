@@ -68,7 +68,7 @@ class JsonReporter(Reporter):
             "hasChanges": preview.has_changes,
             "summary": _summary(preview),
             "risks": [_risk(risk) for risk in preview.risks],
-            "contents": [_content(content) for content in preview.contents],
+            "contents": [content_json(content) for content in preview.contents],
             "workloads": [_workload(workload) for workload in preview.workloads],
             "revisions": [_revision(revision) for revision in preview.revisions],
             "objects": [
@@ -115,7 +115,8 @@ def _risk(risk: Risk) -> Json:
     }
 
 
-def _content(content: ContentChange) -> Json:
+def content_json(content: ContentChange) -> Json:
+    """The change of a ConfigMap or Secret, as in diff.schema.json."""
     return {
         "object": object_json(content.identity),
         "change": content.change,

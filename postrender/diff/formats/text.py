@@ -112,7 +112,7 @@ class _Page(NamedTuple):
 
     def lines(self, text: str, indent: str = _INDENT, colour: str = "") -> Iterator[str]:
         """A text as lines of at most `width` columns; later lines have a larger indent."""
-        for line in _wrap(text, self.width, indent, indent + _HANG):
+        for line in wrap(text, self.width, indent, indent + _HANG):
             yield self.paint(line, colour)
 
     def described(self, described: Description, indent: str = _INDENT) -> Iterator[str]:
@@ -288,7 +288,7 @@ def _head(
         colour = _EFFECT_COLOURS.get(change.effect, _DIM)
     mark = mark_of(change)
     start = f"{mark} {subject}"
-    first, *rest = _wrap(f"{start} {verb}", page.width, "", _HANG)
+    first, *rest = wrap(f"{start} {verb}", page.width, "", _HANG)
     start_colour = _BOLD + _MARK_COLOURS.get(mark, "")
     if first.startswith(start):
         yield page.paint(start, start_colour) + page.paint(first[len(start) :], colour)
@@ -298,13 +298,14 @@ def _head(
         yield page.paint(line, colour)
 
 
-def _wrap(text: str, width: int | None, indent: str, hang: str) -> list[str]:
-    if width is None or len(indent) + _columns(text) <= width:
+def wrap(text: str, width: int | None, indent: str, hang: str) -> list[str]:
+    """A text as lines of at most `width` columns; all lines but the first begin with `hang`."""
+    if width is None or len(indent) + columns_of(text) <= width:
         return [indent + text]
     lines: list[str] = []
     line, used = indent, len(indent)
     for gap, piece in _pieces(text, width - len(hang)):
-        columns = _columns(piece)
+        columns = columns_of(piece)
         if used + len(gap) + columns > width:
             lines.append(line.rstrip(" "))
             line, used = hang + piece, len(hang) + columns
@@ -321,7 +322,7 @@ def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
     """
     gap = ""
     for word in text.split(" "):
-        for part in [word] if _columns(word) <= room else _BREAK.split(word):
+        for part in [word] if columns_of(word) <= room else _BREAK.split(word):
             step = room if part.isascii() else room // 2  # wide characters have two columns
             for start in range(0, len(part) or 1, step):
                 yield gap, part[start : start + step]
@@ -329,7 +330,8 @@ def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
         gap = " "
 
 
-def _columns(text: str) -> int:
+def columns_of(text: str) -> int:
+    """The width of a text on a terminal."""
     if text.isascii():
         return len(text)
     return sum(

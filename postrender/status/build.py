@@ -1,0 +1,497 @@
+"""The status of a namespace, of a release or of workloads, from a snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from postrender.attach.client import PERMISSION_FIX
+from postrender.attach.failures import unknown_group
+from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.request import (
+    BY_GROUP_KIND,
+    CONTROLLER_MADE_KINDS,
+    PODS,
+    RELEASE_OWNER_KINDS,
+    REPLICA_SETS,
+    SECRETS,
+    NamedObject,
+    RevisionRef,
+    title,
+)
+from postrender.config.settings import RENAME
+from postrender.diff.contents import compare_content
+from postrender.diff.model import CHANGED, ContentChange
+from postrender.diff.normalise import BaseNames
+from postrender.diff.pairs import ComparedObject, Pair
+from postrender.diff.texts import content_of
+from postrender.errors import UserError
+from postrender.kubernetes.group_names import group_name_for_release
+from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.kinds import DATA_FIELDS, Identity
+from postrender.status.model import (
+    ACTIVE,
+    CURRENT,
+    EARLIER,
+    EDITED,
+    KEPT,
+    MISSING,
+    NEW,
+    OLD,
+    STABLE,
+    UNKNOWN,
+    UNUSED,
+    Difference,
+    Problem,
+    RevisionStatus,
+    Status,
+    Template,
+    User,
+    Workload,
+)
+from postrender.status.next_run import NextRun, next_run
+from postrender.status.snapshot import Snapshot
+from postrender.status.workloads import read_workload
+from postrender.text import conjoined, similar_words
+
+_APPLY = "Apply the manifests again"
+_OLD_ROLES = (OLD, STABLE, ACTIVE, EARLIER)
+_SHOWN_USERS = 3
+_CONTENT = ("kind", *DATA_FIELDS)
+# The unchanged lines around each change.
+_CONTEXT = 3
+
+
+def read_status(
+    snapshot: Snapshot,
+    targets: Sequence[NamedObject] = (),
+    group: str = "",
+    *,
+    with_difference: bool = False,
+) -> Status:
+    """The status of workloads, of a release, or of the whole namespace.
+
+    group: the name of a release or of an attach group, "" for all.
+    with_difference: whether to compare the revisions of each workload key by key.
+    UserError for a workload or a group that does not exist.
+    """
+    return _Builder(snapshot, targets, group, with_difference=with_difference).status()
+
+
+def chosen_group(snapshot: Snapshot, group: str) -> str:
+    """The attach group that a user means, as in `attach --group`; UserError if unknown."""
+    for name in (group, group_name_for_release(group)):
+        if snapshot.overview.groups.get(name):
+            return name
+    raise unknown_group(group, snapshot.namespace)
+
+
+class _Builder:
+    """Builds one status. Each workload, and each run, is read once."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        targets: Sequence[NamedObject],
+        group: str,
+        *,
+        with_difference: bool,
+    ) -> None:
+        self._snapshot = snapshot
+        self._with_difference = with_difference
+        self._overview = snapshot.overview
+        self._workloads: dict[str, Workload] = {}
+        self._using: dict[str, defaultdict[RevisionRef, list[Template]]] = {}
+        self._bases = {
+            (revision.resource.kind.lower(), revision.base_name)
+            for revision in self._overview.revisions.values()
+            if revision.base_name
+        }
+        self._targets = [self._find(target) for target in targets]
+        self._group = chosen_group(snapshot, group) if group else ""
+
+    def _find(self, target: NamedObject) -> Consumer:
+        found = self._overview.find(*target)
+        if found:
+            return found
+        if target.resource in self._overview.unreadable:
+            where = "the file has no objects of this kind"
+            reason = where if self._snapshot.is_file else "the kind could not be listed"
+            raise UserError(f"{target} is unknown, because {reason}", PERMISSION_FIX)
+        consumers = self._overview.consumers.values()
+        names = [item.name for item in consumers if item.resource == target.resource]
+        hints = similar_words(target.name, names)
+        hint = f"Did you mean {target.resource.kind}/{hints[0]}? " if hints else ""
+        raise UserError(
+            f"{target} does not exist in namespace {self._snapshot.namespace}",
+            f"{hint}Check the name and --namespace",
+        )
+
+    def status(self) -> Status:
+        workloads = tuple(map(self._workload, self._targets))
+        refs = self._refs_of(workloads) if workloads else self._all_refs()
+        groups = {self._group_of(ref) for ref in refs} - {""}
+        runs = {name: next_run(self._snapshot, name) for name in sorted(groups)}
+        revisions = sorted((self._revision(ref, runs) for ref in refs), key=_sort_key)
+        return Status(
+            namespace=self._snapshot.namespace,
+            now=self._snapshot.now,
+            is_file=self._snapshot.is_file,
+            workloads=workloads,
+            revisions=tuple(revisions),
+            runs=tuple(runs.values()),
+            problems=tuple(self._problems(revisions, list(runs.values()))),
+            unreadable=tuple(self._unreadable()),
+            key_counts=dict(self._key_counts(workloads)),
+            differences=tuple(map(self._difference, workloads)) if self._with_difference else (),
+        )
+
+    def _workload(self, consumer: Consumer) -> Workload:
+        found = self._workloads.get(consumer.uid)
+        if found is None:
+            found = self._workloads[consumer.uid] = read_workload(self._snapshot, consumer)
+            using = self._using[consumer.uid] = defaultdict(list)
+            for template in found.templates:
+                for ref in template.consumer.references:
+                    using[ref].append(template)
+        return found
+
+    # Which revisions
+
+    def _all_refs(self) -> list[RevisionRef]:
+        revisions = self._overview.revisions.values()
+        ours = [
+            revision
+            for revision in revisions
+            if (revision.group_name or revision.base_name or revision.proven_owners)
+            and self._group in ("", revision.group_name)
+        ]
+        bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
+        missing = [
+            ref
+            for ref in self._overview.users
+            if self._is_missing(ref)
+            and ((ref[0], without_hash(ref[1])) in bases or not self._group)
+        ]
+        return [*(revision.key for revision in ours), *missing]
+
+    def _refs_of(self, workloads: Iterable[Workload]) -> list[RevisionRef]:
+        used = {
+            ref
+            for workload in workloads
+            for item in (workload.consumer, *(entry.consumer for entry in workload.templates))
+            for ref in item.references
+        }
+        found = [ref for ref in used if self._is_ours(ref) or self._is_missing(ref)]
+        bases = {(ref[0], self._base_name(ref)) for ref in found}
+        others = (
+            revision.key
+            for name in {self._group_of(ref) for ref in found}
+            for revision in self._overview.groups.get(name, ())
+            if (revision.resource.kind.lower(), self._base_name(revision.key)) in bases
+        )
+        return list(dict.fromkeys((*sorted(found), *others)))
+
+    def _is_ours(self, ref: RevisionRef) -> bool:
+        revision = self._overview.revisions.get(ref)
+        return revision is not None and bool(revision.group_name or revision.base_name)
+
+    def _is_missing(self, ref: RevisionRef) -> bool:
+        """Whether a live object requires a revision that does not exist."""
+        base_name = without_hash(ref[1])
+        if not base_name or ref in self._overview.revisions:
+            return False
+        if ref[0] == "secret" and not self._snapshot.has_secrets:
+            return False
+        users = [user for user in self._overview.users.get(ref, ()) if self._requires(user, ref)]
+        is_known = (ref[0], base_name) in self._bases
+        return any(is_known or self._overview.top_of(user).render_id for user in users)
+
+    def _requires(self, user: Consumer, ref: RevisionRef) -> bool:
+        facts = self._snapshot.facts[user.uid]
+        return ref in facts.required and not facts.is_ended and not user.is_deleting
+
+    def _base_name(self, ref: RevisionRef) -> str:
+        revision = self._overview.revisions.get(ref)
+        return (revision.base_name if revision else "") or without_hash(ref[1]) or ref[1]
+
+    def _group_of(self, ref: RevisionRef) -> str:
+        revision = self._overview.revisions.get(ref)
+        if revision:
+            return revision.group_name
+        for user in self._overview.users.get(ref, ()):
+            group = self._workload(self._overview.top_of(user)).group_name
+            if group:
+                return group
+        return ""
+
+    # One revision
+
+    def _revision(self, ref: RevisionRef, runs: dict[str, NextRun]) -> RevisionStatus:
+        revision = self._overview.revisions.get(ref)
+        group_name = self._group_of(ref)
+        run = runs.get(group_name)
+        users, is_new = self._users(ref)
+        outcome = run.outcomes.get(revision.uid) if run and revision else None
+        return RevisionStatus(
+            ref=ref,
+            base_name=self._base_name(ref),
+            group_name=group_name,
+            revision=revision,
+            created=self._snapshot.created.get(revision.uid) if revision else None,
+            state=self._state(ref, is_new=is_new, is_used=bool(users)),
+            users=tuple(users),
+            owners=tuple(self._owners(revision)) if revision else (),
+            outcome=outcome,
+        )
+
+    def _state(self, ref: RevisionRef, *, is_new: bool, is_used: bool) -> str:
+        revision = self._overview.revisions.get(ref)
+        if revision is None:
+            return MISSING
+        content = self._snapshot.contents.get(revision.uid)
+        if content and content.difference and revision.base_name:
+            return EDITED
+        if not is_used:
+            return UNKNOWN if self._overview.unreadable else UNUSED
+        return NEW if is_new else KEPT
+
+    def _users(self, ref: RevisionRef) -> tuple[list[User], bool]:
+        """The uses of a revision, and whether the current template of a workload is one of them."""
+        users = self._overview.users.get(ref, ())
+        tops = {top.uid: top for top in map(self._overview.top_of, users)}
+        found: Counter[str] = Counter()
+        without_pods: dict[str, None] = {}
+        is_new = False
+        for top in sorted(tops.values(), key=str):
+            workload = self._workload(top)
+            using = self._using[top.uid][ref]
+            columns = [item for item in using if item.role != EARLIER]
+            is_new = is_new or any(item.role not in _OLD_ROLES for item in columns)
+            is_new = is_new or (ref in top.references and not using)
+            if len(columns) > 1 and len(columns) == len(workload.columns):
+                found[f"{top}, all"] = sum(len(item.pods) for item in columns)
+            else:
+                for item in columns:
+                    user = _user(workload, item)
+                    found[user.title] += user.pods or 0
+                    if user.pods is None:
+                        without_pods[user.title] = None
+            found.update({str(item.consumer): 0 for item in using if item.role == EARLIER})
+            if not using:
+                found.update(dict(self._direct_users(ref, top, users)))
+            if top.resource not in CONTROLLER_MADE_KINDS and ref in top.references and not columns:
+                found[str(top)] += 0
+                without_pods[str(top)] = None
+        return [
+            User(name, None if name in without_pods and not count else count)
+            for name, count in found.items()
+        ], is_new
+
+    def _direct_users(
+        self, ref: RevisionRef, top: Consumer, users: Iterable[Consumer]
+    ) -> Iterator[tuple[str, int]]:
+        """The uses that no pod template shows, such as by a Pod that an operator creates."""
+        for user in users:
+            if user != top and self._overview.top_of(user) == top and ref in user.references:
+                yield str(user), int(user.resource == PODS)
+
+    def _owners(self, revision: Revision) -> Iterator[tuple[Owner, bool]]:
+        for owner in revision.owners:
+            yield owner, self._exists(owner)
+
+    def _exists(self, owner: Owner) -> bool:
+        resource = BY_GROUP_KIND.get(owner.group_kind)
+        if resource:
+            consumer = self._overview.consumers.get(owner.uid)
+            is_known = resource not in self._overview.unreadable
+            return not consumer.is_deleting if consumer else not is_known
+        unknown = self._snapshot.unknown_owners
+        is_release_owner = any(owner.kind == kind.kind for kind in RELEASE_OWNER_KINDS)
+        if not is_release_owner or any(owner.kind == kind.kind for kind in unknown):
+            return True
+        live = self._snapshot.release_owners.get((owner.kind, owner.name))
+        return live is not None and live.uid == owner.uid
+
+    # Problems
+
+    def _problems(
+        self, revisions: Iterable[RevisionStatus], runs: Iterable[NextRun]
+    ) -> Iterator[Problem]:
+        for status in revisions:
+            if status.users or status.state == MISSING:
+                yield from self._revision_problems(status)
+        for run in runs:
+            for error in run.problems:
+                yield Problem("foreign", (), error.problem, error.fix)
+        if self._overview.unreadable and not self._snapshot.is_file:
+            kinds = conjoined(sorted(resource.plural for resource in self._overview.unreadable))
+            yield Problem(
+                "unreadable",
+                (),
+                f"postrender cannot list {kinds} (HTTP status 403), so it is unknown whether "
+                "objects of these kinds use a revision",
+                PERMISSION_FIX,
+            )
+        if not self._snapshot.has_secrets and not self._snapshot.is_file:
+            refs = (ref for ref in self._overview.users if ref[0] == "secret")
+            names = [title(ref) for ref in sorted(refs) if without_hash(ref[1])]
+            if names:
+                yield Problem(
+                    "unreadable",
+                    (),
+                    f"postrender cannot list secrets (HTTP status 403), so it is unknown whether "
+                    f"{_some(names)} exist",
+                    PERMISSION_FIX,
+                )
+
+    def _revision_problems(self, status: RevisionStatus) -> Iterator[Problem]:
+        name, refs = title(status.ref), (status.ref,)
+        apply = f"Apply the manifests that contain {name}"
+        users = _some([user.title for user in status.users])
+        revision = status.revision
+        if revision is None:
+            where = "is not in the file" if self._snapshot.is_file else "does not exist"
+            yield Problem("missing", refs, f"{name} {where}, but {users} uses it", apply)
+            return
+        if revision.is_deleting:
+            reason = f"{name} is being deleted, but {users} uses it"
+            yield Problem("missing", refs, reason, apply)
+        content = self._snapshot.contents.get(revision.uid)
+        if status.state == EDITED and content:
+            yield Problem(
+                "edited",
+                refs,
+                f"{content.difference} of {name} does not match the hash in the name, and {users} "
+                "uses it",
+                f"Delete {name}, then apply the manifests that contain {name} at once",
+            )
+        added = status.outcome.added if status.outcome else ()
+        alive = [owner for owner, exists in status.owners if exists]
+        if not alive and (added or status.owners):
+            if status.owners:
+                owners = conjoined([str(owner) for owner, _ in status.owners])
+                yield Problem(
+                    "losing-owner",
+                    refs,
+                    f"no owner of {name} exists any more ({owners}), so Kubernetes deletes {name}, "
+                    f"but {users} uses it",
+                    _APPLY,
+                )
+            else:
+                yield Problem(
+                    "no-owner",
+                    refs,
+                    f"{name} has no owner, and {users} uses it",
+                    _APPLY,
+                )
+        elif added and not any(_lasts(owner) for owner in alive):
+            owners = conjoined([str(owner) for owner in alive])
+            yield Problem(
+                "losing-owner",
+                refs,
+                f"Kubernetes deletes {name} together with {owners}, but {users} uses it",
+                _APPLY,
+            )
+
+    def _unreadable(self) -> Iterator[str]:
+        yield from sorted(resource.plural for resource in self._overview.unreadable)
+        if not self._snapshot.has_secrets:
+            yield SECRETS.plural
+        yield from sorted(resource.plural for resource in self._snapshot.unknown_owners)
+
+    # What differs
+
+    def _key_counts(
+        self, workloads: Iterable[Workload]
+    ) -> Iterator[tuple[tuple[RevisionRef, RevisionRef], int]]:
+        for workload in workloads:
+            for old, new in pairwise(workload.columns):
+                for pair in self._changed_pairs(old, new):
+                    count = self._changed_keys(*pair)
+                    if count:
+                        yield pair, count
+
+    def _changed_pairs(
+        self, old: Template, new: Template
+    ) -> Iterator[tuple[RevisionRef, RevisionRef]]:
+        """The revisions of each base name that differ between two templates."""
+        before = {(ref[0], self._base_name(ref)): ref for ref in sorted(old.consumer.references)}
+        for ref in sorted(new.consumer.references):
+            base = ref[0], self._base_name(ref)
+            if before.get(base, ref) != ref:
+                yield before[base], ref
+
+    def _difference(self, workload: Workload) -> Difference:
+        """What differs between the first and the last column."""
+        old, new = workload.columns[:1], workload.columns[-1:]
+        names = [f"{item.role} {item.consumer}" for item in (*old, *new)]
+        pairs = self._changed_pairs(old[0], new[0]) if old else ()
+        return Difference(
+            workload=str(workload.consumer),
+            old=names[0] if names else "",
+            new=names[-1] if names else "",
+            contents=tuple(filter(None, (self._content_change(*pair) for pair in pairs))),
+        )
+
+    def _content_change(self, old: RevisionRef, new: RevisionRef) -> ContentChange | None:
+        kind = title(old).partition("/")[0]
+        identity = Identity("", kind, None, self._base_name(old))
+        sides = [self._compared(identity, ref) for ref in (old, new)]
+        if kind == "ConfigMap" and all(sides):
+            found = compare_content(Pair(*sides), BaseNames({}, {}, None), _CONTEXT)
+            return found[0] if found else None
+        lost = [title(ref) for ref in (old, new) if ref not in self._overview.revisions]
+        note = f"{conjoined(lost)} cannot be read" if lost else "status does not read Secrets"
+        return ContentChange(
+            identity=identity,
+            change=CHANGED,
+            strategy=RENAME,
+            old_revision="",
+            new_revision="",
+            keys=(),
+            fields=(),
+            users=(),
+            note=note,
+        )
+
+    def _compared(self, identity: Identity, ref: RevisionRef) -> ComparedObject | None:
+        revision = self._overview.revisions.get(ref)
+        data = self._snapshot.data.get(revision.uid) if revision else None
+        if data is None:
+            return None
+        content = {key: data[key] for key in _CONTENT if key in data}
+        return ComparedObject(identity, ref[1], content, None, strategy=RENAME)
+
+    def _changed_keys(self, old: RevisionRef, new: RevisionRef) -> int:
+        revisions = [self._overview.revisions.get(ref) for ref in (old, new)]
+        data = [self._snapshot.data.get(item.uid) for item in revisions if item]
+        if len(data) < 2 or None in data or old[0] != "configmap":
+            return 0
+        before, after = (content_of(item or {}, is_secret=False) for item in data)
+        return sum(before.get(key) != after.get(key) for key in {*before, *after})
+
+
+def _user(workload: Workload, template: Template) -> User:
+    role = "" if template.role in (CURRENT,) else f" {template.role}"
+    has_pods = template.pods or template.consumer.resource in (REPLICA_SETS, PODS)
+    count = len(template.pods) or (template.desired if has_pods else 0)
+    is_plain = not has_pods and template.consumer == workload.consumer
+    return User(f"{workload.consumer}{role}", None if is_plain else count)
+
+
+def _lasts(owner: Owner) -> bool:
+    resource = BY_GROUP_KIND.get(owner.group_kind)
+    return resource not in CONTROLLER_MADE_KINDS
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(names[:_SHOWN_USERS])
+    rest = len(names) - len(shown)
+    return conjoined([*shown, f"{rest:,} more"] if rest else shown)
+
+
+def _sort_key(status: RevisionStatus) -> tuple[str, str, str, float, str]:
+    created = status.created.timestamp() if status.created else 0.0
+    return status.group_name, status.base_name, status.ref[0], -created, status.ref[1]

@@ -1,0 +1,154 @@
+"""The model of a status, which postrender.status.build builds and the formats print.
+
+A Secret is here only by its name: status never reads the content of a Secret.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.request import RevisionRef
+from postrender.diff.model import ContentChange
+from postrender.records import NamedTuple
+from postrender.status.next_run import NextRun, Outcome
+
+# The states of a revision.
+NEW = "new"  # the current pod template of a workload references it
+KEPT = "kept"  # only earlier pod templates or pods reference it
+UNUSED = "unused"  # nothing references it
+UNKNOWN = "unknown"  # nothing that status could read references it
+EDITED = "EDITED"  # the content is not what the name stands for
+MISSING = "MISSING"  # an object references it, and it does not exist
+STATES = (NEW, KEPT, UNUSED, UNKNOWN, EDITED, MISSING)
+
+# The roles of the pod templates of a workload.
+STABLE, CANARY, ACTIVE, PREVIEW = "stable", "canary", "active", "preview"
+OLD, NEWEST, CURRENT = "old", "new", "current"
+RUN, EXPERIMENT, EARLIER = "run", "experiment", ""
+
+
+class Template(NamedTuple):
+    """A pod template of a workload: a ReplicaSet, a ControllerRevision, a Job or the workload.
+
+    role: EARLIER if it is kept only for a rollback.
+    label: the hash of the template, or the name of the object.
+    pods: the names of the live Pods with the template.
+    desired: how many Pods there should be.
+    images: by container.
+    """
+
+    consumer: Consumer
+    role: str
+    label: str
+    created: datetime | None
+    pods: tuple[str, ...]
+    ready: int
+    desired: int
+    images: tuple[tuple[str, str], ...]
+
+
+class OldStart(NamedTuple):
+    """A Pod that started with the old pod template while Pods with the new one ran."""
+
+    name: str
+    started: datetime
+    role: str
+
+
+class Workload(NamedTuple):
+    """A workload and its pod templates, the newest last.
+
+    progress: such as `canary paused at step 1 of 4, weight 25 %`, "" for none.
+    """
+
+    consumer: Consumer
+    group_name: str
+    progress: str
+    templates: tuple[Template, ...]
+    old_starts: tuple[OldStart, ...]
+
+    @property
+    def columns(self) -> tuple[Template, ...]:
+        """The templates with a role."""
+        return tuple(template for template in self.templates if template.role != EARLIER)
+
+
+class User(NamedTuple):
+    """A use of a revision.
+
+    title: such as `Rollout/web canary`.
+    pods: the number of Pods, None for an object without Pods, such as a CronJob.
+    """
+
+    title: str
+    pods: int | None
+
+
+class RevisionStatus(NamedTuple):
+    """The status of a revision, or of an adopted original.
+
+    revision: None if the revision is missing.
+    owners: with whether each owner exists.
+    outcome: None if no run looks after the revision.
+    """
+
+    ref: RevisionRef
+    base_name: str
+    group_name: str
+    revision: Revision | None
+    created: datetime | None
+    state: str
+    users: tuple[User, ...]
+    owners: tuple[tuple[Owner, bool], ...]
+    outcome: Outcome | None
+
+    @property
+    def is_in_use(self) -> bool:
+        return bool(self.users)
+
+
+class Problem(NamedTuple):
+    """A reason for exit code 1.
+
+    code: such as `missing`.
+    refs: the revisions.
+    """
+
+    code: str
+    refs: tuple[RevisionRef, ...]
+    problem: str
+    fix: str
+
+
+class Difference(NamedTuple):
+    """What differs between two pod templates of a workload."""
+
+    workload: str
+    old: str
+    new: str
+    contents: tuple[ContentChange, ...]
+
+
+class Status(NamedTuple):
+    """The status of a namespace, of a release or of workloads.
+
+    source: the cluster or the file, for a message.
+    workloads: the workloads that the user asked for, () for all revisions.
+    unreadable: what could not be listed, or what the file does not contain.
+    key_counts: the number of keys that differ between two revisions of a base name.
+    differences: of the workloads, if the user asked for them.
+    diff_command: the command that shows the differences, "" if unknown.
+    """
+
+    namespace: str
+    now: datetime
+    is_file: bool
+    workloads: tuple[Workload, ...]
+    revisions: tuple[RevisionStatus, ...]
+    runs: tuple[NextRun, ...]
+    problems: tuple[Problem, ...]
+    unreadable: tuple[str, ...]
+    key_counts: dict[tuple[RevisionRef, RevisionRef], int]
+    differences: tuple[Difference, ...] = ()
+    diff_command: str = ""

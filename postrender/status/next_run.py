@@ -1,0 +1,243 @@
+"""What the next run of attach would do with the revisions of each attach group.
+
+The decisions are those of the package `attach`, for the objects in a Snapshot. The request is that
+of the attacher's newest Job, or, without such a Job, that of an apply of the live workloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
+from postrender.attach.reconcile import GRACE, Patch, find_unused, parse_time
+from postrender.attach.request import (
+    CONTROLLER_MADE_KINDS,
+    RELEASE_OWNER_KINDS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    AttachRequest,
+    RevisionRef,
+    WantedWorkload,
+    merge_workloads,
+    request_of_job,
+)
+from postrender.attach.run import decide, may_sweep
+from postrender.attach.sweep import EDITED, AttacherJob, other_job_reason
+from postrender.attach.wait import check_arrival
+from postrender.errors import UserError
+from postrender.kubernetes.hashing import without_hash
+from postrender.records import NamedTuple
+from postrender.status.snapshot import Snapshot
+
+
+class Outcome(NamedTuple):
+    """What the next run does with one revision.
+
+    is_unused: whether the run counts the revision as unused.
+    keep_reason: why the run does not delete an unused revision, "" if it does, or marks it.
+    deletable_from: the time from which a run deletes it, None if only more than time is missing.
+    """
+
+    added: tuple[Owner, ...] = ()
+    removed: tuple[Owner, ...] = ()
+    mark: str | None = None
+    is_unused: bool = False
+    is_deleted: bool = False
+    keep_reason: str = ""
+    deletable_from: datetime | None = None
+
+
+class NextRun(NamedTuple):
+    """The next run for one attach group.
+
+    source: the attacher's Job, or the inventory, with the same request, as `Kind/name`; "" for the
+        request of the live workloads.
+    running_job: the attacher's Job that runs now, "" for none.
+    waits: what the run would wait for first.
+    problems: about objects that have the name of a revision and other content.
+    outcomes: by uid of the revision. A run leaves all other revisions alone.
+    """
+
+    group_name: str
+    request: AttachRequest
+    source: str
+    running_job: str
+    waits: tuple[str, ...]
+    problems: tuple[UserError, ...]
+    outcomes: Mapping[str, Outcome]
+
+
+def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
+    """The next run for a group that has revisions."""
+    overview = snapshot.overview
+    jobs = sorted(snapshot.jobs.get(group_name, ()), key=lambda job: job.created, reverse=True)
+    request, source = _request(snapshot, group_name, jobs)
+    owner = _release_owner(snapshot, group_name, request)
+    part = overview.part_for(request, owner)
+    group = select_revisions(part.candidates, request)
+    content = ContentCheck(lambda revision: _content(snapshot, revision), request)
+    arrival = check_arrival(request, overview, group.revisions)
+    group = group._replace(revisions=content.accepted(group.revisions, arrival.consumers.values()))
+    scope, state, patches = decide(
+        request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
+    )
+    patched = {patch.revision.uid: patch for patch in patches}
+    running = [job for job in jobs if not job.is_finished]
+    arguments = running[0].arguments if running else ()
+    conflict = other_job_reason(jobs, arguments) if running else ""
+    stop = ""
+    if not request.prunes:
+        stop = "attacher.prune is false"
+    elif not may_sweep(arrival, state):
+        stop = "; ".join(pending.reason for pending in arrival.pending.values())
+    outcomes = {revision.uid: _of_patch(patched.get(revision.uid)) for revision in state.revisions}
+    unused, later = (
+        dict(find_unused(state, scope, request.in_stream, time, includes_unmarked=True))
+        for time in (snapshot.now, snapshot.now + GRACE)
+    )
+    for revision, reason in unused.items():
+        other = stop or (EDITED if revision.uid in snapshot.edited else "") or conflict
+        since = None if other or later[revision] else parse_time(revision.unused_since or "")
+        reason = stop or reason or other
+        outcome = outcomes[revision.uid]
+        outcomes[revision.uid] = outcome._replace(
+            is_unused=True,
+            is_deleted=not reason and revision.unused_since is not None,
+            keep_reason=reason or _unmarked_reason(revision, outcome, arrival.reasons),
+            deletable_from=since + GRACE if since else None,
+        )
+    return NextRun(
+        group_name=group_name,
+        request=request,
+        source=source,
+        running_job=running[0].name if running else "",
+        waits=tuple(arrival.reasons),
+        problems=tuple(content.problems()),
+        outcomes=outcomes,
+    )
+
+
+def _content(snapshot: Snapshot, revision: Revision) -> Content:
+    return snapshot.contents.get(revision.uid, EXPECTED)
+
+
+def _of_patch(patch: Patch | None) -> Outcome:
+    return Outcome(patch.added, patch.removed, patch.mark) if patch else Outcome()
+
+
+def _unmarked_reason(revision: Revision, outcome: Outcome, waits: list[str]) -> str:
+    if revision.unused_since is None and not outcome.mark:
+        return "; ".join(waits)
+    return ""
+
+
+def _request(
+    snapshot: Snapshot, group_name: str, jobs: list[AttacherJob]
+) -> tuple[AttachRequest, str]:
+    """The request, and the Job or inventory that has it.
+
+    jobs: the newest first. With sync waves, each wave has its Job.
+    """
+    sources = [(f"Job/{job.name}", job.arguments) for job in jobs]
+    inventories = snapshot.inventories.get(group_name, ())
+    sources += [(f"ConfigMap/{name}", tuple(arguments)) for name, arguments in inventories]
+    requests = [(name, request_of_job(arguments)) for name, arguments in sources]
+    known = [(name, request) for name, request in requests if request]
+    current = [(name, request) for name, request in known if _is_current(snapshot, request)]
+    if current:
+        names, merged = zip(*current, strict=True)
+        request: AttachRequest = merged[0]._replace(
+            group_name=group_name,
+            workloads=merge_workloads(item for one in merged for item in one.workloads),
+            emitted=frozenset[RevisionRef]().union(*(one.emitted for one in merged)),
+        )
+        return request, str(names[0])
+    newest = known[0][1] if known else AttachRequest(())
+    workloads = tuple(_live_workloads(snapshot, group_name))
+    return newest._replace(group_name=group_name, workloads=workloads, emitted=frozenset()), ""
+
+
+def _is_current(snapshot: Snapshot, request: AttachRequest) -> bool:
+    """Whether the live workloads are those of a request."""
+    for workload in request.workloads:
+        live = snapshot.overview.find(workload.resource, workload.name)
+        source = _template_source(snapshot, live) if live else None
+        if source is None or source.render_id != workload.render_id:
+            return False
+    return True
+
+
+def _template_source(snapshot: Snapshot, workload: Consumer) -> Consumer | None:
+    """The object with the pod template: the target of workloadRef, or the workload itself."""
+    target = workload.template_from
+    return snapshot.overview.find(target.resource, target.name) if target else workload
+
+
+def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkload]:
+    overview = snapshot.overview
+    bases = {
+        (revision.resource.kind.lower(), revision.base_name)
+        for revision in overview.groups[group_name]
+    }
+    users = {
+        user.uid: user
+        for revision in overview.groups[group_name]
+        for user in overview.users.get(revision.key, ())
+    }
+    found = dict(users)
+    for user in users.values():
+        for rollout in overview.with_template_of(user):
+            found[rollout.uid] = rollout
+    for item in found.values():
+        source = _template_source(snapshot, item)
+        if source is None or item.is_deleting or item.controller:
+            continue
+        if not source.render_id and item.resource in CONTROLLER_MADE_KINDS:
+            continue
+        yield WantedWorkload(
+            resource=item.resource,
+            name=item.name,
+            render_id=source.render_id,
+            references=tuple(
+                ref
+                for ref in sorted(source.references)
+                if _is_of_group(snapshot, ref, group_name, bases, has_id=bool(source.render_id))
+            ),
+        )
+
+
+def _is_of_group(
+    snapshot: Snapshot,
+    ref: RevisionRef,
+    group_name: str,
+    bases: set[RevisionRef],
+    *,
+    has_id: bool,
+) -> bool:
+    revision = snapshot.overview.revisions.get(ref)
+    if revision:
+        return revision.group_name == group_name
+    base_name = without_hash(ref[1])
+    return bool(base_name) and ((ref[0], base_name) in bases or has_id)
+
+
+def _release_owner(snapshot: Snapshot, group_name: str, request: AttachRequest) -> Owner | None:
+    """The release owner, which exists as far as status knows."""
+    kinds = {resource.kind for resource in RELEASE_OWNER_KINDS}
+    unknown = {resource.kind for resource in snapshot.unknown_owners}
+    own = {
+        (owner.kind, owner.name): owner
+        for revision in snapshot.overview.groups[group_name]
+        for owner in revision.owners
+        if owner.uid in revision.our_owners and owner.kind in kinds
+    }
+    wanted = request.release_owner
+    titles = [(wanted.resource.kind, wanted.name)] if wanted else sorted(own, reverse=True)
+    titles = titles or [(resource.kind, group_name) for resource in (SERVICE_ACCOUNTS, ROLES)]
+    known = (
+        own.get(title) if title[0] in unknown else snapshot.release_owners.get(title)
+        for title in titles
+    )
+    return next(filter(None, known), None)

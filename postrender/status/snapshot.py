@@ -1,0 +1,420 @@
+"""What status reads: each list of a namespace once, from a cluster or from a file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from itertools import starmap
+
+from postrender.attach.answers import parse
+from postrender.attach.client import FORBIDDEN, ApiError, Client
+from postrender.attach.live import (
+    Consumer,
+    Object,
+    Owner,
+    Revision,
+    read_consumer,
+    read_revision,
+    text_at,
+)
+from postrender.attach.observe import Content, examine, read_consumers
+from postrender.attach.overview import Overview
+from postrender.attach.reconcile import parse_time
+from postrender.attach.request import (
+    BY_GROUP_KIND,
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    JOBS,
+    REVISED_KINDS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    NamedObject,
+    Resource,
+    RevisionRef,
+)
+from postrender.attach.sweep import AttacherJob, is_edited, read_job
+from postrender.errors import Location, UserError
+from postrender.kubernetes.annotations import GROUP_LABEL, INVENTORY_LABEL
+from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.inventories import inventory_arguments, is_inventory
+from postrender.kubernetes.kinds import (
+    CONFIG_MAP,
+    SECRET,
+    group_kind_of,
+    pod_templates,
+    roots_of,
+    strings_at,
+)
+from postrender.records import NamedTuple
+from postrender.references.built_in import find_built_in
+from postrender.yaml.document import parse_document
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+from postrender.yaml.stream import Stream, has_content
+
+_HASH_LABELS = (
+    "rollouts-pod-template-hash",
+    "pod-template-hash",
+    "controller-revision-hash",
+    "controller.kubernetes.io/hash",
+)
+_NUMBERS = ("rollout.argoproj.io/revision", "deployment.kubernetes.io/revision")
+_ENDED = ("Succeeded", "Failed")
+_LONGEST_NAME = 300
+_OWNER_KINDS = {resource.group_kind: resource for resource in (SERVICE_ACCOUNTS, ROLES)}
+
+
+class Facts(NamedTuple):
+    """What status shows of a consumer, and attach does not need.
+
+    required: the references without `optional: true`.
+    hashes: the labels with the hash of the pod template.
+    number: of the pod template, as the controllers count.
+    images: the name and the image of each container of the first pod template.
+    replicas: spec.replicas, None if absent.
+    is_ended: whether a Pod or Job has ended.
+    """
+
+    created: datetime | None
+    required: frozenset[RevisionRef]
+    hashes: tuple[str, ...]
+    number: int
+    images: tuple[tuple[str, str], ...]
+    replicas: int | None
+    ready: int
+    is_ended: bool
+    rollout: Object
+
+
+class Snapshot(NamedTuple):
+    """The live objects of a namespace.
+
+    created: the time of creation of ConfigMaps and Secrets, by uid.
+    contents, edited: of the ConfigMaps with the label of a group, by uid: what a run remembers of
+        the content, and whether it is not what the name stands for.
+    data: whole ConfigMaps that the targets of read_cluster use, by uid.
+    jobs: the attachers' Jobs, by group.
+    inventories: the names and the arguments of the inventories, by group.
+    release_owners: the live ServiceAccounts, Roles and ConfigMaps by kind and name.
+    unknown_owners: those of these kinds that could not be listed.
+    has_secrets: whether Secrets were listed.
+    is_file: whether the objects are from a file, which can lack objects.
+    """
+
+    namespace: str
+    now: datetime
+    overview: Overview
+    facts: dict[str, Facts]
+    created: dict[str, datetime | None]
+    contents: dict[str, Content]
+    edited: frozenset[str]
+    data: dict[str, Object]
+    jobs: dict[str, list[AttacherJob]]
+    inventories: dict[str, list[tuple[str, list[str]]]]
+    release_owners: Mapping[tuple[str, str], Owner]
+    unknown_owners: frozenset[Resource]
+    has_secrets: bool
+    is_file: bool
+
+
+class _Collector:
+    """Collects the records of live objects, without the objects."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Facts] = {}
+        self.jobs: defaultdict[str, list[AttacherJob]] = defaultdict(list)
+        self.inventories: defaultdict[str, list[tuple[str, list[str]]]] = defaultdict(list)
+        self.has_inventory = False
+        self.release_owners: dict[tuple[str, str], Owner] = {}
+        self.unknown_owners: set[Resource] = set()
+        self.revisions: list[Revision] = []
+        self.created: dict[str, datetime | None] = {}
+        self.contents: dict[str, Content] = {}
+        self.edited: set[str] = set()
+        self.data: dict[str, Object] = {}
+        # Of these revisions, the whole ConfigMap is kept. None means all.
+        self.wanted: set[RevisionRef] | None = None
+
+    def consumer(self, resource: Resource, data: Object) -> Consumer:
+        consumer = read_consumer(resource, data)
+        self.facts[consumer.uid] = _read_facts(resource, data, consumer)
+        group = strings_at(data, "labels").get(GROUP_LABEL, "")
+        if resource == JOBS and group:
+            self.jobs[group].append(read_job(data))
+        return consumer
+
+    def revision(self, resource: Resource, data: Object) -> None:
+        revision = read_revision(resource, data)
+        self.revisions.append(revision)
+        self.created[revision.uid] = _time(data)
+        self.owner(resource, data)
+        labels = strings_at(data, "labels")
+        self.has_inventory |= is_inventory(resource.group_kind, revision.name, labels)
+
+    def inventory(self, data: Object) -> None:
+        name, labels = text_at(data, "metadata", "name"), strings_at(data, "labels")
+        arguments = inventory_arguments(data)
+        if arguments and is_inventory(CONFIG_MAP, name, labels):
+            self.inventories[labels[INVENTORY_LABEL]].append((name, arguments))
+
+    def owner(self, resource: Resource, data: Object) -> None:
+        name, uid = text_at(data, "metadata", "name"), text_at(data, "metadata", "uid")
+        self.release_owners[resource.kind, name] = Owner(
+            api_version=resource.api_version, kind=resource.kind, name=name, uid=uid
+        )
+
+    def content(self, data: Object) -> None:
+        revision = read_revision(CONFIG_MAPS, data)
+        self.contents[revision.uid] = examine(revision, data)
+        if is_edited(revision, data):
+            self.edited.add(revision.uid)
+        if self.wanted is None or revision.key in self.wanted:
+            self.data[revision.uid] = data
+
+
+def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapshot:
+    """The objects of the client's namespace. Only ConfigMaps must be readable.
+
+    targets: the workloads that the caller shows one by one.
+    """
+    found = _Collector()
+    client.list_all(CONFIG_MAPS, partial(found.revision, CONFIG_MAPS))
+    has_secrets = _list_if_allowed(client, SECRETS, partial(found.revision, SECRETS))
+    overview = Overview(found.revisions, *read_consumers(client, found.consumer))
+    if any(revision.group_name for revision in found.revisions):
+        live = [item for item in starmap(overview.find, targets) if item]
+        found.wanted = {ref for item in overview.below(live).values() for ref in item.references}
+        client.list_all(CONFIG_MAPS, found.content, GROUP_LABEL, is_whole=True)
+    # attach compares the content of objects without the label too, if they have the name of a
+    # revision that a workload of postrender references.
+    for revision in found.revisions:
+        users = overview.users.get(revision.key, ())
+        if (
+            revision.resource == CONFIG_MAPS
+            and not revision.group_name
+            and without_hash(revision.name)
+            and any(overview.top_of(user).render_id for user in users)
+        ):
+            data = client.read(CONFIG_MAPS, revision.name)
+            if data:
+                found.content(data)
+    if found.has_inventory:
+        client.list_all(CONFIG_MAPS, found.inventory, INVENTORY_LABEL, is_whole=True)
+    for resource in sorted(_release_owner_kinds(found.revisions)):
+        if not _list_if_allowed(client, resource, partial(found.owner, resource)):
+            found.unknown_owners.add(resource)
+    return _snapshot(
+        found,
+        client.namespace,
+        client.now(),
+        overview,
+        has_secrets=has_secrets,
+        is_file=False,
+    )
+
+
+def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object], object]) -> bool:
+    """Read all objects of a kind, and return whether the account may list them."""
+    try:
+        client.list_all(resource, read)
+    except ApiError as error:
+        if error.status != FORBIDDEN:
+            raise
+        return False
+    return True
+
+
+def _release_owner_kinds(revisions: Iterable[Revision]) -> set[Resource]:
+    """The kinds of the release owners. Without an owner, it is a ServiceAccount by default."""
+    kinds = {
+        _OWNER_KINDS[owner.group_kind]
+        for revision in revisions
+        for owner in revision.owners
+        if owner.group_kind in _OWNER_KINDS
+    }
+    has_groups = any(revision.group_name for revision in revisions)
+    return kinds | ({SERVICE_ACCOUNTS} if has_groups else set())
+
+
+def _snapshot(
+    found: _Collector,
+    namespace: str,
+    now: datetime,
+    overview: Overview,
+    *,
+    has_secrets: bool,
+    is_file: bool,
+) -> Snapshot:
+    return Snapshot(
+        namespace=namespace,
+        now=now,
+        overview=overview,
+        facts=found.facts,
+        created=found.created,
+        contents=found.contents,
+        edited=frozenset(found.edited),
+        data=found.data,
+        jobs=dict(found.jobs),
+        inventories=dict(found.inventories),
+        release_owners=found.release_owners,
+        unknown_owners=frozenset(found.unknown_owners),
+        has_secrets=has_secrets,
+        is_file=is_file,
+    )
+
+
+def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
+    """The objects in the output of `kubectl get … -o yaml` or `-o json`."""
+    objects = list(_objects(stream))
+    namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
+    if namespace is None and len(namespaces) > 1:
+        raise UserError(
+            f"the file has objects of {len(namespaces)} namespaces, such as {min(namespaces)}",
+            "Pass one of the namespaces with --namespace",
+            Location(stream.source),
+        )
+    chosen = namespace or next(iter(namespaces), "")
+    found = _Collector()
+    consumers: dict[str, Consumer] = {}
+    kinds: set[Resource] = set()
+    for resource, data in objects:
+        if text_at(data, "metadata", "namespace") not in ("", chosen):
+            continue
+        kinds.add(resource)
+        if not text_at(data, "metadata", "uid"):
+            raise UserError(
+                f"a {resource.kind} has no metadata.uid, so its owners are unknown",
+                "Pass the output of kubectl get -o yaml without changes",
+                Location(stream.source),
+            )
+        if resource.group_kind in _OWNER_KINDS:
+            found.owner(resource, data)
+        elif resource not in REVISED_KINDS:
+            consumer = found.consumer(resource, data)
+            consumers[consumer.uid] = consumer
+        else:
+            found.revision(resource, data)
+            if resource == CONFIG_MAPS:
+                found.content(data)
+                found.inventory(data)
+    if CONFIG_MAPS not in kinds:
+        raise UserError(
+            "the file has no ConfigMap" + (f" of the namespace {chosen}" if chosen else ""),
+            "Pass the output of kubectl get, with configmaps among the kinds",
+            Location(stream.source),
+        )
+    unreadable = frozenset(BY_GROUP_KIND.values()) - kinds
+    found.unknown_owners = _release_owner_kinds(found.revisions) - kinds
+    return _snapshot(
+        found,
+        chosen,
+        now,
+        Overview(found.revisions, consumers, unreadable),
+        has_secrets=SECRETS in kinds,
+        is_file=True,
+    )
+
+
+def _objects(stream: Stream) -> Iterator[tuple[Resource, Object]]:
+    kinds = {
+        **BY_GROUP_KIND,
+        **_OWNER_KINDS,
+        **{resource.group_kind: resource for resource in REVISED_KINDS},
+    }
+    for document in stream.documents:
+        if not has_content(document.text):
+            continue
+        for _, data in roots_of(_read(document.text, stream.location_of(document))):
+            group_kind = group_kind_of(data)
+            if isinstance(data, dict) and group_kind in kinds:
+                yield kinds[group_kind], data
+
+
+def _read(text: str, location: Location) -> Json:
+    if text.lstrip().startswith("{"):
+        try:
+            return parse(text)
+        except ValueError:
+            pass  # YAML can begin with a brace too, and its parser names the line of a mistake
+    return parse_document(text, location).data
+
+
+def _time(data: Object) -> datetime | None:
+    return parse_time(text_at(data, "metadata", "creationTimestamp"))
+
+
+def _number(value: Json) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and isinstance(value, int) and 0 <= value < 1 << 63 else None
+
+
+def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
+    labels, annotations = strings_at(data, "labels"), strings_at(data, "annotations")
+    texts = [annotations[key] for key in _NUMBERS if annotations.get(key, "").isdecimal()]
+    number = int(texts[0][:18]) if texts else _number(data.get("revision")) or 0
+    conditions = mappings_in(value_at(data, ("status", "conditions")))
+    true = {condition.get("type") for condition in conditions if condition.get("status") == "True"}
+    is_ended = text_at(data, "status", "phase") in _ENDED or bool({"Complete", "Failed"} & true)
+    replicas = _number(value_at(data, ("spec", "replicas")))
+    is_copy = resource == CONTROLLER_REVISIONS
+    group_kind = ("apps", "StatefulSet") if is_copy else resource.group_kind
+    holder = mapping_at(data, ("data",)) if is_copy else data
+    return Facts(
+        created=_time(data),
+        required=_required(group_kind, holder, consumer) if consumer.references else frozenset(),
+        hashes=tuple(labels[key] for key in _HASH_LABELS if key in labels),
+        number=number,
+        images=tuple(_images(group_kind, holder)),
+        replicas=replicas,
+        ready=int("Ready" in true)
+        if replicas is None
+        else _number(value_at(data, ("status", "readyReplicas"))) or 0,
+        is_ended=is_ended and resource.kind in ("Pod", "Job"),
+        rollout=_rollout_facts(data) if resource.kind == "Rollout" else {},
+    )
+
+
+def _required(
+    group_kind: tuple[str, str], data: Object, consumer: Consumer
+) -> frozenset[RevisionRef]:
+    found = set()
+    for path, name, rule in find_built_in(group_kind, (CONFIG_MAP, SECRET), data):
+        if isinstance(name, str) and value_at(data, (*path[:-1], "optional")) is not True:
+            found.add((rule.target[1].lower(), name))
+    return frozenset(found & consumer.references)
+
+
+def _images(group_kind: tuple[str, str], data: Object) -> Iterator[tuple[str, str]]:
+    templates = pod_templates(group_kind, data) or [((), data)]
+    for field in ("initContainers", "containers"):
+        for container in mappings_in(value_at(templates[0][1], ("spec", field))):
+            name, image = text_at(container, "name"), text_at(container, "image")
+            if image:
+                yield name[:_LONGEST_NAME], image[:_LONGEST_NAME]
+
+
+def _rollout_facts(data: Object) -> Object:
+    """The few fields of a Rollout that describe its progress."""
+    status = mapping_at(data, ("status",))
+    canary = mapping_at(data, ("spec", "strategy", "canary"))
+    blue_green = mapping_at(data, ("spec", "strategy", "blueGreen"))
+    steps = mappings_in(canary.get("steps"))[:1000]
+    index = _number(status.get("currentStepIndex"))
+    weights = [_number(step.get("setWeight")) for step in steps[: (index or 0) + 1]]
+    passed = [weight for weight in weights if weight is not None]
+    return {
+        "isBlueGreen": "blueGreen" in mapping_at(data, ("spec", "strategy")) or bool(blue_green),
+        "phase": text_at(status, "phase")[:_LONGEST_NAME],
+        "isAborted": status.get("abort") is True,
+        "step": index,
+        "steps": len(steps),
+        "weight": _number(value_at(status, ("canary", "weights", "canary", "weight")))
+        if value_at(status, ("canary", "weights")) is not None
+        else (passed[-1] if passed else None),
+        "stable": text_at(status, "stableRS"),
+        "current": text_at(status, "currentPodHash"),
+        "active": text_at(status, "blueGreen", "activeSelector"),
+        "preview": text_at(status, "blueGreen", "previewSelector"),
+    }

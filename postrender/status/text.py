@@ -1,0 +1,422 @@
+"""A status as text: a matrix for a workload, and a list by base name for a release or namespace."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import zip_longest
+
+from postrender.attach.reconcile import GRACE, parse_time
+from postrender.attach.request import (
+    CONTROLLER_REVISIONS,
+    REPLICA_SETS,
+    RevisionRef,
+    title,
+)
+from postrender.diff.formats import Reporter
+from postrender.diff.formats import text as diff_text
+from postrender.diff.formats.text import columns_of, wrap
+from postrender.diff.model import Preview
+from postrender.diff.values import Forms, Terminal, counted
+from postrender.errors import sentences
+from postrender.kubernetes.group_names import SUFFIX
+from postrender.records import NamedTuple
+from postrender.status.model import (
+    EDITED,
+    KEPT,
+    MISSING,
+    UNKNOWN,
+    UNUSED,
+    Difference,
+    RevisionStatus,
+    Status,
+    Template,
+    Workload,
+)
+from postrender.text import conjoined, visible
+
+# With more pod templates, the list replaces the matrix.
+_MOST_COLUMNS = 3
+_MIN_WIDTH = 40
+# The narrowest column that wraps.
+_NARROWEST = 12
+_GAP = "  "
+_SHOWN_PODS = 3
+_RED, _BOLD, _END = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+_DOES = Forms("has", "have")
+_GRACE_MINUTES = int(GRACE.total_seconds() // 60)
+
+Row = Sequence[str]
+
+
+class _Page(NamedTuple):
+    status: Status
+    terminal: Terminal
+
+    @property
+    def width(self) -> int | None:
+        return max(self.terminal.width, _MIN_WIDTH) if self.terminal.width else None
+
+    def lines(self, text: str, colour: str = "") -> Iterator[str]:
+        for line in wrap(visible(text), self.width, "", _GAP):
+            yield f"{colour}{line}{_END}" if colour and self.terminal.is_coloured else line
+
+    def table(self, rows: Sequence[Row], right: Sequence[int] = ()) -> Iterator[str]:
+        """Rows as lines, the first row in bold. Cells wrap if the page is too narrow.
+
+        right: the columns to align on the right.
+        """
+        rows = [[visible(cell) for cell in row] for row in rows]
+        natural = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+        widths = _fitting(natural, self)
+        for number, row in enumerate(rows):
+            cells = [wrap(cell, width, "", "") for cell, width in zip(row, widths, strict=True)]
+            for parts in zip_longest(*cells, fillvalue=""):
+                padded = (
+                    _padded(part, width, is_right=index in right)
+                    for index, (part, width) in enumerate(zip(parts, widths, strict=True))
+                )
+                line = _GAP.join(padded).rstrip()
+                is_head = not number and self.terminal.is_coloured
+                yield f"{_BOLD}{line}{_END}" if is_head else line
+
+
+def _fitting(widths: list[int], page: _Page) -> list[int]:
+    """The widths of columns, of which the widest are reduced until the table fits on the page."""
+    if page.width is None:
+        return widths
+    room = page.width - len(_GAP) * (len(widths) - 1)
+    for limit in range(max(widths, default=0), _NARROWEST, -1):
+        if sum(widths) <= room:
+            break
+        widths = [min(width, limit) for width in widths]
+    return widths
+
+
+def _padded(text: str, width: int, *, is_right: bool) -> str:
+    spaces = " " * max(0, width - columns_of(text))
+    return spaces + text if is_right else text + spaces
+
+
+class TextReporter(Reporter):
+    """The text for a terminal."""
+
+    file_suffix = "txt"
+
+    def render(self, status: Status, terminal: Terminal) -> str:
+        """A status as text."""
+        page = _Page(status, terminal)
+        return "".join(f"{line}\n" for line in _lines(page))
+
+
+def _lines(page: _Page) -> Iterator[str]:
+    status = page.status
+    if not status.workloads:
+        yield from _list(page, status.revisions)
+    for number, workload in enumerate(status.workloads):
+        if number:
+            yield ""
+        yield from _workload(page, workload)
+    yield from _unused(page)
+    yield ""
+    yield from page.lines(_summary(status))
+    if status.is_file and status.unreadable:
+        yield from page.lines(
+            f"The file has no {_joined(status.unreadable)}, so status does not know whether such "
+            "an object uses a revision."
+        )
+    yield from _problems(page)
+    if status.diff_command and status.key_counts:
+        yield from page.lines(f"To see the values that differ: {status.diff_command}")
+    for difference in status.differences:
+        yield from _difference(page, difference)
+
+
+def _problems(page: _Page) -> Iterator[str]:
+    for problem in page.status.problems:
+        yield from page.lines(f"error: {sentences(problem.problem, problem.fix)}", _RED)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+# ---------------------------------------------------------------------------- the list of revisions
+
+
+def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
+    rows: list[Row] = [("RELEASE", "BASE NAME", "REVISION", "AGE", "USED BY", "PODS", "STATE")]
+    before: tuple[str, ...] = ("", "")
+    for revision in revisions:
+        release = release_of(revision.group_name) or "-"
+        kind = "" if revision.ref[0] == "configmap" else "Secret/"
+        names = release, f"{kind}{revision.base_name}"
+        shown = ("", "") if names == before else ("" if release == before[0] else release, names[1])
+        before = names
+        age = _age(revision.created, page.status.now)
+        users = [(user.title, _count(user.pods)) for user in revision.users] or [("-", "-")]
+        rows.append((*shown, suffix_of(revision), age, *users[0], revision.state))
+        rows += [("", "", "", "", *user, "") for user in users[1:]]
+    if len(rows) > 1:
+        yield from page.table(rows, right=(3, 5))
+    else:
+        yield from page.lines(f"namespace {page.status.namespace} has no revision of postrender")
+
+
+def _count(pods: int | None) -> str:
+    return "-" if pods is None else str(pods)
+
+
+def release_of(group_name: str) -> str:
+    """The name of a release, from the name of its attach group."""
+    return group_name.removesuffix(SUFFIX)
+
+
+def suffix_of(revision: RevisionStatus) -> str:
+    """The part of a revision's name after the base name, such as the hash."""
+    return _suffix(revision.ref[1], revision.base_name)
+
+
+def _suffix(name: str, base_name: str) -> str:
+    if name == base_name:
+        return "original"
+    return name.removeprefix(f"{base_name}-")
+
+
+def _age(created: datetime | None, now: datetime) -> str:
+    """A time span as kubectl prints it: `3d`, `12m`."""
+    if created is None:
+        return "-"
+    seconds = max(0, int((now - created).total_seconds()))
+    for unit, size, least in (("d", 86400, 2), ("h", 3600, 2), ("m", 60, 2)):
+        if seconds >= size * least:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+# ------------------------------------------------------------------------- the matrix of a workload
+
+
+def _workload(page: _Page, workload: Workload) -> Iterator[str]:
+    by_ref = {revision.ref: revision for revision in page.status.revisions}
+    release = release_of(workload.group_name)
+    head = f"{workload.consumer}{f' of release {release}' if release else ''}"
+    yield from page.lines(f"{head}: {workload.progress}" if workload.progress else head)
+    if workload.consumer.status_problems:
+        yield from page.lines(workload.consumer.status_problems)
+    yield ""
+    columns = workload.columns
+    shown = {ref for template in columns for ref in template.consumer.references}
+    if len(columns) > _MOST_COLUMNS:
+        yield from _list(page, _of_workload(page, workload))
+        return
+    yield from page.table(list(_matrix(page, columns, by_ref)))
+    starts = workload.old_starts
+    if starts:
+        names = [f"{item.name} ({_age(item.started, page.status.now)} ago)" for item in starts]
+        more = f" and {len(names) - _SHOWN_PODS:,} more" if len(names) > _SHOWN_PODS else ""
+        yield from page.lines(
+            f"Started while {columns[-1].role} pods ran, with the {starts[0].role} revisions: "
+            f"{', '.join(names[:_SHOWN_PODS])}{more}"
+        )
+    older = [item for item in _of_workload(page, workload) if item.ref not in shown]
+    if older:
+        yield ""
+        yield from page.lines("Older revisions, and why they still exist")
+        yield from page.table(
+            [
+                (item.ref[1], _age(item.created, page.status.now), _why(item, page.status))
+                for item in older
+            ]
+        )
+
+
+def _of_workload(page: _Page, workload: Workload) -> list[RevisionStatus]:
+    """The revisions with a base name that a pod template of a workload uses."""
+    known = {revision.ref: revision for revision in page.status.revisions}
+    bases = {
+        (ref[0], known[ref].base_name)
+        for consumer in (*(item.consumer for item in workload.templates), workload.consumer)
+        for ref in consumer.references
+        if ref in known
+    }
+    return [
+        revision
+        for revision in page.status.revisions
+        if (revision.ref[0], revision.base_name) in bases
+        and revision.group_name in ("", workload.group_name)
+    ]
+
+
+def _matrix(
+    page: _Page, columns: Sequence[Template], known: dict[RevisionRef, RevisionStatus]
+) -> Iterator[Row]:
+    yield ("", *(template.role.upper() for template in columns), "")
+    yield (_label_title(columns), *(template.label for template in columns), "")
+    yield ("pods", *(_pods(template, page.status.now) for template in columns), "")
+    images: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    rows: defaultdict[tuple[str, str], dict[int, RevisionRef]] = defaultdict(dict)
+    for number, template in enumerate(columns):
+        for container, image in template.images:
+            images[container][number] = image
+        for ref in sorted(template.consumer.references):
+            if ref in known:
+                rows[ref[0], known[ref].base_name][number] = ref
+    numbers = range(len(columns))
+    for container, by_number in images.items():
+        cells = _short_images([by_number.get(number, "-") for number in numbers])
+        yield (f"image {container}", *cells, "differs" if len(set(cells)) > 1 else "")
+    for (kind, base_name), refs in sorted(rows.items(), key=lambda item: item[0]):
+        cells = [_cell(refs.get(number), known) for number in numbers]
+        name = base_name if kind == "configmap" else f"Secret/{base_name}"
+        yield (name, *cells, _differs(refs, numbers, page.status))
+
+
+def _label_title(columns: Sequence[Template]) -> str:
+    resource = columns[0].consumer.resource
+    if resource in (REPLICA_SETS, CONTROLLER_REVISIONS):
+        return resource.kind
+    return "template" if len({template.consumer.resource for template in columns}) > 1 else "object"
+
+
+def _pods(template: Template, now: datetime) -> str:
+    age = _age(template.created, now)
+    count = f"{template.ready} of {template.desired} ready" if template.desired else "0 pods"
+    return f"{count}, {age}"
+
+
+def _short_images(images: Sequence[str]) -> list[str]:
+    """Images without registry and path, unless only these differ."""
+    short = [_short_image(image) for image in images]
+    return short if len(set(short)) == len(set(images)) else list(images)
+
+
+def _short_image(image: str) -> str:
+    name, at, digest = image.rpartition("/")[2].partition("@")
+    return f"{name}{at}{digest[:19]}"
+
+
+def _cell(ref: RevisionRef | None, known: dict[RevisionRef, RevisionStatus]) -> str:
+    if ref is None:
+        return "-"
+    revision = known[ref]
+    state = f" {revision.state}" if revision.state in (EDITED, MISSING) else ""
+    return f"{suffix_of(revision)}{state}"
+
+
+def _differs(refs: dict[int, RevisionRef], numbers: range, status: Status) -> str:
+    distinct = list(dict.fromkeys(refs.get(number) for number in numbers))
+    if len(distinct) < 2:
+        return ""
+    old, new = distinct[0], distinct[-1]
+    count = status.key_counts.get((old, new)) if old and new else None
+    return f"differs ({counted(count, 'key')})" if count else "differs"
+
+
+def _why(revision: RevisionStatus, status: Status) -> str:
+    if revision.state == MISSING:
+        return "MISSING: " + conjoined([user.title for user in revision.users])
+    if revision.users:
+        users = [
+            f"{user.title}, for a rollback" if user.pods == 0 else user.title
+            for user in revision.users[:_SHOWN_PODS]
+        ]
+        rest = len(revision.users) - len(users)
+        edited = f"{EDITED}: " if revision.state == EDITED else ""
+        return edited + "; ".join([*users, *([f"{rest:,} more"] if rest else [])])
+    return describe_unused(revision, status)
+
+
+# ------------------------------------------------------------------------------ unused revisions
+
+
+def describe_unused(revision: RevisionStatus, status: Status) -> str:
+    """Why a revision without a user still exists, and what the next run of the attacher does."""
+    live, outcome = revision.revision, revision.outcome
+    if live and live.is_deleting:
+        return "Kubernetes is deleting it"
+    mark = live.unused_since if live else None
+    since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
+    if revision.state == UNKNOWN:
+        return f"{since}no user found, but {_joined(status.unreadable)} could not be read"
+    start = since or "unused, "
+    if outcome is None or not outcome.is_unused:
+        return f"{start}no run looks after it"
+    if outcome.is_deleted:
+        return f"{start}the next run deletes it"
+    if outcome.mark and not outcome.keep_reason:
+        return f"{start}the next run marks it, and a run {_GRACE_MINUTES} minutes later deletes it"
+    if outcome.deletable_from and not outcome.mark:
+        return f"{start}a run after {outcome.deletable_from:%H:%M} UTC deletes it"
+    verb = "marks and keeps" if outcome.mark else "keeps"
+    return f"{start}the next run {verb} it, because {outcome.keep_reason}"
+
+
+def _time(mark: str | None, now: datetime) -> str:
+    """The time of a mark, without the date if it is today."""
+    day, _, time = str(mark).partition("T")
+    return f"{time[:5]} UTC" if day == f"{now:%Y-%m-%d}" else f"{day} {time[:5]} UTC"
+
+
+def _unused(page: _Page) -> Iterator[str]:
+    """The next runs: for a list, what they do with each unused revision, and what this assumes."""
+    status = page.status
+    unused = [item for item in status.revisions if item.revision and not item.users]
+    if not unused:
+        return
+    if not status.workloads:
+        yield ""
+        yield from page.lines("Unused revisions, and what the next run of the attacher does")
+        yield from page.table([(title(item.ref), describe_unused(item, status)) for item in unused])
+    yield ""
+    for run in status.runs:
+        if not any(item.group_name == run.group_name for item in unused):
+            continue
+        release = release_of(run.group_name)
+        basis = (
+            f"has the arguments of {run.source}"
+            if run.source
+            else "applies the live workloads again, because no Job shows its arguments"
+        )
+        running = f" Job/{run.running_job} runs now." if run.running_job else ""
+        waits = f" It would first wait: {'; '.join(run.waits)}." if run.waits else ""
+        yield from page.lines(f"The next run for {release} {basis}.{waits}{running}")
+    yield from page.lines("A run keeps each revision that its manifests contain again.")
+
+
+# ------------------------------------------------------------------------------ the last lines
+
+
+def _summary(status: Status) -> str:
+    used = [item for item in status.revisions if item.users and item.state != MISSING]
+    owned = sum(any(exists for _, exists in item.owners) for item in used)
+    counts = dict.fromkeys((MISSING, EDITED, UNUSED, UNKNOWN, KEPT), 0)
+    for item in status.revisions:
+        counts[item.state] = counts.get(item.state, 0) + 1
+    have = f"{owned} of {counted(len(used), 'revision')} in use {_DOES.of(owned)} owners."
+    broken = [f"{counts[state]} {state}" for state in (MISSING, EDITED) if counts[state]]
+    state = f" {' and '.join(broken)}." if broken else " No revision is missing or edited."
+    if status.workloads:
+        return have + state
+    releases = len({item.group_name for item in status.revisions if item.group_name})
+    rollback = sum(
+        bool(item.users) and all(user.pods == 0 for user in item.users) for item in status.revisions
+    )
+    parts = [f"{len(used) - rollback} used", f"{rollback} for rollbacks"]
+    parts += [f"{counts[state]} {state}" for state in (UNUSED, UNKNOWN) if counts[state]]
+    total = counted(len(status.revisions), "revision")
+    return f"{counted(releases, 'release')}, {total}: {', '.join(parts)}. {have}{state}"
+
+
+def _difference(page: _Page, difference: Difference) -> Iterator[str]:
+    yield ""
+    if difference.old == difference.new:
+        yield from page.lines(f"{difference.workload} has only one pod template with a role.")
+        return
+    if not difference.contents:
+        yield from page.lines(f"{difference.old} and {difference.new} use the same revisions.")
+        return
+    preview = Preview(difference.old, difference.new, contents=difference.contents)
+    text = diff_text.TextReporter().render(preview, page.terminal)
+    yield from text.splitlines()

@@ -1,0 +1,205 @@
+"""A workload, its pod templates with their roles, and the Pods of each template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from postrender.attach.live import Consumer
+from postrender.attach.request import (
+    EXPERIMENTS,
+    HISTORY_KINDS,
+    JOBS,
+    PODS,
+    REPLICA_SETS,
+    ROLLOUTS,
+)
+from postrender.records import NamedTuple
+from postrender.status.model import (
+    ACTIVE,
+    CANARY,
+    CURRENT,
+    EARLIER,
+    EXPERIMENT,
+    NEWEST,
+    OLD,
+    PREVIEW,
+    RUN,
+    STABLE,
+    OldStart,
+    Template,
+    Workload,
+)
+from postrender.status.snapshot import Snapshot
+from postrender.yaml.paths import Json
+
+# The roles in the order of the columns.
+_ORDER = (EARLIER, OLD, STABLE, ACTIVE, CURRENT, RUN, EXPERIMENT, PREVIEW, CANARY, NEWEST)
+_OLD_ROLES, _NEW_ROLES = (OLD, STABLE, ACTIVE), (NEWEST, CANARY, PREVIEW)
+# The fields of Facts.rollout with the hash of a pod template, and the role of the template.
+_CANARY = (("stable", STABLE), ("current", CANARY))
+_BLUE_GREEN = (("active", ACTIVE), ("preview", PREVIEW), ("current", PREVIEW))
+
+
+class _Entry(NamedTuple):
+    """An object with a pod template, and the Pods that have the template."""
+
+    consumer: Consumer
+    pods: Sequence[Consumer]
+    role: str = ""
+
+
+def read_workload(snapshot: Snapshot, consumer: Consumer) -> Workload:
+    """A workload with its pod templates."""
+    entries = list(_entries(snapshot, consumer)) or [_Entry(consumer, (), CURRENT)]
+    templates = sorted((_template(snapshot, entry) for entry in entries), key=_sort_key)
+    return Workload(
+        consumer=consumer,
+        group_name=_group_of(snapshot, [consumer, *(entry.consumer for entry in entries)]),
+        progress=_progress(snapshot, consumer, templates),
+        templates=tuple(templates),
+        old_starts=tuple(_old_starts(snapshot, entries)),
+    )
+
+
+def _sort_key(template: Template) -> tuple[int, str, str]:
+    created = template.created.isoformat() if template.created else ""
+    return _ORDER.index(template.role), created, template.label
+
+
+def _group_of(snapshot: Snapshot, consumers: Iterable[Consumer]) -> str:
+    revisions = snapshot.overview.revisions
+    groups = (
+        revisions[ref].group_name
+        for consumer in consumers
+        for ref in sorted(consumer.references)
+        if ref in revisions
+    )
+    return next(filter(None, groups), "")
+
+
+def _entries(snapshot: Snapshot, workload: Consumer) -> Iterator[_Entry]:
+    overview = snapshot.overview
+    history_kind = HISTORY_KINDS.get(workload.resource)
+    if history_kind:
+        yield from _history(snapshot, workload, overview.under(workload, history_kind))
+    for experiment in [workload, *overview.under(workload, EXPERIMENTS)]:
+        if experiment.resource == EXPERIMENTS:
+            for item in overview.under(experiment, REPLICA_SETS):
+                yield _Entry(item, _pods(snapshot, item), EXPERIMENT)
+    if workload.resource == PODS:
+        yield _Entry(workload, [workload], CURRENT)
+    elif not history_kind and workload.resource != EXPERIMENTS:
+        for job in overview.under(workload, JOBS):
+            pods = _pods(snapshot, job)
+            yield _Entry(job, pods, RUN if pods else EARLIER)
+        yield _Entry(workload, _pods(snapshot, workload), CURRENT)
+
+
+def _history(
+    snapshot: Snapshot, workload: Consumer, history: Sequence[Consumer]
+) -> Iterator[_Entry]:
+    """The ReplicaSets or ControllerRevisions of a workload."""
+    pods = _pods_by_hash(snapshot, workload)
+    facts = snapshot.facts
+    entries = []
+    for item in history:
+        is_replica_set = item.resource == REPLICA_SETS
+        own = _pods(snapshot, item) if is_replica_set else pods.get(item.name, ())
+        entries.append(_Entry(item, own))
+    if workload.resource == ROLLOUTS:
+        rollout = facts[workload.uid].rollout
+        fields = _BLUE_GREEN if rollout.get("isBlueGreen") else _CANARY
+        roles = {rollout[field]: role for field, role in reversed(fields) if rollout.get(field)}
+        for entry in entries:
+            hashes = facts[entry.consumer.uid].hashes
+            role = next((roles[key] for key in hashes if key in roles), "")
+            yield entry._replace(role=role or (OLD if _has_pods(snapshot, entry) else EARLIER))
+        return
+    newest = max((facts[item.uid].number for item in history), default=0)
+    old = [entry for entry in entries if facts[entry.consumer.uid].number != newest]
+    has_old = any(_has_pods(snapshot, entry) for entry in old)
+    for entry in entries:
+        if facts[entry.consumer.uid].number == newest:
+            yield entry._replace(role=NEWEST if has_old else CURRENT)
+        else:
+            yield entry._replace(role=OLD if _has_pods(snapshot, entry) else EARLIER)
+
+
+def _has_pods(snapshot: Snapshot, entry: _Entry) -> bool:
+    return bool(entry.pods or snapshot.facts[entry.consumer.uid].replicas)
+
+
+def _pods(snapshot: Snapshot, controller: Consumer) -> list[Consumer]:
+    """The Pods that a controller counts: those that have not ended, and are not being deleted."""
+    return [
+        pod
+        for pod in snapshot.overview.under(controller, PODS)
+        if not pod.is_deleting and not snapshot.facts[pod.uid].is_ended
+    ]
+
+
+def _pods_by_hash(snapshot: Snapshot, workload: Consumer) -> dict[str, list[Consumer]]:
+    """The Pods of a StatefulSet or DaemonSet, by the name of their ControllerRevision.
+
+    The label of a StatefulSet's Pod is the whole name, and that of a DaemonSet's Pod only the hash.
+    """
+    found: dict[str, list[Consumer]] = {}
+    start = f"{workload.name}-"
+    for pod in _pods(snapshot, workload):
+        for label in snapshot.facts[pod.uid].hashes[:1]:
+            found.setdefault(start + label.removeprefix(start), []).append(pod)
+    return found
+
+
+def _template(snapshot: Snapshot, entry: _Entry) -> Template:
+    consumer, pods, role = entry
+    facts = snapshot.facts[consumer.uid]
+    has_hash = consumer.resource == REPLICA_SETS and facts.hashes
+    ready = sum(snapshot.facts[pod.uid].ready for pod in pods)
+    return Template(
+        consumer=consumer,
+        role=role,
+        label=facts.hashes[0] if has_hash else consumer.name,
+        created=facts.created,
+        pods=tuple(pod.name for pod in pods),
+        ready=facts.ready if PODS in snapshot.overview.unreadable else ready,
+        desired=max(facts.replicas or 0, len(pods)),
+        images=facts.images,
+    )
+
+
+def _old_starts(snapshot: Snapshot, entries: Sequence[_Entry]) -> Iterator[OldStart]:
+    """The Pods with an old template that started after a Pod with the new one.
+
+    The oldest live Pod with the new template counts, not its ReplicaSet, because a controller can
+    reuse an old ReplicaSet.
+    """
+    starts = [
+        (entry.role, pod.name, snapshot.facts[pod.uid].created)
+        for entry in entries
+        for pod in entry.pods
+    ]
+    new = [created for role, _, created in starts if role in _NEW_ROLES and created]
+    for role, name, created in starts:
+        if role in _OLD_ROLES and new and created and created > min(new):
+            yield OldStart(name=name, started=created, role=role)
+
+
+def _progress(snapshot: Snapshot, workload: Consumer, templates: Iterable[Template]) -> str:
+    if workload.resource == ROLLOUTS:
+        return _rollout_progress(snapshot.facts[workload.uid].rollout)
+    if workload.is_paused:
+        return "paused"
+    return "rolling update" if any(template.role == OLD for template in templates) else ""
+
+
+def _rollout_progress(rollout: dict[str, Json]) -> str:
+    phase = "aborted" if rollout.get("isAborted") else str(rollout.get("phase") or "").lower()
+    if rollout.get("isBlueGreen"):
+        return f"blue-green {phase}".strip()
+    if rollout.get("stable") == rollout.get("current"):
+        return phase
+    step, steps, weight = (rollout.get(key) for key in ("step", "steps", "weight"))
+    where = f" at step {step} of {steps}" if steps and step is not None else ""
+    is_running = weight is not None and phase != "aborted"
+    return f"canary {phase}{where}{f', weight {weight} %' if is_running else ''}"
