@@ -46,6 +46,7 @@ from postrender.diff.words import describe_configuration
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
+from postrender.explain.reloads import find_reloads
 from postrender.plan.attacher_job import has_image
 from postrender.plan.build import Plan
 from postrender.records import NamedTuple
@@ -208,7 +209,13 @@ def try_chart(
             is_short=trial.new is not None,
             with_secrets=settings.with_secrets,
         ),
-        *first_look.first_release_lines(explanation, first_release, settings, trial.undecided),
+        *first_look.first_release_lines(
+            explanation,
+            first_release,
+            settings,
+            trial.undecided,
+            find_reloads(trial.plan.context) if trial.plan.context else {},
+        ),
         *first_look.risk_lines(unstable),
     ]
     arguments = _render_arguments(current, config, given, settings, options)

@@ -21,7 +21,7 @@ from postrender.text import conjoined, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from postrender.config.settings import Settings
     from postrender.diff.model import Preview, Risk, Undecided
@@ -34,11 +34,16 @@ _MIN_PREVIEW_LINES = 15
 _SCREEN_LINES = 46
 _MAX_NAMES = 4
 _MAX_KEPT = 2
+_MAX_RELOADS = 2
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
 _PROTECT = (
     ". If the application already runs, first protect these objects: docs/how-to/first-release.md"
+)
+_RELOAD = (
+    " without a restart today. With postrender, each change restarts the pods. To keep the reload, "
+    "set postrender/strategy: ignore: docs/faq.md"
 )
 _LATER = "each change adds a revision, and restarted old pods read the old revision"
 _SECRETS = "Secrets unchanged, because --secrets is not set"
@@ -82,11 +87,13 @@ def first_release_lines(
     preview: Preview,
     settings: Settings,
     hook_problems: Sequence[Undecided],
+    reloads: Mapping[Identity, Sequence[Identity]],
 ) -> list[str]:
     """The lines about the first release with postrender, [] if postrender does not rename anything.
 
     preview: of the first release.
     settings: of a release, which can include an attacher.
+    reloads: the renamed objects that each workload reloads itself, by workload.
     hook_problems: one for each object that a hook reads and that the first release deletes. Only
     the first is shown.
     """
@@ -103,6 +110,14 @@ def first_release_lines(
         "",
         "The first release with postrender",
         *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
+        *(
+            line
+            for workload, objects in [*reloads.items()][:_MAX_RELOADS]
+            for line in _row("reloads", f"{workload} reloads {_names(objects)}{_RELOAD}")
+        ),
+        *_row(
+            "reloads", and_more(len(reloads) - _MAX_RELOADS) if len(reloads) > _MAX_RELOADS else ""
+        ),
         *_row("adds", f"{counted(len(renamed), 'revision')}{_attacher(settings)}"),
         *(line for text in kept[:_MAX_KEPT] for line in _row("keeps", text)),
         *_row("keeps", and_more(len(kept) - _MAX_KEPT) if len(kept) > _MAX_KEPT else ""),

@@ -105,6 +105,21 @@ def test_the_first_release_shows_the_objects_that_stay(helm: Helm, chart: str) -
     assert "  leaves   Secrets unchanged, because --secrets is not set\n" in text
 
 
+def test_a_program_that_reloads_its_file_is_named(helm: Helm, chart: str) -> None:
+    volumes = "      volumes: [{name: c, configMap: {name: app}}]\n"
+    sidecar = (
+        "      - {name: reload, image: example.com/configmap-reload, "
+        "volumeMounts: [{name: c, mountPath: /c}]}\n"
+    )
+    assert "      containers:\n" in GOOD
+    helm.print(
+        "template", GOOD.replace("      containers:\n", f"{volumes}      containers:\n{sidecar}")
+    )
+    text = " ".join(attempt(helm, chart).out.decode().split())
+    assert "reloads Deployment/web reloads ConfigMap/app without a restart today." in text
+    assert "set postrender/strategy: ignore: docs/faq.md" in text
+
+
 def test_an_attacher_that_is_off_is_not_added(helm: Helm, chart: str) -> None:
     Path("postrender.yaml").write_text("attacher: {enabled: false}\n")
     helm.print("template", GOOD)
