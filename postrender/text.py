@@ -76,6 +76,12 @@ class WordSet:
             word.decode("ascii") for word in _spaced(text).split() if word in self._encoded
         )
 
+    def without(self, names: Iterable[str]) -> WordSet:
+        gone = {name.encode("utf-8", "surrogatepass") for name in names}
+        if self._encoded.isdisjoint(gone):
+            return self
+        return WordSet(name.decode("utf-8", "surrogatepass") for name in self._encoded - gone)
+
     def may_be_in(self, text: str) -> bool:
         """False if a fast search proves that no name is a word of a text."""
         if self._few is None:

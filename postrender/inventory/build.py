@@ -31,10 +31,10 @@ from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
 
-# The characters of the documents that stay parsed. Later documents are parsed again when needed, so
-# that a large stream takes half the memory. The second parse costs less time than it saves in the
-# garbage collector, except for YAML that needs the slower parser (a seventh more).
-_MAX_KEPT = 1024 * 1024
+# The characters of the documents that stay parsed, where each document counts as some more. Later
+# documents are parsed again when needed, so that a large stream takes half the memory.
+_MAX_KEPT = 4 * 1024 * 1024
+_EXTRA = 800
 
 # The start of an action in a Helm template.
 _ACTION = "{{"
@@ -184,7 +184,7 @@ class _Reader:
         document = self.stream.documents[index]
         location = self.stream.location_of(document)
         parsed = _parsed(document.text, location)
-        self._free -= len(document.text)
+        self._free -= len(document.text) + _EXTRA
         self.parsed[index] = parsed if self._free >= 0 else None
         _check_markers(parsed)
         self._items[index] = examine(index, parsed, self.settings, names)

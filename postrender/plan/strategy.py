@@ -50,6 +50,7 @@ _ALLOWED_VALUES = {
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
+_UNUSED = {kind: f"workloads do not reference the {kind}" for kind in ("ConfigMap", "Secret")}
 _MAY_REPLACE = "a program may replace the placeholder"
 _BY_RULE = "a rule of the configuration sets"
 
@@ -259,8 +260,7 @@ def _decide(
         )
     else:
         strategy = IGNORE
-        unused = f"workloads do not reference the {item.identity.kind}"
-        reason = _NOT_REFERENCED if is_requested else unused
+        reason = _NOT_REFERENCED if is_requested else _UNUSED[item.identity.kind]
         if unrewritable:
             is_only = len({link.source.key for link in links}) == 1
             reason = ("only " if is_only else "") + _kept_reference(unrewritable[0])

@@ -35,7 +35,14 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.summary import summary_line
-from postrender.diff.values import Terminal, namer, size_of, whole_values
+from postrender.diff.values import (
+    Style,
+    Terminal,
+    describe_field,
+    namer,
+    size_of,
+    whole_values,
+)
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from tests.diff.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
@@ -205,7 +212,13 @@ def test_any_preview_renders_without_loss(preview: Preview) -> None:
         for key in content.keys
         if (lines := diff_lines(key)) and not any(whole_values(key, 200))
     ]
-    assert [block for block in page.blocks if block not in diffs] == []
+    plain = Style(code=str, prose=str, name=str)
+    fields = [field for content in preview.contents for field in content.fields]
+    fields += [field for changed in preview.objects for field in changed.fields]
+    of_fields = [
+        "".join(f"{line}\n" for line in describe_field(field, plain).diff) for field in fields
+    ]
+    assert [block for block in page.blocks if block not in (*diffs, *of_fields)] == []
     omitted = [diff for diff in diffs if diff not in page.blocks]
     assert all(len(diff) > 500 for diff in omitted)
 

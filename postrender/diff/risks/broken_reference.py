@@ -69,8 +69,9 @@ def find(facts: Facts) -> Iterator[Risk]:
     for pair in facts.pairs:
         if pair.new and template_path(pair.identity.group_kind) is not None:
             seen.add(pair.identity)
-            before = set(_broken(facts, pair.identity, pair.old.data, data[0])) if pair.old else ()
-            broken = _broken(facts, pair.identity, pair.new.data, data[1], removed)
+            broken = list(_broken(facts, pair.identity, pair.new.data, data[1], removed))
+            old = pair.old if broken else None
+            before = set(_broken(facts, pair.identity, old.data, data[0])) if old else ()
             # One risk for an object or key, however many containers use it.
             new = {use[:3]: use for use in broken if use not in before}
             yield from (_risk(pair.identity, use) for use in new.values())

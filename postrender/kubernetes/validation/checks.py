@@ -15,25 +15,26 @@ from postrender.yaml.paths import Json, Path, PatternTree, mappings_in
 # The path and a clause about the value there.
 Problem = tuple[Path, str]
 Check = Callable[[Json], Iterable[str]]
-_LABEL_TEXT = re.compile(r"[-a-z0-9]+\Z")
-_LABEL_VALUE = re.compile(r"[-._a-zA-Z0-9]{0,63}\Z")
+_LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
+_SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
+_LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
 _PORT_NAME = re.compile(r"[-a-z0-9]{1,15}\Z")
 NOT_A_STRING = "is not a string, and needs quotes"
 
 
 def is_label(text: str) -> bool:
     """Whether a text is a part of a DNS name, of any length."""
-    return bool(_LABEL_TEXT.match(text)) and not text.startswith("-") and not text.endswith("-")
+    return _LABEL.match(text) is not None
 
 
 def is_subdomain(text: str) -> bool:
     """Whether a text is a DNS name in lower case."""
-    return all(map(is_label, text.split(".")))
+    return _SUBDOMAIN.match(text) is not None
 
 
 def is_label_value(text: str) -> bool:
     """Whether a text can be the value of a label, or a name in its key."""
-    return bool(_LABEL_VALUE.match(text)) and (not text or (text[0] + text[-1]).isalnum())
+    return _LABEL_VALUE.match(text) is not None
 
 
 def needs_quotes(value: Json) -> str:

@@ -4,77 +4,107 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.kubernetes.kinds import DATA_FIELDS
-from postrender.kubernetes.validation.checks import NOT_A_STRING, Problem, needs_quotes
+from postrender.kubernetes.validation.checks import NOT_A_STRING, Check, Problem, needs_quotes
 from postrender.text import shown
 from postrender.yaml.paths import Json, Path, value_at
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split(" "))
-
-
-# The fields that have one type in every built-in kind and in a Rollout.
-_STRINGS = _words(
-    "name namespace image serviceAccountName mountPath subPath host schedule key operator "
-    "effect claimName secretName storageClassName topologyKey protocol restartPolicy "
-    "imagePullPolicy clusterIP path pathType priorityClassName nodeName volumeName "
-    "workingDir timeZone"
-)
-_STRING_LISTS = _words(
-    "args command values verbs apiGroups resourceNames nonResourceURLs finalizers "
-    "accessModes hosts policyTypes"
-)
-_STRING_MAPS = _words("labels annotations matchLabels nodeSelector stringData data binaryData")
-_NUMBERS = _words(
-    "replicas containerPort hostPort nodePort revisionHistoryLimit "
-    "terminationGracePeriodSeconds minReplicas maxReplicas completions parallelism "
-    "backoffLimit periodSeconds timeoutSeconds failureThreshold successThreshold "
-    "initialDelaySeconds minReadySeconds partition runAsUser progressDeadlineSeconds "
-    "ttlSecondsAfterFinished activeDeadlineSeconds defaultMode runAsGroup fsGroup number"
-)
-_BOOLEANS = _words(
-    "hostNetwork hostPID hostIPC suspend paused readOnly optional immutable privileged stdin "
-    "tty allowPrivilegeEscalation readOnlyRootFilesystem runAsNonRoot "
-    "automountServiceAccountToken allowVolumeExpansion"
-)
 # The lists whose items have a string in `value`.
 _WITH_VALUES = ("env", "tolerations", "httpHeaders")
 
 
 def find_wrong_types(root: dict[str, Json]) -> Iterator[Problem]:
     """The values whose type differs from the type of their field."""
-    pending: list[tuple[Path, Json]] = [((key,), root[key]) for key in root if key != "metadata"]
-    pending += [(("metadata", "name"), value_at(root, ("metadata", "name")))]
+    name = value_at(root, ("metadata", "name"))
+    pending: list[tuple[Path, dict[str, Json] | list[Json]]] = [
+        (("metadata",), {"name": name}),
+        ((), root),
+    ]
     while pending:
-        path, value = pending.pop()
-        field = path[-1]
-        yield from ((path, text) for text in _type(path, value))
-        if isinstance(value, dict) and field not in _STRING_MAPS:
-            pending += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list) and field not in _STRING_LISTS:
-            pending += [((*path, number), inner) for number, inner in enumerate(value)]
+        around, value = pending.pop()
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if inner is None or (key == "metadata" and not around):
+                continue
+            check = _CHECKS.get(key)
+            if key == "value" and len(around) > 1 and around[-2] in _WITH_VALUES:
+                check = _string
+            if check:
+                yield from (((*around, key), text) for text in check(inner))
+            if isinstance(inner, (dict, list)) and check not in _WHOLE:
+                pending.append(((*around, key), inner))
 
 
-def _type(path: Path, value: Json) -> Iterator[str]:
-    field = path[-1]
-    if value is None or not isinstance(field, str):
-        return
-    scalars = [value] if not isinstance(value, (dict, list)) else []
-    is_value = field == "value" and len(path) > 2 and path[-3] in _WITH_VALUES
-    if field in _STRINGS or is_value:
-        yield from (needs_quotes(one) for one in scalars if not isinstance(one, str))
-    elif field in _STRING_LISTS and isinstance(value, list):
-        yield from (needs_quotes(one) for one in value if not isinstance(one, (str, type(None))))
-    elif field in _STRING_MAPS and isinstance(value, dict) and field not in ("labels",):
-        yield from (
-            f"the value {NOT_A_STRING}" if field in DATA_FIELDS else needs_quotes(one)
-            for one in value.values()
-            if not isinstance(one, (str, type(None)))
-        )
-    elif field in _NUMBERS:
-        is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if not is_number or isinstance(value, bool):
-            yield f"the value {shown(value)} is not a whole number"
-    elif field in _BOOLEANS and scalars and not isinstance(value, bool):
+def _string(value: Json) -> Iterator[str]:
+    if not isinstance(value, (str, dict, list)):
+        yield needs_quotes(value)
+
+
+def _strings(value: Json) -> Iterator[str]:
+    for one in value if isinstance(value, list) else ():
+        if not isinstance(one, (str, type(None))):
+            yield needs_quotes(one)
+
+
+def _string_map(value: Json) -> Iterator[str]:
+    for one in value.values() if isinstance(value, dict) else ():
+        if not isinstance(one, (str, type(None))):
+            yield needs_quotes(one)
+
+
+def _none(_: Json) -> Iterator[str]:
+    return iter(())
+
+
+def _data(value: Json) -> Iterator[str]:
+    # The text does not show the value, which can be of a Secret.
+    return (f"the value {NOT_A_STRING}" for _ in _string_map(value))
+
+
+def _number(value: Json) -> Iterator[str]:
+    is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if not is_number or isinstance(value, bool):
+        yield f"the value {shown(value)} is not a whole number"
+
+
+def _boolean(value: Json) -> Iterator[str]:
+    if not isinstance(value, (bool, dict, list)):
         yield f"the value {shown(value)} is not true or false"
+
+
+def _of(check: Check, names: str) -> dict[Json, Check]:
+    return dict.fromkeys(names.split(" "), check)
+
+
+# The checks that also cover what is in the list or mapping.
+_WHOLE = (_strings, _string_map, _data, _none)
+# The fields that have one type in every built-in kind and in a Rollout.
+_CHECKS = {
+    **_of(
+        _string,
+        "name namespace image serviceAccountName mountPath subPath host schedule key operator "
+        "effect claimName secretName storageClassName topologyKey protocol restartPolicy "
+        "imagePullPolicy clusterIP path pathType priorityClassName nodeName volumeName "
+        "workingDir timeZone",
+    ),
+    **_of(
+        _strings,
+        "args command values verbs apiGroups resourceNames nonResourceURLs finalizers "
+        "accessModes hosts policyTypes",
+    ),
+    **_of(_string_map, "annotations matchLabels nodeSelector"),
+    **_of(_none, "labels"),  # the rules of labels are with their names
+    **_of(_data, "stringData data binaryData"),
+    **_of(
+        _number,
+        "replicas containerPort hostPort nodePort revisionHistoryLimit "
+        "terminationGracePeriodSeconds minReplicas maxReplicas completions parallelism "
+        "backoffLimit periodSeconds timeoutSeconds failureThreshold successThreshold "
+        "initialDelaySeconds minReadySeconds partition runAsUser progressDeadlineSeconds "
+        "ttlSecondsAfterFinished activeDeadlineSeconds defaultMode runAsGroup fsGroup number",
+    ),
+    **_of(
+        _boolean,
+        "hostNetwork hostPID hostIPC suspend paused readOnly optional immutable privileged stdin "
+        "tty allowPrivilegeEscalation readOnlyRootFilesystem runAsNonRoot "
+        "automountServiceAccountToken allowVolumeExpansion",
+    ),
+}

@@ -18,7 +18,7 @@ The rules of this package find signs in the mentions (see the records Evidence a
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
@@ -134,7 +134,7 @@ def find_mentions(
         if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
             names = all_names
         elif search.may_mention(items, text):
-            names = all_names.possible_in(text)
+            names = search.unexplained(items, text, all_names.possible_in(text))
         else:
             continue
         if names:
@@ -180,6 +180,21 @@ class _Search:
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
             for reference in item.references
         )
+
+    def unexplained(self, items: Sequence[Item], text: str, names: WordSet) -> WordSet:
+        """The names that occur in a text besides resolved references and the own name."""
+        if "&" in text or len(items) != 1:  # an alias repeats a name
+            return names
+        (item,) = items
+        known = Counter(
+            reference.name
+            for reference in item.references
+            if (item.key, reference.path) in self.linked
+        )
+        known[item.base_name] += any(
+            target.key == item.key for target in self.by_name.get(item.base_name, ())
+        )
+        return names.without(name for name in known if text.count(name) == known[name])
 
     def run(self, item: Item, document: ParsedDocument, names: WordSet) -> Iterator[Mention]:
         if item.is_attacher or item.identity.kind == CRD:
