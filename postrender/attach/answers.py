@@ -62,6 +62,7 @@ def check_list(
 ) -> None:
     """Check a page of a list.
 
+    namespace: "" for all namespaces.
     name: the name of the only object that the client asked for, "" for all objects.
     has_content: whether the client asked for whole objects, and not only for their metadata.
     """
@@ -126,5 +127,6 @@ def _check_metadata(data: Object, kind: str, namespace: str, name: str) -> None:
     actual = text_at(data, "metadata", "name")
     if not actual or actual != (name or actual) or not text_at(data, "metadata", "uid"):
         raise ValueError(f"a {kind} in the answer has another name, or no name or uid")
-    if text_at(data, "metadata", "namespace") != namespace:
+    written = text_at(data, "metadata", "namespace")
+    if not written or written != (namespace or written):
         raise ValueError(f"a {kind} in the answer is not of the namespace {namespace}")

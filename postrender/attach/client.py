@@ -71,8 +71,8 @@ _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=
 _STRATEGIC = "application/strategic-merge-patch+json"
 # What the API server writes for a kind that it does not have (net/http, NotFound).
 _NO_KIND = b"404 page not found"
-# No two objects of a list have the same value of one of these fields.
-_KEYS = ("name", "uid")
+# No two objects of a list have the same values of one of these groups of fields.
+_KEYS = (("namespace", "name"), ("uid",))
 # The types of the events of a watch, without ERROR and BOOKMARK.
 _EVENTS = ("ADDED", "MODIFIED", "DELETED")
 # The time that a watch may last longer than the client has asked for, in seconds.
@@ -133,6 +133,8 @@ class ApiError(UserError):
 class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
+    namespace: "" for a client that only lists, the objects of all namespaces.
+
     manager: the name of the field manager in the client's writes.
     deadline: on the clock of time.monotonic. Later requests raise ApiError.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
@@ -150,6 +152,10 @@ class Client:
         self.writes = 0
         # The time in the header Date of the latest answer, and time.monotonic() at that moment.
         self._server_time: tuple[datetime, float] | None = None
+
+    @property
+    def _place(self) -> str:
+        return f"namespace {self.namespace}" if self.namespace else "all namespaces"
 
     def now(self) -> datetime:
         """The current time of the API server, but the local time before the first answer."""
@@ -195,7 +201,7 @@ class Client:
                 if error.status != _GONE:
                     raise
             time.sleep(_FIRST_PAUSE_SECONDS)  # a page has expired
-        problem = f"postrender cannot list {resource.plural} in namespace {self.namespace}"
+        problem = f"postrender cannot list {resource.plural} in {self._place}"
         raise ApiError(
             _GONE, f"{problem}, because the list expires before postrender has read the whole list"
         )
@@ -217,7 +223,7 @@ class Client:
             has_content=has_content,
         )
         tokens: set[str] = set()
-        seen: set[tuple[str, str]] = set()
+        seen: set[tuple[str, ...]] = set()
         for _ in range(MAX_PAGES):
             size = int(parameters["limit"])
             max_bytes = PAGE_BYTES if size > 1 else None
@@ -234,7 +240,11 @@ class Client:
                 parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
                 continue
             items = answer["items"] or []
-            keys = {(key, text_at(item, "metadata", key)) for item in items for key in _KEYS}
+            keys = {
+                tuple(text_at(item, "metadata", field) for field in fields)
+                for item in items
+                for fields in _KEYS
+            }
             token = text_at(answer, "metadata", "continue")
             if len(keys) < len(items) * len(_KEYS) or seen & keys or token in tokens:
                 break
@@ -246,7 +256,7 @@ class Client:
             parameters["continue"] = token
         raise ApiError(
             _NO_ANSWER,
-            f"postrender cannot list {resource.plural} in namespace {self.namespace}, because the "
+            f"postrender cannot list {resource.plural} in {self._place}, because the "
             "answers repeat objects or do not end",
         )
 
@@ -342,7 +352,8 @@ class Client:
         return True
 
     def _url(self, resource: Resource, name: str = "") -> str:
-        url = f"{resource.path}/namespaces/{self.namespace}/{resource.plural}"
+        scope = f"/namespaces/{self.namespace}" if self.namespace else ""
+        url = f"{resource.path}{scope}/{resource.plural}"
         return f"{url}/{name}" if name else url
 
     def _send(
@@ -381,7 +392,7 @@ class Client:
             if time.monotonic() > self._deadline:
                 raise ApiError(
                     _NO_ANSWER,
-                    f"postrender cannot {action} in namespace {self.namespace}, because this run "
+                    f"postrender cannot {action} in {self._place}, because this run "
                     "has taken too much time",
                 )
             try:
@@ -447,7 +458,7 @@ class Client:
         server = self._session.base_url.host
         return ApiError(
             _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,
-            f"postrender cannot {action} in namespace {self.namespace}, because the request to "
+            f"postrender cannot {action} in {self._place}, because the request to "
             f"{server} failed ({reason})",
         )
 
@@ -456,7 +467,7 @@ class Client:
         with contextlib.suppress(ValueError):
             body = parse(content)
         message = text_at(body, "message") or content.decode("utf-8", "replace")[:200]
-        problem = f"postrender cannot {action} in namespace {self.namespace}"
+        problem = f"postrender cannot {action} in {self._place}"
         text = f"{problem} (HTTP status {status}: {message.rstrip('.')})"
         # A proxy can also answer with this status. Only the API server knows that an object, or a
         # whole kind, does not exist.

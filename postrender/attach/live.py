@@ -16,6 +16,7 @@ from postrender.attach.request import (
     RevisionRef,
 )
 from postrender.kubernetes.annotations import (
+    APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
     RENDER_ID_ANNOTATION,
@@ -121,6 +122,8 @@ class Revision(NamedTuple):
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
     is_original_in_stream: whether the object is an original in the applied stream, which is the
         output of postrender for which attach runs.
+    is_applied: whether the object has APPLIED_ANNOTATION. On a marked revision, this means that
+        somebody has applied the revision after the mark.
     """
 
     resource: Resource
@@ -136,6 +139,7 @@ class Revision(NamedTuple):
     proven_owners: frozenset[str]
     unused_since: str | None
     is_original_in_stream: bool = False
+    is_applied: bool = False
     finalizers: tuple[str, ...] = ()
 
     @property
@@ -191,6 +195,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         proven_owners=frozenset(
             uid for manager, uid in _managed_owners(data) if manager == FIELD_MANAGER
         ),
+        is_applied=APPLIED_ANNOTATION in annotations,
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
         finalizers=tuple(map(str, finalizers)) if isinstance(finalizers, list) else (),
     )

@@ -19,6 +19,10 @@ A revision is unused if it has no consumer. A run marks an unused revision that 
 applied stream, which is the output of postrender for which attach runs. The mark is the annotation
 postrender/unused-since with the current time. The module `sweep` deletes the revision once the mark
 is old enough.
+
+An apply of a live revision changes nothing, so nobody can see that the tool has begun to use the
+revision again. With `attacher.mode: external`, the mark therefore removes the annotation
+postrender/applied, and a later apply adds the annotation again. A run then renews the mark.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from postrender.attach.request import (
     Resource,
     RevisionRef,
 )
-from postrender.kubernetes.annotations import UNUSED_ANNOTATION
+from postrender.kubernetes.annotations import APPLIED_ANNOTATION, UNUSED_ANNOTATION
 from postrender.records import NamedTuple
 from postrender.text import shown
 from postrender.yaml.paths import Json
@@ -126,7 +130,8 @@ class Patch(NamedTuple):
         if references:
             metadata["ownerReferences"] = references
         if self.mark is not None:
-            metadata["annotations"] = {UNUSED_ANNOTATION: self.mark or None}
+            applied = {APPLIED_ANNOTATION: None} if self.mark and self.revision.is_applied else {}
+            metadata["annotations"] = {UNUSED_ANNOTATION: self.mark or None, **applied}
         return {"metadata": metadata}
 
 
@@ -289,6 +294,8 @@ def _keep_reason(
         return (
             f"the mark {UNUSED_ANNOTATION} is {shown(revision.unused_since)}, which is not a time"
         )
+    if since is not None and revision.is_applied:
+        return f"somebody has applied the revision again since {revision.unused_since}"
     if since is not None and now - since < GRACE:
         minutes = GRACE // timedelta(minutes=1)
         since_text = f"since {revision.unused_since}"
@@ -413,7 +420,8 @@ def _new_mark(
 ) -> str | None:
     """The mark to write: the current time, "" to remove the mark, None for no change.
 
-    A mark that is not a time, or is more than GRACE in the future, is replaced.
+    A mark is replaced if it is not a time or is more than GRACE in the future, or if somebody has
+    applied the revision since.
 
     now: None if the run must not mark the revision.
     """
@@ -427,7 +435,7 @@ def _new_mark(
     ):
         return None
     marked = parse_time(revision.unused_since or "")
-    is_valid = marked is not None and marked <= now + GRACE
+    is_valid = marked is not None and marked <= now + GRACE and not revision.is_applied
     return None if is_valid else now.strftime(TIME_FORMAT)
 
 

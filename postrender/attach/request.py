@@ -219,9 +219,9 @@ def read_request(
 
 
 def request_of_job(arguments: Sequence[str]) -> AttachRequest | None:
-    """The request in the arguments of an attacher's Job, None if they are not those of render."""
+    """The request in the arguments of a Job or inventory, None if they are not those of render."""
     values: defaultdict[str, list[str]] = defaultdict(list)
-    words = iter(arguments[1:])
+    words = iter([word for word in arguments[:1] if word != "attach"] + [*arguments[1:]])
     for word in words:
         option, has_value, value = word.removeprefix("--").partition("=")
         if option in _SWITCHES:

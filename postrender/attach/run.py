@@ -64,14 +64,14 @@ def attach(
     def add_owners(arrival: Arrival) -> None:
         # The patches of `decide` contain a refused patch again, and the run reports the refusal.
         revisions = content.accepted(arrival.revisions, arrival.consumers.values())
-        _send(client, pin(revisions, arrival.consumers_of, release_owner))
+        send(client, pin(revisions, arrival.consumers_of, release_owner))
 
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
         decisions = _read_and_decide(client, request, arrival, content, release_owner)
         scope, state = decisions.scope, decisions.state
-        patched, problems = _send(client, decisions.patches)
+        patched, problems = send(client, decisions.patches)
         deleted: list[Revision] = []
         if may_sweep(arrival, state):
             if request.prunes:
@@ -155,7 +155,7 @@ def decide(
     return Decisions(scope, state, reconcile(state, scope_to_mark, request.in_stream, now))
 
 
-def _send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:
+def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:
     """Send patches one by one, log the changes, and return what was patched, and the refusals."""
     patched: list[Patch] = []
     refusals: list[UserError] = []

@@ -74,7 +74,7 @@ def sweep(
         )
         return [], [], []
     refusals: list[UserError] = []
-    deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
+    deleted = [revision for revision in still_unused if delete(client, revision, refusals)]
     return deleted, refusals, list(_deleted_in_use(client, deleted))
 
 
@@ -135,7 +135,7 @@ def is_edited(revision: Revision, data: Object) -> bool:
     return bool(revision.base_name) and not has_expected_content(revision, revision.base_name, data)
 
 
-def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
+def delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
     """Delete a revision, and return whether it is deleted. Append a refusal to `refusals`."""
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
     try:

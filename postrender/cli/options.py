@@ -337,6 +337,7 @@ COMMANDS = {
     "adopt": "adopt:adopt",
     "attach": "attach:attach",
     "check": "check:check",
+    "collect": "collect:collect",
     "completion": "about:completion",
     "config admission-policy": "config:admission_policy",
     "config init": "config:init",

@@ -49,6 +49,8 @@ KEYED_HASH = "hmac-sha256"
 APPLIED_ANNOTATION = PREFIX + "applied"
 # The attach group of an inventory (see the module `inventories`).
 INVENTORY_LABEL = PREFIX + "inventory"
+# Users set this label to "true" on a ConfigMap of another tool that `collect` may delete.
+COLLECT_LABEL = PREFIX + "collect"
 # On the Pods of the attacher, and in the selector of the attacher Job.
 JOB_LABEL = PREFIX + "attach-job"
 
@@ -86,6 +88,7 @@ _KNOWN = frozenset(
         GROUP_LABEL,
         INVENTORY_LABEL,
         JOB_LABEL,
+        COLLECT_LABEL,
         BASE_NAME_ANNOTATION,
         NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,

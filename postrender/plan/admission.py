@@ -14,7 +14,12 @@ from __future__ import annotations
 import json
 
 from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
-from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION, UNUSED_ANNOTATION
+from postrender.kubernetes.annotations import (
+    APPLIED_ANNOTATION,
+    GROUP_LABEL,
+    SWEEP_ANNOTATION,
+    UNUSED_ANNOTATION,
+)
 from postrender.kubernetes.group_names import SUFFIX
 from postrender.plan.attacher_job import (
     HOOK,
@@ -62,7 +67,8 @@ _VALIDATIONS = {
         f"    key == '{UNUSED_ANNOTATION}'\n"
         "    || variables.oldAnnotations[?key] == optional.of(variables.newAnnotations[key]))\n"
         "  && variables.oldAnnotations.all(key,\n"
-        f"    key == '{UNUSED_ANNOTATION}' || key in variables.newAnnotations))"
+        f"    key in ['{UNUSED_ANNOTATION}', '{APPLIED_ANNOTATION}']\n"
+        "    || key in variables.newAnnotations))"
     ),
     "an attacher must not add an owner that is a controller or blocks deletions": (
         "!variables.isUpdate || ["

@@ -267,11 +267,11 @@ class Cluster:
 
     # The API
 
-    def client(self, seconds: float = inf) -> Client:
-        """Return a client of this namespace, which stops after some seconds."""
+    def client(self, seconds: float = inf, namespace: str = NAMESPACE) -> Client:
+        """Return a client of this namespace (or of all, ""), which stops after some seconds."""
         transport = httpx2.MockTransport(self._answer)
         session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
-        return Client(session, NAMESPACE, "postrender-attach", self.monotonic() + seconds)
+        return Client(session, namespace, "postrender-attach", self.monotonic() + seconds)
 
     def _answer(self, request: Any) -> Any:
         self.sleep(self.latency)
@@ -419,6 +419,8 @@ def _target(path: str) -> tuple[Resource | None, str]:
     """Return the kind and the name in the path of a request, None for Events."""
     start, _, rest = path.partition(f"/namespaces/{NAMESPACE}/")
     plural, _, name = rest.partition("/")
+    if not rest:  # a list of all namespaces
+        start, _, plural = path.rpartition("/")
     if plural == "events":
         assert start == "/api/v1"
         return None, name

@@ -1,0 +1,353 @@
+"""`postrender collect`: the work of attach for every attach group with an inventory, in one pass.
+
+A pass lists each kind once, and decides about each group with the code of attach. If there is
+something to delete, it lists everything again just before the deletion, and deletes only what it
+would delete in both states.
+
+An apply can use an old revision again while a pass runs: the tool applies the inventory and the
+revision, and later the workload. Two rules make this safe. What any inventory of the namespace
+names is never marked or deleted. And a marked revision is deleted only if nobody has applied it
+since the mark (see the module `reconcile`), so that an apply of it has begun before the mark, at
+least GRACE ago, and its inventory exists.
+
+A group whose workloads do not fit its inventory is in the middle of an apply: nothing of it is
+marked or deleted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from postrender.attach.client import Client
+from postrender.attach.events import Uids, report_deleted, report_marked
+from postrender.attach.inventories import Inventory, Live, read_live
+from postrender.attach.live import Revision
+from postrender.attach.observe import (
+    ContentCheck,
+    ContentReader,
+    has_expected_content,
+    select_revisions,
+)
+from postrender.attach.reconcile import ClusterState, Patch, Scope, find_unused, reconcile
+from postrender.attach.request import AttachRequest, RevisionRef
+from postrender.attach.run import decide, send
+from postrender.attach.sweep import delete, edit_reason
+from postrender.attach.wait import Arrival, check_arrival
+from postrender.errors import UserError
+from postrender.kubernetes.annotations import COLLECT_LABEL
+from postrender.kubernetes.hashing import without_hash
+from postrender.records import NamedTuple
+
+_PAST = {"add": "added", "remove": "removed", "mark": "marked", "delete": "deleted"}
+_NO_STATE = ClusterState((), {})
+
+
+class Group(NamedTuple):
+    """The decisions about the revisions of one attach group, or about ConfigMaps of other tools.
+
+    name: "" for ConfigMaps of other tools.
+    unused: unused ConfigMaps and Secrets, each with the reason to keep it, "" for none.
+    arrival: None without an inventory.
+    """
+
+    name: str
+    unused: Sequence[tuple[Revision, str]] = ()
+    patches: Sequence[Patch] = ()
+    request: AttachRequest = AttachRequest(())
+    state: ClusterState = _NO_STATE
+    arrival: Arrival | None = None
+
+    @property
+    def uids(self) -> Uids:
+        """The uid of each workload of the inventory, "" if the workload does not exist."""
+        live = self.arrival.consumers if self.arrival else {}
+        return {item: live[item].uid if item in live else "" for item in self.request.workloads}
+
+
+class Pass:
+    """One run of collect.
+
+    client_of: returns the client for a namespace, "" for all namespaces.
+    older_than: the minimum age of what collect deletes without an inventory, None to keep all.
+    is_dry: whether to change nothing.
+    lines: what collect has done, or would do.
+    problems: what makes the exit code 1.
+    """
+
+    def __init__(
+        self,
+        client_of: Callable[[str], Client],
+        namespace: str,
+        older_than: timedelta | None = None,
+        *,
+        is_dry: bool,
+    ) -> None:
+        self._client_of = client_of
+        self._client = client_of(namespace)
+        self._older_than = older_than
+        self._is_dry = is_dry
+        self.lines: list[str] = []
+        self.problems: list[UserError] = []
+
+    def run(self) -> None:
+        """Read the cluster, and do or report the work."""
+        found, self.problems = read_live(self._client)
+        doomed: dict[str, set[RevisionRef]] = {}
+        for place, live in sorted(found.items()):
+            client = self._client_of(place)
+            self._report_inventories(place, live.inventories)
+            groups = decide_groups(live, self._older_than, self._client.now())
+            for group in groups:
+                self._reconcile(client, group)
+            revisions = [item for group in groups for item in self._without_kept(client, group)]
+            if revisions:
+                doomed[place] = {revision.key for revision in revisions}
+        if doomed and not self._is_dry:
+            self._delete(doomed)
+
+    def _report_inventories(self, place: str, inventories: Sequence[Inventory]) -> None:
+        for inventory in inventories:
+            if inventory.is_foreign:
+                self.lines.append(
+                    f"namespace {place}: collect ignores {inventory.owner}, because the name or "
+                    "the group does not match its label"
+                )
+            elif not inventory.request:
+                problem = f"collect cannot read {inventory.owner}, so it marks and deletes nothing"
+                fix = "Use the version of postrender that has written the inventory"
+                self.problems.append(UserError(f"{problem} in namespace {place}", fix))
+
+    def _reconcile(self, client: Client, group: Group) -> None:
+        """Send the patches of a group, or report them."""
+        patches = self._without_foreign(client, group)
+        if not self._is_dry:
+            patches, refusals = send(client, patches)
+            self.problems += refusals
+            marked = [patch.revision for patch in patches if patch.mark]
+            report_marked(client, marked, group.state, group.uids)
+        for verb, text in (change for patch in patches for change in _changes(patch)):
+            self._report(client, verb, text)
+        if group.arrival and not group.arrival.is_complete:
+            self.lines.append(
+                f"namespace {client.namespace}: collect marks and deletes nothing of {group.name}, "
+                f"because an apply may be under way: {'; '.join(group.arrival.reasons)}"
+            )
+
+    def _without_foreign(self, client: Client, group: Group) -> list[Patch]:
+        """The patches without those of foreign ConfigMaps, to which attach adds no owners."""
+        new = [patch.revision for patch in group.patches if patch.added]
+        new = [revision for revision in new if not revision.our_owners]
+        content = ContentCheck(ContentReader(client), group.request)
+        accepted = content.accepted(new, group.arrival.consumers.values() if group.arrival else ())
+        foreign = set(new) - set(accepted)
+        self.problems += content.problems()
+        return [patch for patch in group.patches if patch.revision not in foreign]
+
+    def _without_kept(self, client: Client, group: Group) -> Iterator[Revision]:
+        """Yield what collect deletes. Report it in a dry run, and report why it keeps the rest."""
+        for revision, keep_reason in group.unused:
+            reason = keep_reason or _edit_reason(client, revision)
+            if reason:
+                self.lines.append(
+                    f"namespace {client.namespace}: collect keeps the unused {revision}, because "
+                    f"{reason}"
+                )
+                continue
+            if self._is_dry:
+                self._report(client, "delete", _with_mark(revision))
+            yield revision
+
+    def _delete(self, doomed: Mapping[str, set[RevisionRef]]) -> None:
+        """Delete what is doomed, if a new state of the cluster still allows it."""
+        # The writes of this run took time, so the run reads everything again.
+        found, _ = read_live(self._client)
+        deleted: dict[str, list[Revision]] = defaultdict(list)
+        for place in sorted(doomed.keys() & found.keys()):
+            client, refs = self._client_of(place), doomed[place]
+            for group in decide_groups(found[place], self._older_than, self._client.now()):
+                still_unused = [
+                    revision
+                    for revision, reason in group.unused
+                    if not reason and revision.key in refs
+                ]
+                refs -= {revision.key for revision in still_unused}
+                gone = [item for item in still_unused if delete(client, item, self.problems)]
+                for revision in gone:
+                    self._report(client, "delete", _with_mark(revision))
+                report_deleted(client, gone, group.state, group.uids)
+                deleted[place] += gone
+        if any(deleted.values()):
+            self._check_users(deleted)
+
+    def _check_users(self, deleted: Mapping[str, Sequence[Revision]]) -> None:
+        # A new consumer does not change the revision, so the preconditions of the delete request do
+        # not prevent the deletion.
+        found, _ = read_live(self._client)
+        for place, revisions in deleted.items():
+            users = found[place].overview.users if place in found else {}
+            self.problems += [
+                UserError(
+                    f"collect deleted {revision} in namespace {place}, but "
+                    f"{users[revision.key][0]} now references {revision}",
+                    f"Apply the manifests that contain {revision}",
+                )
+                for revision in revisions
+                if users.get(revision.key)
+            ]
+
+    def _report(self, client: Client, verb: str, text: str) -> None:
+        action = f"would {verb}" if self._is_dry else _PAST[verb]
+        self.lines.append(f"namespace {client.namespace}: collect {action} {text}")
+
+
+def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> list[Group]:
+    """The decisions about everything in a namespace."""
+    named = live.named
+    # An inventory that this version cannot read may name any revision.
+    is_safe = all(item.request or item.is_foreign for item in live.inventories)
+    groups = [
+        _decide(live, item, item.request, named, now, is_safe=is_safe)
+        for item in live.inventories
+        if item.request and not item.is_foreign
+    ]
+    if is_safe:
+        groups += _orphans(live, named, older_than, now)
+        groups.append(Group("", list(_others(live, older_than, now))))
+    return groups
+
+
+def _decide(
+    live: Live,
+    inventory: Inventory,
+    request: AttachRequest,
+    named: frozenset[RevisionRef],
+    now: datetime,
+    *,
+    is_safe: bool,
+) -> Group:
+    overview, owner = live.overview, inventory.owner
+    part = overview.part_for(request, owner)
+    revisions = select_revisions(part.candidates, request)
+    arrival = check_arrival(request, overview, revisions.revisions)
+    scope, state, patches = decide(
+        request, arrival, revisions, owner, part.consumers, overview.unreadable, now
+    )
+    patches = [
+        patch._replace(mark=None)
+        if patch.mark and (patch.revision.key in named or not is_safe)
+        else patch
+        for patch in patches
+    ]
+    may_delete = request.prunes and arrival.is_complete and is_safe and not overview.unreadable
+    unused = find_unused(state, scope, request.in_stream, now) if may_delete else []
+    return Group(
+        name=inventory.group_name,
+        unused=[pair for pair in unused if pair[0].key not in named],
+        patches=[patch for patch in patches if patch.has_changes],
+        request=request,
+        state=state,
+        arrival=arrival,
+    )
+
+
+def _orphans(
+    live: Live, named: frozenset[RevisionRef], older_than: timedelta | None, now: datetime
+) -> Iterator[Group]:
+    """The unused revisions without an owner of each group without an inventory.
+
+    If collect has seen a group, Kubernetes deletes its revisions with the inventory. If the group
+    has an attacher Job, the revisions have owners, and the Job looks after them.
+    """
+    known = {inventory.group_name for inventory in live.inventories}
+    found: dict[str, list[Revision]] = defaultdict(list)
+    for revision in live.overview.revisions.values():
+        if (
+            revision.group_name
+            and revision.base_name
+            and revision.group_name not in known
+            and revision.key not in named
+            and _is_loose(live, revision)
+        ):
+            found[revision.group_name].append(revision)
+    for name, revisions in sorted(found.items()):
+        reasons = {item: _age_reason(live, item, older_than, now) for item in revisions}
+        young = [
+            (item, f"the attach group {name} has no inventory, but {reason}")
+            for item, reason in reasons.items()
+            if reason
+        ]
+        old = tuple(item for item, reason in reasons.items() if not reason)
+        state, scope = ClusterState(old, {}, live.overview.unreadable), Scope(name)
+        yield Group(
+            name=name,
+            unused=[*young, *find_unused(state, scope, named, now)],
+            patches=reconcile(state, scope, named, now),
+            state=state,
+        )
+
+
+def _others(
+    live: Live, older_than: timedelta | None, now: datetime
+) -> Iterator[tuple[Revision, str]]:
+    """The unused ConfigMaps of other tools, each with the reason to keep it, "" for none."""
+    for revision, tool, may_delete in live.hashed:
+        if _is_loose(live, revision):
+            reason = _age_reason(live, revision, older_than, now)
+            if not may_delete:
+                reason = f"{tool} created it, and the label {COLLECT_LABEL} is not true"
+                reason += f" ({_age_text(live, revision, now)} old)"
+            elif live.overview.unreadable:
+                reason = "postrender cannot list every kind of consumer"
+            yield revision, reason
+
+
+def _is_loose(live: Live, revision: Revision) -> bool:
+    """Whether nothing uses, owns or already deletes an object."""
+    is_used = bool(live.overview.users.get(revision.key))
+    return not (is_used or revision.owners or revision.is_deleting)
+
+
+def _age_reason(live: Live, revision: Revision, older_than: timedelta | None, now: datetime) -> str:
+    age = _age_text(live, revision, now)
+    if older_than is None:
+        return f"--older-than is not set ({age} old)"
+    created = live.created.get(revision.uid)
+    is_young = created is None or now - created < older_than
+    return f"--older-than is not reached ({age} old)" if is_young else ""
+
+
+def _age_text(live: Live, revision: Revision, now: datetime) -> str:
+    created = live.created.get(revision.uid)
+    age = now - created if created else timedelta(0)
+    if age.days > 0:
+        return f"{age.days} d"
+    return f"{age.seconds // 3600} h" if age.seconds >= 3600 else f"{age.seconds // 60} min"
+
+
+def _edit_reason(client: Client, revision: Revision) -> str:
+    base_name = without_hash(revision.name)
+    if revision.group_name or not base_name:
+        return edit_reason(client, revision)
+    data = client.read(revision.resource, revision.name)
+    if data is None or has_expected_content(revision, base_name, data):
+        return ""
+    return "the content does not match the hash in the name"
+
+
+def _changes(patch: Patch) -> Iterator[tuple[str, str]]:
+    """The verb and the rest of a line for each change."""
+    if patch.added:
+        yield "add", f"owners to {patch.revision}: {', '.join(map(str, patch.added))}"
+    if patch.removed:
+        yield "remove", f"owners from {patch.revision}: {', '.join(map(str, patch.removed))}"
+    if patch.mark:
+        yield "mark", f"the unused {patch.revision}"
+    elif patch.mark is not None:
+        yield "remove", f"the mark from {patch.revision}, because an object uses the revision"
+
+
+def _with_mark(revision: Revision) -> str:
+    since = revision.unused_since
+    return f"{revision}, which has been unused since {since}" if since else str(revision)

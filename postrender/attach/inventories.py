@@ -1,0 +1,199 @@
+"""What a pass of `postrender collect` reads: the inventories, and everything that attach reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from postrender.attach.client import FORBIDDEN, ApiError, Client
+from postrender.attach.live import (
+    Consumer,
+    Object,
+    Owner,
+    Revision,
+    read_consumer,
+    read_revision,
+    text_at,
+)
+from postrender.attach.observe import read_consumers
+from postrender.attach.overview import Overview
+from postrender.attach.reconcile import parse_time
+from postrender.attach.request import (
+    CONFIG_MAPS,
+    SECRETS,
+    AttachRequest,
+    Resource,
+    RevisionRef,
+    request_of_job,
+)
+from postrender.errors import UserError
+from postrender.kubernetes.annotations import COLLECT_LABEL, GROUP_LABEL, INVENTORY_LABEL
+from postrender.kubernetes.hashing import without_hash
+from postrender.kubernetes.inventories import inventory_arguments, is_inventory
+from postrender.kubernetes.kinds import CONFIG_MAP, strings_at
+from postrender.records import NamedTuple
+from postrender.text import conjoined
+
+# The options in an inventory. With another option, a later version has written the inventory.
+_OPTIONS = frozenset(
+    {
+        "--group",
+        "--namespace",
+        "--workload",
+        "--emitted",
+        "--retired",
+        "--release-owner",
+        "--no-prune",
+    }
+)
+_TOOL_LABEL = "app.kubernetes.io/managed-by"
+_FLUX_LABEL = "kustomize.toolkit.fluxcd.io/name"
+
+
+class Inventory(NamedTuple):
+    """A live inventory.
+
+    request: None if the arguments are not those of an inventory that this version writes.
+    is_foreign: whether the name or the group in the arguments differs from the label. A foreign
+        inventory only protects the revisions that it names.
+    """
+
+    owner: Owner
+    group_name: str
+    request: AttachRequest | None
+    is_foreign: bool
+
+
+class Hashed(NamedTuple):
+    """A ConfigMap without the label of an attach group, whose name ends in a hash.
+
+    tool: that created it, as far as the labels show.
+    may_delete: whether the user has set COLLECT_LABEL.
+    """
+
+    revision: Revision
+    tool: str
+    may_delete: bool
+
+
+class Live(NamedTuple):
+    """What a pass has read of one namespace.
+
+    hashed: may include ConfigMaps in use.
+    created: the creationTimestamp of each ConfigMap and Secret, by uid.
+    """
+
+    overview: Overview
+    inventories: tuple[Inventory, ...]
+    hashed: tuple[Hashed, ...]
+    created: dict[str, datetime | None]
+
+    @property
+    def named(self) -> frozenset[RevisionRef]:
+        """What any inventory names."""
+        requests = [inventory.request for inventory in self.inventories if inventory.request]
+        return frozenset(ref for request in requests for ref in request.in_stream)
+
+
+def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
+    """What a pass reads, by namespace, and the problems.
+
+    A list that fails in another way than by a missing permission raises ApiError.
+    """
+    problems: list[UserError] = []
+    created: defaultdict[str, dict[str, datetime | None]] = defaultdict(dict)
+    hashed: defaultdict[str, list[Hashed]] = defaultdict(list)
+    revisions: defaultdict[str, list[Revision]] = defaultdict(list)
+    inventories: defaultdict[str, list[Inventory]] = defaultdict(list)
+
+    def read(resource: Resource, data: Object) -> tuple[str, Revision, Hashed | None]:
+        revision = read_revision(resource, data)
+        place = text_at(data, "metadata", "namespace")
+        created[place][revision.uid] = parse_time(text_at(data, "metadata", "creationTimestamp"))
+        return place, revision, _read_hashed(revision, data)
+
+    def keep(found: Sequence[tuple[str, Revision, Hashed | None]]) -> None:
+        for place, revision, other in found:
+            revisions[place].append(revision)
+            if other:
+                hashed[place].append(other)
+
+    keep(client.list_all(CONFIG_MAPS, partial(read, CONFIG_MAPS))[0])
+    for place, inventory in client.list_all(
+        CONFIG_MAPS, _read_inventory, INVENTORY_LABEL, is_whole=True
+    )[0]:
+        inventories[place].append(inventory)
+    requests = [item.request for several in inventories.values() for item in several]
+    if any(
+        kind == "secret"
+        for request in requests
+        if request
+        for kind, _ in request.in_stream | request.retired
+    ):
+        try:
+            keep(client.list_all(SECRETS, partial(read, SECRETS), GROUP_LABEL)[0])
+        except ApiError as error:
+            if error.status != FORBIDDEN:
+                raise
+            problems.append(error)
+
+    # The consumers are listed after the revisions, as in a run of attach.
+    consumers: defaultdict[str, dict[str, Consumer]] = defaultdict(dict)
+
+    def read_user(resource: Resource, data: Object) -> Consumer:
+        consumer = read_consumer(resource, data)
+        consumers[text_at(data, "metadata", "namespace")][consumer.uid] = consumer
+        return consumer
+
+    _, unreadable = read_consumers(client, read_user)
+    if unreadable:
+        kinds = conjoined(sorted(resource.plural for resource in unreadable))
+        problems.append(
+            UserError(
+                f"postrender cannot list {kinds} (HTTP status 403), so collect does not delete",
+                "Compare the permissions with the output of `postrender config collector`",
+            )
+        )
+    places = {place for place, several in revisions.items() if any(i.group_name for i in several)}
+    found = {
+        place: Live(
+            overview=Overview(revisions[place], consumers[place], unreadable),
+            inventories=tuple(inventories[place]),
+            hashed=tuple(hashed[place]),
+            created=created[place],
+        )
+        for place in places | inventories.keys() | hashed.keys()
+    }
+    return found, problems
+
+
+def _read_inventory(data: Object) -> tuple[str, Inventory]:
+    name, labels = text_at(data, "metadata", "name"), strings_at(data, "labels")
+    group_name = labels.get(INVENTORY_LABEL, "")
+    arguments = inventory_arguments(data) or []
+    request = request_of_job(arguments)
+    options = {word for word in arguments if word.startswith("--")}
+    if not options <= _OPTIONS:
+        request = None
+    is_ours = is_inventory(CONFIG_MAP, name, labels)
+    owner = Owner(CONFIG_MAPS.api_version, CONFIG_MAPS.kind, name, text_at(data, "metadata", "uid"))
+    return text_at(data, "metadata", "namespace"), Inventory(
+        owner=owner,
+        group_name=group_name,
+        request=request,
+        is_foreign=not is_ours or (request is not None and request.group_name != group_name),
+    )
+
+
+def _read_hashed(revision: Revision, data: Object) -> Hashed | None:
+    labels = strings_at(data, "labels")
+    tool = labels.get(_TOOL_LABEL, "")
+    if revision.resource != CONFIG_MAPS or revision.group_name or INVENTORY_LABEL in labels:
+        return None
+    if not (without_hash(revision.name) or (tool == "timoni" and "-" in revision.name)):
+        return None
+    if _FLUX_LABEL in labels:
+        tool = "Flux"
+    return Hashed(revision, tool or "kustomize", labels.get(COLLECT_LABEL) == "true")

@@ -1,0 +1,519 @@
+"""`postrender collect` against a cluster in memory: one pass for all groups with an inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from postrender.attach.client import ApiError
+from postrender.attach.collect import Pass
+from postrender.errors import UserError
+from postrender.kubernetes.inventories import inventory_data
+from tests.attach.cluster import (
+    GROUP,
+    NAMESPACE,
+    Cluster,
+    Json,
+    marked,
+    name_of,
+    obj,
+    owner_of,
+    revision,
+    time_ago,
+    workload,
+)
+from tests.attach.faulty import FAULTS, FaultyCluster, user
+from tests.effort import examples
+
+APPLIED = {"postrender/applied": "true"}
+DAY = timedelta(days=1)
+
+
+def external(content: str, **fields: Any) -> Json:
+    """Return a revision of a release with an inventory."""
+    annotations = {**APPLIED, **fields.pop("annotations", {})}
+    return revision(content, annotations=annotations, **fields)
+
+
+def inventory(
+    *workloads: str, group: str = GROUP, label: str = "", more: Iterable[str] = ()
+) -> Json:
+    arguments = ["--group", group]
+    for text in workloads:
+        arguments += ["--workload", text]
+    arguments += ["--release-owner", f"ConfigMap/{group}-inventory", *more]
+    labels = {"postrender/inventory": label or group}
+    data = inventory_data(arguments)
+    return obj("ConfigMap", f"{group}-inventory", metadata={"labels": labels}, data=data)
+
+
+NEW, OLD = external("new"), external("old")
+OLD_MARKED = revision("old", annotations=marked(30))
+NEW_NAME, OLD_NAME = name_of(NEW), name_of(OLD)
+NEW_KEY, OLD_KEY = f"ConfigMap/{NEW_NAME}", f"ConfigMap/{OLD_NAME}"
+OWNER = f"ConfigMap/{GROUP}-inventory"
+WANTED = f"Deployment/app@bb=configmap/{NEW_NAME}"
+WANTED_OLD = f"Deployment/app@aa=configmap/{OLD_NAME}"
+INVENTORY, OLD_INVENTORY = inventory(WANTED), inventory(WANTED_OLD)
+DEPLOYMENT = workload("Deployment/app", "bb", NEW_NAME)
+NEW_SET = workload("ReplicaSet/app-2", "bb", NEW_NAME, owner="Deployment/app")
+OLD_SET = workload("ReplicaSet/app-1", "aa", OLD_NAME, owner="Deployment/app")
+RELEASE = (DEPLOYMENT, NEW_SET, NEW, INVENTORY)
+
+
+def collect(
+    cluster: Cluster,
+    *,
+    is_dry: bool = False,
+    older_than: timedelta | None = None,
+    namespace: str = NAMESPACE,
+) -> Pass:
+    with cluster.clock():
+        run = Pass(
+            lambda place: cluster.client(namespace=place), namespace, older_than, is_dry=is_dry
+        )
+        run.run()
+    return run
+
+
+def changes(cluster: Cluster) -> list[str]:
+    """Return the writes since the last call."""
+    writes = cluster.writes
+    cluster.requests.clear()
+    return writes
+
+
+# What a pass does
+
+
+@pytest.mark.parametrize("namespace", [NAMESPACE, ""])
+def test_a_pass_does_what_attach_does(namespace: str) -> None:
+    cluster = Cluster(*RELEASE, OLD)
+    run = collect(cluster, namespace=namespace)
+    assert cluster.owners(NEW_KEY) == [OWNER, "Deployment/app", "ReplicaSet/app-2"]
+    assert cluster.mark(OLD_KEY) == time_ago(0)
+    assert "postrender/applied" not in cluster.objects[OLD_KEY]["metadata"]["annotations"]
+    assert f"namespace prod: collect marked the unused {OLD_KEY}" in run.lines
+    assert [event["reason"] for event in cluster.events] == ["RevisionUnused"]
+    changes(cluster)
+    cluster.sleep(11 * 60)
+    run = collect(cluster, namespace=namespace)
+    assert changes(cluster) == [f"delete {OLD_KEY}"]
+    assert cluster.events[-1]["reason"] == "RevisionDeleted"
+    assert cluster.events[-1]["involvedObject"]["name"] == "app"
+    assert run.lines == [
+        f"namespace prod: collect deleted {OLD_KEY}, which has been unused since {time_ago(0)}"
+    ]
+    assert not run.problems
+    assert not collect(cluster, namespace=namespace).lines
+    assert not changes(cluster)
+
+
+def test_a_dry_run_reports_and_changes_nothing() -> None:
+    cluster = Cluster(*RELEASE, OLD_MARKED, external("older"))
+    run = collect(cluster, is_dry=True)
+    assert not cluster.writes
+    assert not cluster.events
+    assert sorted(run.lines) == [
+        f"namespace prod: collect would add owners to {NEW_KEY}: Deployment/app, "
+        f"ReplicaSet/app-2, {OWNER}",
+        f"namespace prod: collect would add owners to {name_key('older')}: {OWNER}",
+        f"namespace prod: collect would add owners to {OLD_KEY}: {OWNER}",
+        f"namespace prod: collect would delete {OLD_KEY}, which has been unused since "
+        f"{time_ago(30)}",
+        f"namespace prod: collect would mark the unused {name_key('older')}",
+    ]
+
+
+def name_key(content: str) -> str:
+    return f"ConfigMap/{name_of(external(content))}"
+
+
+def test_a_revision_in_use_stays_and_loses_its_mark() -> None:
+    cluster = Cluster(*RELEASE, OLD_MARKED, OLD_SET)
+    collect(cluster)
+    assert cluster.mark(OLD_KEY) is None
+    assert cluster.owners(OLD_KEY) == [OWNER, "Deployment/app", "ReplicaSet/app-1"]
+
+
+def test_an_edited_revision_stays() -> None:
+    edited = {**OLD_MARKED, "data": {"value": "edited"}}
+    cluster = Cluster(*RELEASE, edited)
+    assert "content does not match" in "".join(collect(cluster).lines)
+    assert OLD_NAME in cluster.names("ConfigMap")
+
+
+def test_without_prune_nothing_is_marked_or_deleted() -> None:
+    cluster = Cluster(*RELEASE[:3], inventory(WANTED, more=["--no-prune"]), OLD_MARKED)
+    cluster.add(external("older"))
+    collect(cluster)
+    assert (OLD_NAME in cluster.names("ConfigMap"), cluster.mark(name_key("older"))) == (True, None)
+
+
+def test_secrets_are_listed_only_if_an_inventory_names_one() -> None:
+    cluster = Cluster(*RELEASE)
+    collect(cluster)
+    assert "list Secret" not in cluster.requests
+    secret = obj(
+        "Secret",
+        "app-bcdfghkmt2",
+        metadata={
+            "labels": {"postrender/attach-group": GROUP},
+            "annotations": {**APPLIED, "postrender/base-name": "app"},
+        },
+    )
+    cluster.add(secret, inventory(WANTED, more=["--emitted", "secret/app-bcdfghkmt2"]))
+    collect(cluster)
+    assert cluster.owners("Secret/app-bcdfghkmt2") == [OWNER]
+    cluster.refused["list", "Secret"] = 403
+    assert "cannot list secrets" in str(collect(cluster).problems[0])
+
+
+def many(count: int) -> Iterator[Json]:
+    for number in range(count):
+        new = revision(f"{number}", base=f"app-{number}", group=f"g-{number}", annotations=APPLIED)
+        name = f"app-{number}"
+        yield new
+        yield workload(f"Deployment/{name}", "bb", name_of(new))
+        yield workload(f"ReplicaSet/{name}-2", "bb", name_of(new), owner=f"Deployment/{name}")
+        yield inventory(f"Deployment/{name}@bb=configmap/{name_of(new)}", group=f"g-{number}")
+
+
+def test_a_pass_lists_each_kind_once_for_any_number_of_groups() -> None:
+    numbers = []
+    for count in (1, 30):
+        cluster = Cluster(*many(count))
+        run = collect(cluster)
+        assert (len(run.lines), run.problems) == (count, [])
+        cluster.requests.clear()
+        collect(cluster)
+        numbers.append(len(cluster.requests))
+        lists = [text for text in cluster.requests if text != "list ConfigMap"]
+        assert len(lists) == len(set(lists))
+    assert numbers[0] == numbers[1]
+
+
+# What an apply that is under way prevents
+
+
+UNDER_WAY: dict[str, tuple[Json, ...]] = {
+    "the workload has another render ID": (
+        workload("Deployment/app", "aa", NEW_NAME),
+        NEW_SET,
+        NEW,
+    ),
+    "the workload does not exist": (NEW,),
+    "the workload has no ReplicaSet": (DEPLOYMENT, NEW),
+    "the revision does not exist": (DEPLOYMENT, NEW_SET),
+}
+
+
+@pytest.mark.parametrize("case", UNDER_WAY)
+def test_while_an_apply_is_under_way_nothing_is_deleted(case: str) -> None:
+    cluster = Cluster(*UNDER_WAY[case], INVENTORY, OLD_MARKED, external("older"))
+    run = collect(cluster)
+    assert "an apply may be under way" in "".join(run.lines)
+    assert OLD_NAME in cluster.names("ConfigMap")
+    assert cluster.mark(name_key("older")) is None
+
+
+def test_what_another_inventory_names_stays() -> None:
+    other = inventory(f"Deployment/x@cc=configmap/{OLD_NAME}", group="other")
+    cluster = Cluster(*RELEASE, OLD_MARKED, external("older"), other)
+    collect(cluster)
+    assert OLD_NAME in cluster.names("ConfigMap")
+    assert cluster.mark(name_key("older")) == time_ago(0)
+
+
+def test_a_revision_that_was_applied_after_the_mark_stays() -> None:
+    applied = external("old", annotations=marked(30))
+    cluster = Cluster(*RELEASE, applied)
+    run = collect(cluster)
+    assert "somebody has applied the revision again" in "".join(run.lines)
+    assert cluster.mark(OLD_KEY) == time_ago(0)
+    cluster.sleep(11 * 60)
+    collect(cluster)
+    assert OLD_NAME not in cluster.names("ConfigMap")
+
+
+def apply(cluster: Cluster, manifest: Json) -> None:
+    """Write what a tool writes: nothing, if the live object has all values of the manifest."""
+    live = cluster.objects.get(f"ConfigMap/{name_of(manifest)}")
+    if live is None:
+        cluster.add(manifest)
+        return
+    metadata = {
+        field: {**live["metadata"].get(field, {}), **manifest["metadata"].get(field, {})}
+        for field in ("labels", "annotations")
+    }
+    wanted = {**live, "data": manifest["data"], "metadata": {**live["metadata"], **metadata}}
+    if wanted != live:
+        cluster.add(wanted)
+
+
+class StepCluster(Cluster):
+    """Runs steps of an apply, each right before the request with its number."""
+
+    def __init__(self, *objects: Json) -> None:
+        super().__init__(*objects)
+        self.count = 0
+        self.steps: list[tuple[int, Callable[[], None]]] = []
+
+    def _answer(self, request: Any) -> Any:
+        self.count += 1
+        while self.steps and self.steps[0][0] <= self.count:
+            self.steps.pop(0)[1]()
+        return super()._answer(request)
+
+
+def revert(seed: int, *, has_inventory: bool = True) -> bool:
+    """Revert to the old revision during several passes; return whether the revision is lost."""
+    random = Random(seed)
+    cluster = StepCluster(*RELEASE, OLD)
+    back = (workload("Deployment/app", "aa", OLD_NAME), OLD_SET)
+    steps: list[Callable[[], None]] = [
+        lambda: apply(cluster, OLD_INVENTORY),
+        lambda: apply(cluster, OLD),
+        lambda: cluster.add(*back),
+    ]
+    # The first step is at any request of the passes 1 to 3, and the others follow at once, in the
+    # same pass, or hours later.
+    at = random.randrange(1, 75)
+    for number, step in enumerate(steps):
+        if has_inventory or number:
+            cluster.steps.append((at, step))
+        at += random.choice([0, 0, 1, random.randrange(20), random.randrange(150)])
+    passes = 6  # after the last step
+    while passes:
+        passes -= not cluster.steps
+        collect(cluster)
+        cluster.sleep(random.choice([60, 660, 3600]))
+    return OLD_NAME not in cluster.names("ConfigMap")
+
+
+def test_a_revert_during_a_pass_does_not_lose_its_revision() -> None:
+    seeds = range(examples(100))
+    assert not [seed for seed in seeds if revert(seed)]
+    assert [seed for seed in range(100) if revert(seed, has_inventory=False)]
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_a_revert_right_before_the_deletion(is_noticed: bool) -> None:
+    """Without the annotation postrender/applied, nobody would see that the tool uses it again."""
+    manifest = OLD if is_noticed else revision("old")
+    cluster = Cluster(*RELEASE, OLD_MARKED)
+
+    def again() -> None:
+        apply(cluster, OLD_INVENTORY)
+        apply(cluster, manifest)
+
+    cluster._before[f"delete {OLD_KEY}"] = again
+    collect(cluster)
+    assert (OLD_NAME in cluster.names("ConfigMap")) == is_noticed
+
+
+# Inventories that are missing, older, foreign or unreadable
+
+
+def test_without_an_inventory_nothing_is_deleted() -> None:
+    cluster = Cluster(*RELEASE[:3], OLD_MARKED, external("older"))
+    run = collect(cluster)
+    assert not cluster.writes
+    assert (
+        f"collect keeps the unused {OLD_KEY}, because the attach group {GROUP} has no"
+        in "".join(run.lines)
+    )
+
+
+@pytest.mark.parametrize(
+    "inventories",
+    [
+        (),
+        (OLD_INVENTORY,),
+        (inventory(),),
+        (inventory(label="other"),),
+        (obj("ConfigMap", "x", metadata={"labels": {"postrender/inventory": GROUP}}),),
+        (inventory(more=["--later-option", "x"]),),
+        ({**INVENTORY, "data": {"arguments": "--workload nonsense\n"}},),
+        ({**INVENTORY, "data": {}},),
+    ],
+)
+def test_no_inventory_leads_to_a_deletion_of_a_revision_in_use(
+    inventories: tuple[Json, ...],
+) -> None:
+    in_use = revision("new", annotations=marked(60))
+    pod = user("Pod", "debug", OLD_NAME)
+    cluster = Cluster(DEPLOYMENT, NEW_SET, in_use, OLD_MARKED, pod, *inventories)
+    for _ in range(4):
+        collect(cluster, older_than=timedelta(0))
+        cluster.sleep(3600)
+    assert {NEW_NAME, OLD_NAME} <= set(cluster.names("ConfigMap"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"arguments": "--workload nonsense\n"}, {"arguments": f"--group {GROUP}\n--future x\n"}],
+)
+def test_an_inventory_that_this_version_cannot_read_stops_all_deletions(data: Json) -> None:
+    unreadable = {**inventory(group="other"), "data": data}
+    cluster = Cluster(*RELEASE, OLD_MARKED, external("older"), unreadable)
+    run = collect(cluster, older_than=timedelta(0))
+    assert "collect cannot read ConfigMap/other-inventory" in str(run.problems[0])
+    assert OLD_NAME in cluster.names("ConfigMap")
+    assert cluster.mark(name_key("older")) is None
+    assert OWNER in cluster.owners(NEW_KEY)
+
+
+def test_a_foreign_config_map_under_the_name_of_a_revision_gets_no_owner() -> None:
+    foreign = {**NEW, "data": {"value": "foreign"}}
+    cluster = Cluster(DEPLOYMENT, NEW_SET, INVENTORY, foreign)
+    run = collect(cluster)
+    assert "does not match the hash" in str(run.problems[0])
+    assert not cluster.owners(NEW_KEY)
+
+
+# Failures
+
+
+@pytest.mark.parametrize("kind", ["Pod", "ReplicaSet", "Rollout", "ConfigMap"])
+def test_a_list_that_fails_never_means_that_nothing_uses_a_revision(kind: str) -> None:
+    cluster = Cluster(*RELEASE, OLD_MARKED, user("Pod", "debug", OLD_NAME))
+    for status in (403, 500):
+        cluster.refused["list", kind] = status
+        with suppress(ApiError):
+            assert collect(cluster, older_than=timedelta(0)).problems
+        assert OLD_NAME in cluster.names("ConfigMap")
+        assert not any("delete" in text for text in cluster.writes)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_wrong_answers_do_not_lose_a_revision(fault: str) -> None:
+    for seed in range(6):
+        random = Random(seed)
+        cluster = FaultyCluster(
+            random,
+            lambda *_, random=random: fault if random.randrange(2) else "",
+            *RELEASE,
+            OLD_MARKED,
+        )
+        cluster.add(user("Pod", "a", OLD_NAME), user("Pod", "b", "x"))
+        with suppress(UserError):
+            collect(cluster)
+        assert {OLD_NAME, NEW_NAME} <= set(cluster.names("ConfigMap"))
+
+
+class KilledError(BaseException):
+    """The process was killed."""
+
+
+def test_a_pass_can_be_killed_after_every_request() -> None:
+    world = (*RELEASE, OLD_MARKED, external("older"), *many(2))
+    whole = StepCluster(*world)
+    collect(whole)
+    for number in range(1, whole.count + 1):
+        cluster = StepCluster(*world)
+
+        def kill() -> None:
+            raise KilledError
+
+        cluster.steps.append((number, kill))
+        with pytest.raises(KilledError):
+            collect(cluster)
+        collect(cluster)
+        cluster.sleep(700)
+        collect(cluster)
+        assert cluster.names("ConfigMap") == sorted(
+            set(whole.names("ConfigMap")) - {name_of(external("older"))}
+        )
+        assert cluster.owners(NEW_KEY) == whole.owners(NEW_KEY)
+
+
+def finish(cluster: Cluster) -> None:
+    assert not collect(cluster).problems
+
+
+def test_two_passes_at_once() -> None:
+    world = (*RELEASE, OLD_MARKED, external("older"), *many(2))
+    whole = StepCluster(*world)
+    collect(whole)
+    for number in range(1, whole.count + 1):
+        cluster = StepCluster(*world)
+        cluster.steps.append((number, partial(finish, cluster)))
+        assert not collect(cluster).problems
+        assert cluster.names("ConfigMap") == whole.names("ConfigMap")
+        assert cluster.owners(NEW_KEY) == whole.owners(NEW_KEY)
+
+
+# Leftovers
+
+
+def created(data: Json, days: float, **labels: str) -> Json:
+    metadata = {**data["metadata"], "creationTimestamp": time_ago(days * 24 * 60)}
+    return {**data, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+
+
+def test_what_an_uninstall_leaves_is_deleted_with_older_than() -> None:
+    left = created(external("old"), 3)
+    cluster = Cluster(left)
+    assert "has no inventory, but --older-than is not set (3 d old)" in collect(cluster).lines[0]
+    assert "--older-than is not reached" in collect(cluster, older_than=4 * DAY).lines[0]
+    assert not changes(cluster)
+    collect(cluster, older_than=DAY)
+    assert changes(cluster) == [f"patch {OLD_KEY}"]
+    apply(cluster, left)  # somebody installs the release again
+    cluster.sleep(700)
+    collect(cluster, older_than=DAY)
+    assert changes(cluster) == [f"patch {OLD_KEY}"]
+    cluster.sleep(700)
+    collect(cluster, older_than=DAY)
+    assert changes(cluster) == [f"delete {OLD_KEY}"]
+
+
+def test_revisions_with_an_owner_are_left_to_their_attacher() -> None:
+    cluster = Cluster(
+        created(revision("old", annotations=marked(60), owners=["ServiceAccount/app-attach"]), 9)
+    )
+    assert not collect(cluster, older_than=timedelta(0)).lines
+    assert not cluster.writes
+
+
+def other_tool(content: str, days: float, **labels: str) -> Json:
+    data = revision(content, base="settings", group="")
+    del data["metadata"]["annotations"]
+    return created(data, days, **labels)
+
+
+RELEASED = {"postrender/collect": "true"}
+
+
+def test_hashed_config_maps_of_other_tools_need_a_label_and_an_age() -> None:
+    flux = other_tool("flux", 40, **{"kustomize.toolkit.fluxcd.io/name": "apps"})
+    used, owned = other_tool("used", 40, **RELEASED), other_tool("owned", 40, **RELEASED)
+    owned["metadata"]["ownerReferences"] = [owner_of("Deployment/app")]
+    young, old = other_tool("young", 1, **RELEASED), other_tool("old", 40, **RELEASED)
+    edited = {**other_tool("edited", 40, **RELEASED), "data": {"value": "changed"}}
+    plain = created(obj("ConfigMap", "settings", data={}), 40, **RELEASED)
+    pod = user("Pod", "a", name_of(used))
+    cluster = Cluster(flux, used, owned, young, old, edited, plain, pod)
+    run = collect(cluster)
+    assert not cluster.writes
+    assert len(run.lines) == 4
+    assert (
+        f"namespace prod: collect keeps the unused ConfigMap/{name_of(flux)}, because Flux created "
+        "it, and the label postrender/collect is not true (40 d old)"
+    ) in run.lines
+    run = collect(cluster, older_than=30 * DAY)
+    assert cluster.writes == [f"delete ConfigMap/{name_of(old)}"]
+    reasons = "\n".join(run.lines)
+    assert f"{name_of(young)}, because --older-than is not reached (1 d old)" in reasons
+    assert f"{name_of(edited)}, because the content does not match" in reasons
+    cluster.refused["list", "Pod"] = 403
+    cluster.add(old)
+    collect(cluster, older_than=30 * DAY)
+    assert len(cluster.writes) == 1
