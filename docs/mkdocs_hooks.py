@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import posixpath
 import re
@@ -50,7 +51,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
 
 def on_page_content(html: str, **_: Any) -> str:
     """Return a page whose table cells have bars without a backslash, and unbroken short code."""
-    return re.sub(r"<t[dh]>.*?</t[dh]>", lambda match: _cell(match[0]), html, flags=re.S)
+    text = re.sub(r"<t[dh]>.*?</t[dh]>", lambda match: _cell(match[0]), html, flags=re.S)
+    return re.sub(r"<table>.*?</table>", lambda match: _labelled(match[0]), text, flags=re.S)
+
+
+def _labelled(table: str) -> str:
+    """Return a table whose cells have the heads of their columns, for the style on a phone."""
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall(r"<th>(.*?)</th>", table, re.S)]
+    numbers = itertools.cycle(range(len(heads)))
+    return re.sub("<td>", lambda _: f'<td data-head="{heads[next(numbers)]}">', table)
 
 
 def _table(file: Path) -> str:

@@ -19,12 +19,19 @@ PHONE, DESK = (390, 844), (1280, 900)
 PAGES = (
     "index.html",
     "how-it-works.html",
+    "faq.html",
     "troubleshooting.html",
     "how-to/argocd.html",
     "how-to/install.html",
     "reference/configuration.html",
+    "reference/compatibility.html",
     "reference/diff.html",
+    "reference/kinds.html",
 )
+
+# The tables that scroll sideways.
+WIDE = """[...document.querySelectorAll(".md-typeset__scrollwrap")]
+    .filter(table => table.scrollWidth > table.clientWidth + 1).length"""
 
 pytestmark = pytest.mark.skipif(
     not IS_REQUIRED and not (BUILT / "index.html").exists(), reason="run `make site`"
@@ -64,17 +71,24 @@ def test_a_page_fits_the_screen_and_is_accessible(name: str, page: Page) -> None
     page.wait_for_load_state("networkidle")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.evaluate("window.innerWidth")
+    if width == PHONE[0]:
+        assert page.evaluate(WIDE) == 0
     wait_until_still(page)
     found = Axe().run(page, options={"preload": False}).response["violations"]
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
 
 
-def test_the_search_works_without_a_server(page: Page) -> None:
+@pytest.mark.parametrize(
+    ("words", "name"),
+    # The second one is only in a table of data (docs/data).
+    [("CreateContainerConfigError", "troubleshooting"), ("AutoscalingRunnerSet", "kinds")],
+)
+def test_the_search_works_without_a_server(words: str, name: str, page: Page) -> None:
     page.goto((BUILT / "index.html").as_uri())
     if page.viewport_size == {"width": PHONE[0], "height": PHONE[1]}:
         page.locator(".md-header__button[for=__search]").click()
-    page.locator("input.md-search__input").press_sequentially("CreateContainerConfigError")
-    found = page.locator(".md-search-result__link[href*='troubleshooting.html']").first
+    page.locator("input.md-search__input").press_sequentially(words)
+    found = page.locator(f".md-search-result__link[href*='{name}.html']").first
     found.wait_for(timeout=15_000)
 
 
