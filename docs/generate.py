@@ -201,6 +201,7 @@ FIXES = {
     "release",
     "copied-owners": "Remove `metadata.ownerReferences` from the manifest",
     "short-ttl": "Raise `attacher.ttlSecondsAfterFinished`",
+    "idle-rule": "Correct the conditions in `match`, or ignore the note",
     "config-above": "Move the file into the repository, or pass `--config`",
     "no-objects": "Pass rendered manifests, such as the output of `helm template`",
 }

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from postrender.records import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
 # The codes that several modules use.
@@ -42,7 +46,12 @@ class Location(NamedTuple):
 
 
 class UserError(Exception):
-    """An error in the input, the configuration or the environment. The exit code is 1."""
+    """An error in the input, the configuration or the environment. The exit code is 1.
+
+    others: further errors of the same kind, which are reported after this error.
+    """
+
+    others: Sequence[UserError] = ()
 
     def __init__(self, problem: str, fix: str, location: Location | None = None) -> None:
         self.problem = problem
@@ -52,6 +61,14 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return _message(self.location, self.problem, self.fix)
+
+
+def raise_all(errors: Sequence[UserError]) -> None:
+    """Raise the first of several errors, with the others; nothing without an error."""
+    first, *others = errors or (None,)
+    if first is not None:
+        first.others = [other for other in others if other]
+        raise first
 
 
 class UsageError(Exception):
@@ -132,6 +149,7 @@ CODES = {
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
     "config-unused": "a chart and the working directory, or two charts, have different "
     "configuration files, and the command uses only one of the two",
+    "idle-rule": "a rule of the configuration does not match any object of the input",
     "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
     "no-objects": "the input does not contain Kubernetes objects, usually because the input is "
     "a values file",
@@ -139,6 +157,6 @@ CODES = {
 NOTES = frozenset(
     {
         *("checksum", "history-unchecked", "group-name", "other-release", "copied-owners"),
-        *("config-above", NEVER_DELETED),
+        *("config-above", "idle-rule", NEVER_DELETED),
     }
 )

@@ -7,6 +7,7 @@ A tool such as Helm deletes an original that is not in the new manifests, even i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -75,7 +76,11 @@ def open_clients(
     with time_limit(RUN_SECONDS) as deadline:
         connection = connect(in_cluster, context, kubeconfig)
         yield lambda namespace: Client(
-            connection.session, namespace or connection.namespace, ADOPT_FIELD_MANAGER, deadline
+            connection.session,
+            namespace or connection.namespace,
+            ADOPT_FIELD_MANAGER,
+            deadline,
+            fails_at_once=sys.stderr is not None and sys.stderr.isatty(),
         )
 
 

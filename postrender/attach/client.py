@@ -137,12 +137,21 @@ class Client:
 
     manager: the name of the field manager in the client's writes.
     deadline: on the clock of time.monotonic. Later requests raise ApiError.
+    fails_at_once: whether an API server that has not answered yet is an error without a retry,
+        because a person waits.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
 
     def __init__(
-        self, session: Session, namespace: str, manager: str, deadline: float = inf
+        self,
+        session: Session,
+        namespace: str,
+        manager: str,
+        deadline: float = inf,
+        *,
+        fails_at_once: bool = False,
     ) -> None:
+        self._fails_at_once = fails_at_once
         self._session = session
         self._deadline = deadline
         self._manager = {"fieldManager": manager}
@@ -449,6 +458,8 @@ class Client:
         if _is_refusal(error):
             self._forbidden_seconds -= delay
             return self._forbidden_seconds >= 0
+        if error.status == _NO_ANSWER and self._fails_at_once and self._server_time is None:
+            return False
         is_conflict = error.status == _CONFLICT and method == "PATCH"
         is_in_time = seconds <= RETRY_SECONDS and time.monotonic() + delay <= self._deadline
         return is_in_time and (is_conflict or error.status in _TRANSIENT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from postrender.cli.options import FLAG, INPUT, SWITCH
+from postrender.cli.options import COMMANDS, FLAG, INPUT, SWITCH, load
 from postrender.cli.report import set_presentation
 from postrender.errors import UsageError, UserError
 
@@ -29,8 +29,54 @@ _BOOLEANS = {
 }
 
 
+# The options of `postrender` itself.
+_GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
+
+
 class _ForClickError(Exception):
     """The quick reader does not understand the command line."""
+
+
+def with_command_first(words: list[str]) -> list[str]:
+    """Write the command of a line first: `-n prod explain` means `explain -n prod`.
+
+    A line without a command, or with an input first, is for `render`.
+    """
+    if not words or words[0] == "-":
+        return ["render", *words]
+    if words[0][:1] != "-" or words[0] in _GROUP_OPTIONS:
+        return words
+    for index, word in enumerate(words):
+        names = [name for name in (word, " ".join(words[index : index + 2])) if name in COMMANDS]
+        if word == "--":
+            break
+        if names and any(_are_options(words[:index], load(name)) for name in (*names, "render")):
+            command = names[-1].split()
+            return [*command, *words[:index], *words[index + len(command) :]]
+    return ["render", *words]
+
+
+def _are_options(words: Sequence[str], command: Command) -> bool:
+    """Whether words are options of a command, each with its value."""
+    forms = _forms(command)
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if word[:2] == "--":
+            given = [name]
+        else:  # joined short options, the last of which can have a value: `-qnprod`
+            given = [f"-{letter}" for letter in word[1:]]
+            equals = ""
+        if not given or word[:1] != "-":
+            return False
+        for number, one in enumerate(given):
+            if one not in forms:
+                return False
+            if forms[one][0].form not in (FLAG, SWITCH):
+                if not equals and number == len(given) - 1 and next(rest, None) is None:
+                    return False
+                break
+    return True
 
 
 def read_quickly(
@@ -67,13 +113,7 @@ def _default(option: Option, environment: Mapping[str, str]) -> object:
 
 def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
     """The file names, and the values of the given options by parameter."""
-    forms: dict[str, tuple[Option, bool]] = {}
-    for option in command.all_options:
-        forms |= {f"--{name}": (option, True) for name in option.long_names}
-        if option.short:
-            forms[f"-{option.short}"] = option, True
-        if option.form == FLAG:
-            forms[f"--no-{option.name}"] = option, False
+    forms = _forms(command)
     files: list[str] = []
     given: dict[str, object] = {}
     rest = iter(words)
@@ -98,6 +138,18 @@ def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str,
             raise _ForClickError
         given[option.parameter] = text
     return files, given
+
+
+def _forms(command: Command) -> dict[str, tuple[Option, bool]]:
+    """The option of each name, and whether a FLAG is then on."""
+    forms: dict[str, tuple[Option, bool]] = {}
+    for option in command.all_options:
+        forms |= {f"--{name}": (option, True) for name in option.long_names}
+        if option.short:
+            forms[f"-{option.short}"] = option, True
+        if option.form == FLAG:
+            forms[f"--no-{option.name}"] = option, False
+    return forms
 
 
 def call(command: Command, values: Mapping[str, Any]) -> int:

@@ -12,8 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import (
+    CompletionItem,
+    FishComplete,
+    ZshComplete,
+    add_completion_class,
+)
 
-from postrender.cli.arguments import call, terminal_argument
+from postrender.cli.arguments import call, terminal_argument, with_command_first
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
@@ -35,7 +42,7 @@ from postrender.sources.paths import GIT, HELM
 from postrender.text import shown
 
 _FILENAMES = ("-f", "--filename")
-_CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 160}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
@@ -116,6 +123,20 @@ class _Commands(_Group):
 
     If an unknown command looks like a path, the error shows how to render the file.
     """
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> click.Context:
+        if extra.get("resilient_parsing") and args:  # for completion
+            args = with_command_first(args)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The completions, with those of the options of `render`, which needs no name."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            found += _click_command(load("render")).shell_complete(ctx, incomplete)
+        return list({item.value: item for item in found}.values())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -265,7 +286,24 @@ def _click_option(option: Option) -> click.Option:
     }
     if option.default is not None:
         settings["default"] = option.default
-    return click.Option([*names, option.parameter], **settings)
+    return _Option([*names, option.parameter], **settings)
+
+
+class _Option(click.Option):
+    """An option whose errors name the environment variable, if the variable sets the option."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.BadParameter as error:
+            if ctx.get_parameter_source(str(self.name)) != ParameterSource.ENVIRONMENT:
+                raise
+            choices = getattr(self.type, "choices", ("true", "false"))
+            raise click.UsageError(
+                f"The environment variable {self.envvar} is {shown(value)}, expected "
+                f"{' or '.join(choices)}. Correct the variable, or unset the variable.",
+                error.ctx,
+            ) from None
 
 
 def _extra_help(option: Option) -> str:
@@ -276,13 +314,13 @@ def _extra_help(option: Option) -> str:
 
 
 _FORMS: Mapping[str, Any] = {
-    VALUE: lambda _option: {},
+    VALUE: lambda option: {"type": click.Path() if option.is_path else None},
     CHOICE: lambda option: {"type": click.Choice(option.choices)},
     CHOICES: lambda option: {"type": click.Choice(option.choices), "multiple": True},
     NUMBER: lambda option: {"type": _Number(0, option.limit)},
     FLAG: lambda _option: {"default": None},
     SWITCH: lambda _option: {"is_flag": True, "default": False},
-    REPEATED: lambda _option: {"multiple": True},
+    REPEATED: lambda option: {"type": click.Path() if option.is_path else None, "multiple": True},
 }
 
 
@@ -300,3 +338,25 @@ class _Number(click.IntRange):
                 f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
             )
             self.fail(f"the value is {shown(value)}, expected a whole number {limit}.", param, ctx)
+
+
+class _Fish(FishComplete):
+    """click's script splits the help of a completion at its first comma."""
+
+    source_template = FishComplete.source_template.replace(
+        'string split "," $completion', 'string split --max 1 "," $completion'
+    )
+
+
+class _Zsh(ZshComplete):
+    """click's script needs the function compdef, which zsh has only after compinit."""
+
+    source_template = ZshComplete.source_template.replace(
+        "    compdef %(complete_func)s",
+        "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
+        "    compdef %(complete_func)s",
+    )
+
+
+add_completion_class(_Fish)
+add_completion_class(_Zsh)

@@ -27,6 +27,7 @@ from postrender.config.load import (
     load_config,
     load_files,
     merge_values,
+    settings_from,
 )
 from postrender.config.validate import schema_text
 from postrender.errors import Location, UserError
@@ -106,7 +107,7 @@ def validate(file: str, config: str | None) -> int:
             "root of the git repository",
             "Pass a file, or create a file with: postrender config init",
         )
-    load_config(source)
+    settings_from(load_config(source))
     write([f"{source.file} is valid\n"])
     return DONE
 

@@ -7,7 +7,7 @@ from postrender.cli.render import plan_of, report_findings
 from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import REPORTERS, build
-from postrender.inventory.notes import find_other_owners, find_rejected
+from postrender.inventory.notes import find_idle_rules, find_other_owners, find_rejected
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 
@@ -25,7 +25,11 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     stream = read_input(input_, "explain")
     check_not_a_function(stream)
     plan = plan_of(stream, settings)
-    notes = [*find_rejected(plan.inventory), *find_other_owners(plan.inventory, settings)]
+    notes = [
+        *find_rejected(plan.inventory),
+        *find_other_owners(plan.inventory, settings),
+        *find_idle_rules(plan.inventory, settings),
+    ]
     unused = find_unused_configuration(stream, settings, config)
     plan = plan._replace(findings=(*plan.findings, *notes, *unused))
     reporter = REPORTERS[form]

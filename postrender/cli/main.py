@@ -6,7 +6,12 @@ import gc
 import os
 import sys
 
-from postrender.cli.arguments import call, read_quickly, terminal_argument
+from postrender.cli.arguments import (
+    call,
+    read_quickly,
+    terminal_argument,
+    with_command_first,
+)
 from postrender.cli.options import COMPLETION_VARIABLE
 from postrender.cli.report import (
     BUG,
@@ -26,8 +31,6 @@ if TYPE_CHECKING:
 
     from postrender.cli.options import Command
 
-_GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
-
 
 def main() -> None:
     """Run the command line of the process, and end the process with the exit code."""
@@ -38,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command line, report any error, and return the exit code.
 
     Without a command, or with an option other than -h, --help and --version first, the command is
-    `render`.
+    `render`. On a terminal, `postrender` alone prints the commands.
     arguments: the words after `postrender`.
     """
     # Garbage collection would take a tenth of the time of most commands. These commands end soon,
@@ -47,11 +50,11 @@ def run(arguments: Sequence[str]) -> int:
     gc.disable()
     words = list(arguments)
     is_completion = COMPLETION_VARIABLE in os.environ
-    if not is_completion and (
-        not words or (words[0].startswith("-") and words[0] not in _GROUP_OPTIONS)
-    ):
-        words.insert(0, "render")
     try:
+        if not words and sys.stdin is not None and sys.stdin.isatty():
+            words = ["--help"]
+        elif not is_completion:
+            words = with_command_first(words)
         code = None if is_completion else _run_without_click(words)
         if code is None:
             from postrender.cli.click_app import run_with_click

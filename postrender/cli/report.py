@@ -103,8 +103,9 @@ def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
 
 def report_error(error: UserError) -> None:
     """Print an error, with --quiet too, and append it to the log file."""
-    _log(ERROR, str(error))
-    _print_message(ERROR, str(error), error.location)
+    for one in (error, *error.others):
+        _log(ERROR, str(one))
+        _print_message(ERROR, str(one), one.location)
 
 
 def log_note(text: str) -> None:

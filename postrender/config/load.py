@@ -20,7 +20,7 @@ from postrender.config.settings import (
     StrategyRule,
 )
 from postrender.config.validate import schema_text, unknown_key, validate
-from postrender.errors import Location, UserError
+from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.records import NamedTuple
@@ -42,6 +42,10 @@ _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 # postrender compares each entry of these lists with many objects. The limit bounds this product.
 _COMPARED_LISTS = (("rules",), ("references",), ("leftovers", "ignore"))
 _MAX_ENTRIES = 1000
+
+_IMAGE_CHARACTERS = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
+)
 
 Values = dict[str, "Any"]
 
@@ -129,11 +133,13 @@ def _read_document(path: str, fix: str, source: Source) -> tuple[ParsedDocument,
 
 
 def _check_duplicate_keys(document: ParsedDocument) -> None:
+    errors = []
     for duplicate in document.duplicate_keys():
         location = document.nodes.location_of(duplicate.key)
         line = document.nodes.location_of(duplicate.first).line
         problem = f"the key {shown(duplicate.path[-1])} is also on line {line}"
-        raise UserError(problem, "Remove one of the two keys", location)
+        errors.append(UserError(problem, "Remove one of the two keys", location))
+    raise_all(errors)
 
 
 def _check_object(data: Json, document: ParsedDocument) -> None:
@@ -290,12 +296,28 @@ def _ignored_leftover(entry: Values) -> IgnoredLeftover:
     )
 
 
+def _is_image(text: str) -> bool:
+    """Whether a text can be the name of an image (github.com/distribution/reference)."""
+    *folders, last = text.partition("@")[0].split("/")
+    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
+    is_readable = _IMAGE_CHARACTERS.issuperset(text)
+    return is_readable and all(name and name == name.lower() for name in names)
+
+
 def _attacher(values: Values) -> AttacherSettings:
     default = AttacherSettings()
+    image = values.get("image", default.image)
+    # A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
+    if image and "<" not in image and "://" not in image and not _is_image(image):
+        raise UserError(
+            f"attacher.image is {shown(image)}, expected the name of an image, such as "
+            "registry.example.com/postrender:0.1.0",
+            "Correct attacher.image, --attacher-image or POSTRENDER_ATTACHER_IMAGE",
+        )
     account = values.get("serviceAccount", {})
     return AttacherSettings(
         is_enabled=values.get("enabled", default.is_enabled),
-        image=values.get("image", default.image),
+        image=image,
         image_pull_policy=values.get("imagePullPolicy", default.image_pull_policy),
         mode=values.get("mode", default.mode),
         timeout=values.get("timeout", default.timeout),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import STRATEGIES
-from postrender.errors import Location, UserError
+from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument
@@ -71,15 +71,26 @@ def validate(
     in_document: a function that converts a path in `values` to a path in the document.
     """
     schema = json.loads(schema_text())
+    errors: dict[Path, UserError] = {}
     if not surely_fits(values, schema):
-        _check_with_jsonschema(values, schema, document, in_document)
+        errors = dict(_schema_errors(values, schema, document, in_document))
     rules = value_at(values, ("rules",))
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
-        mistake = _mistake_in_rule(rule)
+        place: Path = ("rules", number)
+        is_readable = not any(path[:2] in (place, place[:1]) for path in errors)
+        mistake = _mistake_in_rule(rule) if is_readable else None
         if mistake:
-            raise UserError(*mistake, document.location_of(in_document(("rules", number))))
+            errors[place] = UserError(*mistake, document.location_of(in_document(place)))
     for path in _pattern_paths(values):
-        _check_pattern(str(value_at(values, path)), document.location_of(in_document(path)))
+        if path not in errors:
+            text, location = str(value_at(values, path)), document.location_of(in_document(path))
+            try:
+                _check_pattern(text, location)
+            except UserError as error:
+                errors[path] = error
+    raise_all(
+        sorted(errors.values(), key=lambda error: error.location.line if error.location else 0)
+    )
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
@@ -155,24 +166,24 @@ def _mistake_in_rule(rule: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def _check_with_jsonschema(
+def _schema_errors(
     values: Json,
     schema: Schema,
     document: ParsedDocument,
     in_document: Callable[[Path], Path],
-) -> None:
+) -> Iterator[tuple[Path, UserError]]:
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(schema)
-    error = jsonschema.exceptions.best_match(validator.iter_errors(values))
-    if error is None:
-        return
-    path: Path = tuple(error.absolute_path)
-    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = list(error.schema["properties"])
-        path = (*path, next(key for key in error.instance if key not in known))
-        raise unknown_key(path, known, schema, document.location_of_key(in_document(path)))
-    raise _worded(error, document.location_of(in_document(path)))
+    for error in jsonschema.Draft7Validator(schema).iter_errors(values):
+        path: Path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+            known = list(error.schema["properties"])
+            for key in [key for key in error.instance if key not in known]:
+                place = (*path, key)
+                location = document.location_of_key(in_document(place))
+                yield place, unknown_key(place, known, schema, location)
+        else:
+            yield path, _worded(error, document.location_of(in_document(path)))
 
 
 def unknown_key(

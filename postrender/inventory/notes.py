@@ -176,6 +176,29 @@ def _misplaced(inventory: Inventory, item: Item, key: str, path: Path, place: st
     )
 
 
+def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
+    """A note for each rule that matches no object, perhaps because of a misspelt name."""
+    for number, rule in enumerate(settings.rules):
+        candidates = (
+            item
+            for item in inventory.items
+            if rule.rewrites_references is not None or item.content is not None
+        )
+        if rule.kind == SECRET[1] and not settings.with_secrets:
+            continue  # postrender does not look at Secrets
+        rule = rule._replace(is_referenced=None)
+        if not any(
+            rule.matches(item.identity, item.labels, item.annotations) for item in candidates
+        ):
+            yield Finding(
+                code="idle-rule",
+                problem=f"rules[{number}] does not match any object of the input",
+                fix="Correct the conditions in match. If the rule is for other inputs, ignore this "
+                "note",
+                location=Location(settings.configuration or inventory.stream.source),
+            )
+
+
 def find_rejected(inventory: Inventory) -> Iterator[Finding]:
     """A finding for each value that makes the API server reject an object.
 

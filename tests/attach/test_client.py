@@ -139,6 +139,29 @@ def test_a_forbidden_request_is_retried_after_a_lost_connection(waits: Waits) ->
     assert len(waits) == 7
 
 
+@pytest.mark.parametrize("has_answered", [False, True])
+def test_a_person_does_not_wait_for_a_server_that_never_answered(
+    waits: Waits, has_answered: bool
+) -> None:
+    answers = iter([True] * has_answered + [False] * 99)
+
+    def answer(request: Any) -> object:
+        if not next(answers):
+            raise httpx2.ConnectError("refused")
+        headers = {"Date": "Sat, 21 Nov 2026 12:00:00 GMT"}
+        return httpx2.Response(200, json=answer_to(request), headers=headers)
+
+    session = httpx2.Client(
+        base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
+    )
+    client = Client(session, "prod", "tests", fails_at_once=True)
+    if has_answered:
+        patch(client)
+    with pytest.raises(ApiError, match="refused"):
+        patch(client)
+    assert bool(waits) == has_answered
+
+
 def test_a_deleted_object_is_not_an_error(waits: Waits) -> None:
     assert not patch(client_of(404))
     assert client_of(404).read(CONFIG_MAPS, "app") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from postrender.cli import main
 from postrender.cli import report as reporting
+from postrender.cli.arguments import with_command_first
 from postrender.cli.options import COMMANDS, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -185,6 +187,58 @@ def test_completion_prints_the_script_of_a_shell(shell: str, run: Run) -> None:
     code, out, _ = run("completion", shell)
     assert code == 0
     assert f"_POSTRENDER_COMPLETE={shell}_complete" in out
+
+
+def test_the_script_of_fish_keeps_the_commas_of_a_help(run: Run) -> None:
+    assert 'string split --max 1 "," $completion' in run("completion", "fish")[1]
+
+
+def test_the_script_of_zsh_does_not_need_compinit_before(run: Run) -> None:
+    assert "(( $+functions[compdef] )) || { autoload" in run("completion", "zsh")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("-n prod explain a.yaml", "explain -n prod a.yaml"),
+        ("-q check a.yaml", "check -q a.yaml"),
+        ("-qnprod explain", "explain -qnprod"),
+        ("--namespace=prod -v diff a b", "diff --namespace=prod -v a b"),
+        ("-o json diff a b", "diff -o json a b"),
+        ("--strict config show", "config show --strict"),
+        ("--attacher-image x check", "check --attacher-image x"),
+        ("-n explain a.yaml", "render -n explain a.yaml"),
+        ("-n prod a.yaml", "render -n prod a.yaml"),
+        ("-n prod -- explain", "render -n prod -- explain"),
+        ("--config=a", "render --config=a"),
+        ("-", "render -"),
+        ("- diff", "render - diff"),
+        ("", "render"),
+        ("diff -n a", "diff -n a"),
+        ("--help diff", "--help diff"),
+    ],
+)
+def test_options_can_be_before_the_command(words: str, expected: str) -> None:
+    assert " ".join(with_command_first(words.split())) == expected
+
+
+def test_the_error_of_a_variable_names_the_variable(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTRENDER_STRICT", "maybe")
+    code, _, err = run("render", MANIFESTS)
+    assert code == 2
+    assert 'POSTRENDER_STRICT is "maybe", expected true or false. Correct the variable' in err
+
+
+def test_a_rule_without_a_match_is_a_note_of_explain(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "rules.yaml"
+    rules = ("{name: web-confg}", "{name: '*'}", "{kind: Secret}")
+    config.write_text("rules:\n" + "".join(f"- match: {r}\n  strategy: ignore\n" for r in rules))
+    err = run("explain", "--config", str(config), MANIFESTS)[2]
+    assert re.findall(r"^note: .*(rules\[\d\]) does not match any object", err, re.M) == [
+        "rules[0]"
+    ]
 
 
 def test_the_completion_script_of_bash_is_valid(run: Run) -> None:

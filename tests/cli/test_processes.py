@@ -468,11 +468,15 @@ def test_a_full_stderr(redirection: str) -> None:
     assert run_in_shell(redirection, GOOD, "--no-such-flag").code == 2
 
 
-def test_a_terminal_on_stdin_prints_help() -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"), [((), b"\n  explain "), (("render",), b"\n  --previous ")]
+)
+def test_a_terminal_on_stdin_prints_help(words: tuple[str, ...], expected: bytes) -> None:
+    """Without a word, the help lists the commands."""
     main, side = pty.openpty()
     try:
         done = subprocess.run(
-            COMMAND,
+            [*COMMAND, *words],
             stdin=side,
             capture_output=True,
             env=environment(),
@@ -484,6 +488,7 @@ def test_a_terminal_on_stdin_prints_help() -> None:
         os.close(side)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"Usage: postrender")
+    assert expected in done.stdout
 
 
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
@@ -868,7 +873,22 @@ def test_completion_scripts(shell: str, part: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [("postrender re", b"render"), ("postrender render --str", b"--strict")]
+    ("words", "expected"),
+    [
+        ("postrender re", b"render"),
+        ("postrender render --str", b"--strict"),
+        ("postrender --str", b"--strict"),
+        ("postrender --ver", b"--version"),
+        ("postrender --config cha", b"file,cha"),
+        ("postrender -n prod --attacher-im", b"--attacher-image"),
+        ("postrender -n prod diff --uni", b"--unified"),
+        ("postrender render --config cha", b"file,cha"),
+        ("postrender render --kubeconfig cha", b"file,cha"),
+        ("postrender check -f cha", b"file,cha"),
+        ("postrender try --values cha", b"file,cha"),
+        ("postrender diff --old-config cha", b"file,cha"),
+        ("postrender diff cha", b"file,cha"),
+    ],
 )
 def test_completions(words: str, expected: bytes) -> None:
     variables = {

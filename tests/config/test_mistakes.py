@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postrender.config.find import explicit_file
-from postrender.config.load import load_config
+from postrender.config.load import load_config, settings_from
 from postrender.errors import UserError
 
 MISTAKES = {
@@ -94,3 +94,56 @@ def test_a_mistake_is_explained(text: str, tmp_path: Path) -> None:
         load_config(explicit_file(str(file)))
     assert MISTAKES[text] in str(raised.value)
     assert "<class" not in str(raised.value)
+
+
+def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "postrender.yaml"
+    file.write_text(
+        "strict: maybe\n"
+        "rules:\n"
+        "- match: {kind: Configmap}\n"
+        "  strategy: ignore\n"
+        "- strategi: ignore\n"
+        "references:\n"
+        "- {kind: A, path: 'a['}\n"
+        "- {kind: A, path: 3}\n"
+        "attacher: {first: 1, second: 2}\n"
+    )
+    with pytest.raises(UserError) as error:
+        load_config(explicit_file(str(file)))
+    mistakes = [str(mistake) for mistake in (error.value, *error.value.others)]
+    found = [mistake.partition("postrender.yaml:")[2].partition(":")[0] for mistake in mistakes]
+    assert found == [
+        *("1 strict", "3 rules[0]", "5 rules[1].strategi", "7 references[0].path"),
+        *("8 references[1].path", "9 attacher.first", "9 attacher.second"),
+    ]
+
+
+def test_every_repeated_key_is_reported_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "postrender.yaml"
+    file.write_text("strict: true\nsecrets: true\nstrict: true\nsecrets: true\n")
+    with pytest.raises(UserError) as error:
+        load_config(explicit_file(str(file)))
+    assert "strict" in error.value.problem
+    assert ["secrets" in other.problem for other in error.value.others] == [True]
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["bad image", " a:1", "a:1\n", "Registry/App:1", "a//b", "a:", "é:1", "a/:1", "a b/c:1"],
+)
+def test_a_name_that_no_image_can_have(image: str) -> None:
+    with pytest.raises(UserError, match="expected the name of an image"):
+        settings_from({"attacher": {"image": image}})
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *("", "postrender", "postrender:0.1.0", "localhost:5000/a_b/c-d:V1_x", "[::1]:5000/a"),
+        *("Registry.example.com/a", f"r.example.com/tools/postrender@sha256:{'a' * 64}"),
+        *("<path:images#attacher>", "ref+vault://images/attacher"),
+    ],
+)
+def test_a_name_that_an_image_can_have(image: str) -> None:
+    assert settings_from({"attacher": {"image": image}}).attacher.image == image
