@@ -15,7 +15,7 @@ from postrender.yaml.paths import Json, mapping_at, mappings_in
 
 # The end of the image's or the container's name: prometheus-config-reloader, configmap-reload,
 # nats-server-config-reloader, rules-configmap-reloader.
-_NAME = re.compile(r"(^|[-_.])\w*reload(er)?$")
+_NAME = re.compile(r"reload(er)?$")
 # Options of these sidecars, of Vector, Fluent Bit, Traefik and Prometheus, and a tool of scripts.
 _ARGUMENT = re.compile(
     r"(^|\s)(--?(watched-dir|volume-dir|watch-config|(enable-)?hot-reload)\b"
