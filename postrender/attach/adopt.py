@@ -63,7 +63,12 @@ class Original(NamedTuple):
 
 @contextmanager
 def open_clients(
-    context: str | None, kubeconfig: str | None, *, in_cluster: bool | None, is_quiet: bool
+    context: str | None,
+    kubeconfig: str | None,
+    *,
+    in_cluster: bool | None,
+    is_quiet: bool,
+    is_patient: bool = True,
 ) -> Iterator[Callable[[str | None], Client]]:
     """Yield what returns the client for a namespace, for the time of one run.
 
@@ -71,6 +76,7 @@ def open_clients(
 
     in_cluster: the result of is_in_cluster().
     is_quiet: whether to log only errors, not warnings.
+    is_patient: as for Client.
     """
     configure_log("error" if is_quiet else "warning", is_json=False)
     with time_limit(RUN_SECONDS) as deadline:
@@ -81,6 +87,7 @@ def open_clients(
             ADOPT_FIELD_MANAGER,
             deadline,
             fails_at_once=sys.stderr is not None and sys.stderr.isatty(),
+            is_patient=is_patient,
         )
 
 

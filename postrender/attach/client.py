@@ -59,6 +59,8 @@ RETRY_SECONDS = 60.0
 # The API server can need a moment before a new Role has an effect. A restarted API server does not
 # know any Role at first. After a lost connection, the client therefore allows the whole time again.
 FORBIDDEN_RETRY_SECONDS = 5.0
+# Both times for a person who waits.
+_IMPATIENT = 3.0, 0.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 # The statuses of an ApiError without a readable answer.
@@ -139,6 +141,7 @@ class Client:
     deadline: on the clock of time.monotonic. Later requests raise ApiError.
     fails_at_once: whether an API server that has not answered yet is an error without a retry,
         because a person waits.
+    is_patient: whether to retry for a minute. Otherwise, a person waits for the result.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
 
@@ -150,12 +153,15 @@ class Client:
         deadline: float = inf,
         *,
         fails_at_once: bool = False,
+        is_patient: bool = True,
     ) -> None:
         self._fails_at_once = fails_at_once
         self._session = session
         self._deadline = deadline
         self._manager = {"fieldManager": manager}
-        self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
+        patience = (RETRY_SECONDS, FORBIDDEN_RETRY_SECONDS) if is_patient else _IMPATIENT
+        self._retry_seconds, self._forbidden_limit = patience
+        self._forbidden_seconds = self._forbidden_limit
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
@@ -411,7 +417,8 @@ class Client:
                 if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
                     raise
                 if pause == _FIRST_PAUSE_SECONDS:
-                    limit = FORBIDDEN_RETRY_SECONDS if _is_refusal(error) else RETRY_SECONDS
+                    is_refusal = _is_refusal(error)
+                    limit = self._forbidden_limit if is_refusal else self._retry_seconds
                     retry = f"postrender retries the request for at most {limit:.0f} seconds"
                     _log.warning(sentences(error.problem, retry))
             time.sleep(delay)
@@ -441,7 +448,7 @@ class Client:
                 check(data)
                 return data
         except _transport_errors() as problem:
-            self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
+            self._forbidden_seconds = self._forbidden_limit
             raise self._no_answer(problem, action) from None
         raise self._error(answer, content, action, name)
 
@@ -461,7 +468,7 @@ class Client:
         if error.status == _NO_ANSWER and self._fails_at_once and self._server_time is None:
             return False
         is_conflict = error.status == _CONFLICT and method == "PATCH"
-        is_in_time = seconds <= RETRY_SECONDS and time.monotonic() + delay <= self._deadline
+        is_in_time = seconds <= self._retry_seconds and time.monotonic() + delay <= self._deadline
         return is_in_time and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, action: str) -> ApiError:

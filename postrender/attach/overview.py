@@ -20,6 +20,7 @@ from postrender.attach.request import (
     Resource,
     RevisionRef,
 )
+from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 
 
@@ -52,6 +53,8 @@ class Overview:
         self.consumers = consumers
         self.unreadable = unreadable
         self.users = consumers_by_revision(consumers)
+        # The names with a hash that objects use, and that are of no group, by base name.
+        self.loose: defaultdict[RevisionRef, list[RevisionRef]] = defaultdict(list)
         self.groups: defaultdict[str, list[Revision]] = defaultdict(list)
         self._names = {(item.resource, item.name): item for item in consumers.values()}
         self._under: defaultdict[str, list[Consumer]] = defaultdict(list)
@@ -72,6 +75,12 @@ class Overview:
                 base = revision.resource.kind.lower(), revision.base_name
                 self._bases[base, release_owners_of(revision)].append(revision)
 
+        for kind, name in list(self.users):
+            found = self.revisions.get((kind, name))
+            base_name = without_hash(name)
+            if base_name and not (found and found.group_name):
+                self.loose[kind, base_name].append((kind, name))
+
     def find(self, resource: Resource, name: str) -> Consumer | None:
         """The object with a name, None if it does not exist."""
         return self._names.get((resource, name))
@@ -84,6 +93,11 @@ class Overview:
     def with_template_of(self, workload: Consumer) -> list[Consumer]:
         """The Rollouts whose workloadRef references a workload."""
         return self._users_of_template.get(NamedObject(workload.resource, workload.name), [])
+
+    def source_of(self, workload: Consumer) -> Consumer | None:
+        """The object with the pod template: the target of workloadRef, or the workload itself."""
+        target = workload.template_from
+        return self.find(target.resource, target.name) if target else workload
 
     def below(self, controllers: Iterable[Consumer]) -> dict[str, Consumer]:
         """Objects, the objects under their control, and so on, by uid."""

@@ -79,7 +79,11 @@ def status(
         snapshot = read_file(stream, namespace, datetime.now(timezone.utc))
     else:
         clients = open_clients(
-            kube_context, kubeconfig, in_cluster=is_in_cluster(), is_quiet=is_quiet()
+            kube_context,
+            kubeconfig,
+            in_cluster=is_in_cluster(),
+            is_quiet=is_quiet(),
+            is_patient=False,
         )
         with clients as client_of:
             snapshot = read_cluster(client_of(namespace), workloads)

@@ -15,7 +15,6 @@ from postrender.attach.request import (
     PODS,
     RELEASE_OWNER_KINDS,
     REPLICA_SETS,
-    SECRETS,
     NamedObject,
     RevisionRef,
     title,
@@ -103,8 +102,9 @@ class _Builder:
         self._overview = snapshot.overview
         self._workloads: dict[str, Workload] = {}
         self._using: dict[str, defaultdict[RevisionRef, list[Template]]] = {}
+        # The group of each base name.
         self._bases = {
-            (revision.resource.kind.lower(), revision.base_name)
+            (revision.resource.kind.lower(), revision.base_name): revision.group_name
             for revision in self._overview.revisions.values()
             if revision.base_name
         }
@@ -142,7 +142,8 @@ class _Builder:
             revisions=tuple(revisions),
             runs=tuple(runs.values()),
             problems=tuple(self._problems(revisions, list(runs.values()))),
-            unreadable=tuple(self._unreadable()),
+            unreadable=tuple(sorted(item.plural for item in self._overview.unreadable)),
+            notes=tuple(self._notes()) if self._snapshot.is_file else (),
             key_counts=dict(self._key_counts(workloads)),
             differences=tuple(map(self._difference, workloads)) if self._with_difference else (),
         )
@@ -164,7 +165,7 @@ class _Builder:
         ours = [
             revision
             for revision in revisions
-            if (revision.group_name or revision.base_name or revision.proven_owners)
+            if (revision.proven_owners or self._is_ours(revision.key))
             and self._group in ("", revision.group_name)
         ]
         bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
@@ -195,7 +196,10 @@ class _Builder:
 
     def _is_ours(self, ref: RevisionRef) -> bool:
         revision = self._overview.revisions.get(ref)
-        return revision is not None and bool(revision.group_name or revision.base_name)
+        if revision is None:
+            return False
+        is_loose = (ref[0], without_hash(revision.name)) in self._bases
+        return bool(revision.group_name or revision.base_name) or is_loose
 
     def _is_missing(self, ref: RevisionRef) -> bool:
         """Whether a live object requires a revision that does not exist."""
@@ -218,8 +222,10 @@ class _Builder:
 
     def _group_of(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
-        if revision:
-            return revision.group_name
+        group_name = revision.group_name if revision else ""
+        group_name = group_name or self._bases.get((ref[0], without_hash(ref[1])), "")
+        if group_name or revision:
+            return group_name
         for user in self._overview.users.get(ref, ()):
             group = self._workload(self._overview.top_of(user)).group_name
             if group:
@@ -251,7 +257,7 @@ class _Builder:
         if revision is None:
             return MISSING
         content = self._snapshot.contents.get(revision.uid)
-        if content and content.difference and revision.base_name:
+        if content and content.difference:
             return EDITED
         if not is_used:
             return UNKNOWN if self._overview.unreadable else UNUSED
@@ -268,8 +274,8 @@ class _Builder:
             workload = self._workload(top)
             using = self._using[top.uid][ref]
             columns = [item for item in using if item.role != EARLIER]
-            is_new = is_new or any(item.role not in _OLD_ROLES for item in columns)
-            is_new = is_new or (ref in top.references and not using)
+            source = self._overview.source_of(top)
+            is_new = is_new or bool(source and ref in source.references)
             if len(columns) > 1 and len(columns) == len(workload.columns):
                 found[f"{top}, all"] = sum(len(item.pods) for item in columns)
             else:
@@ -334,17 +340,34 @@ class _Builder:
                 "objects of these kinds use a revision",
                 PERMISSION_FIX,
             )
-        if not self._snapshot.has_secrets and not self._snapshot.is_file:
-            refs = (ref for ref in self._overview.users if ref[0] == "secret")
-            names = [title(ref) for ref in sorted(refs) if without_hash(ref[1])]
-            if names:
-                yield Problem(
-                    "unreadable",
-                    (),
-                    f"postrender cannot list secrets (HTTP status 403), so it is unknown whether "
-                    f"{_some(names)} exist",
-                    PERMISSION_FIX,
-                )
+        unknown = self._unknown_secrets()
+        if unknown and not self._snapshot.is_file:
+            yield Problem(
+                "unreadable",
+                (),
+                "postrender cannot list secrets (HTTP status 403), so it is unknown whether these "
+                f"exist: {unknown}",
+                PERMISSION_FIX,
+            )
+
+    def _unknown_secrets(self) -> str:
+        """The Secrets with the name of a revision that objects use, if Secrets were not listed."""
+        refs = () if self._snapshot.has_secrets else self._overview.users
+        return _some(
+            [title(ref) for ref in sorted(refs) if ref[0] == "secret" and without_hash(ref[1])]
+        )
+
+    def _notes(self) -> Iterator[str]:
+        """What a file lacks."""
+        kinds = sorted(resource.plural for resource in self._overview.unreadable)
+        owners = sorted(resource.plural for resource in self._snapshot.unknown_owners)
+        secrets = self._unknown_secrets()
+        if kinds:
+            yield f"The file has no {joined(kinds)}. Such an object can use a revision."
+        if owners:
+            yield f"The file has no {joined(owners)}, so such an owner counts as existing."
+        if secrets:
+            yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
 
     def _revision_problems(self, status: RevisionStatus) -> Iterator[Problem]:
         name, refs = title(status.ref), (status.ref,)
@@ -359,7 +382,7 @@ class _Builder:
             reason = f"{name} is being deleted, but {users} uses it"
             yield Problem("missing", refs, reason, apply)
         content = self._snapshot.contents.get(revision.uid)
-        if status.state == EDITED and content:
+        if status.state == EDITED and content and revision.group_name:
             yield Problem(
                 "edited",
                 refs,
@@ -394,12 +417,6 @@ class _Builder:
                 f"Kubernetes deletes {name} together with {owners}, but {users} uses it",
                 _APPLY,
             )
-
-    def _unreadable(self) -> Iterator[str]:
-        yield from sorted(resource.plural for resource in self._overview.unreadable)
-        if not self._snapshot.has_secrets:
-            yield SECRETS.plural
-        yield from sorted(resource.plural for resource in self._snapshot.unknown_owners)
 
     # What differs
 
@@ -484,6 +501,11 @@ def _user(workload: Workload, template: Template) -> User:
 def _lasts(owner: Owner) -> bool:
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource not in CONTROLLER_MADE_KINDS
+
+
+def joined(names: Sequence[str]) -> str:
+    """A list in words, such as `a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -135,7 +135,8 @@ class Status(NamedTuple):
 
     source: the cluster or the file, for a message.
     workloads: the workloads that the user asked for, () for all revisions.
-    unreadable: what could not be listed, or what the file does not contain.
+    unreadable: the kinds of possible users that could not be listed, or that the file lacks.
+    notes: what the file lacks.
     key_counts: the number of keys that differ between two revisions of a base name.
     differences: of the workloads, if the user asked for them.
     diff_command: the command that shows the differences, "" if unknown.
@@ -149,6 +150,7 @@ class Status(NamedTuple):
     runs: tuple[NextRun, ...]
     problems: tuple[Problem, ...]
     unreadable: tuple[str, ...]
+    notes: tuple[str, ...]
     key_counts: dict[tuple[RevisionRef, RevisionRef], int]
     differences: tuple[Difference, ...] = ()
     diff_command: str = ""

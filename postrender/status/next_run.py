@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
 from postrender.attach.reconcile import GRACE, Patch, find_unused, parse_time
 from postrender.attach.request import (
@@ -161,18 +161,13 @@ def _request(
 
 def _is_current(snapshot: Snapshot, request: AttachRequest) -> bool:
     """Whether the live workloads are those of a request."""
+    overview = snapshot.overview
     for workload in request.workloads:
-        live = snapshot.overview.find(workload.resource, workload.name)
-        source = _template_source(snapshot, live) if live else None
+        live = overview.find(workload.resource, workload.name)
+        source = overview.source_of(live) if live else None
         if source is None or source.render_id != workload.render_id:
             return False
     return True
-
-
-def _template_source(snapshot: Snapshot, workload: Consumer) -> Consumer | None:
-    """The object with the pod template: the target of workloadRef, or the workload itself."""
-    target = workload.template_from
-    return snapshot.overview.find(target.resource, target.name) if target else workload
 
 
 def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkload]:
@@ -181,17 +176,15 @@ def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkl
         (revision.resource.kind.lower(), revision.base_name)
         for revision in overview.groups[group_name]
     }
-    users = {
-        user.uid: user
-        for revision in overview.groups[group_name]
-        for user in overview.users.get(revision.key, ())
-    }
+    refs = [revision.key for revision in overview.groups[group_name]]
+    refs += [ref for base in bases for ref in overview.loose.get(base, ())]
+    users = {user.uid: user for ref in refs for user in overview.users.get(ref, ())}
     found = dict(users)
     for user in users.values():
         for rollout in overview.with_template_of(user):
             found[rollout.uid] = rollout
     for item in found.values():
-        source = _template_source(snapshot, item)
+        source = overview.source_of(item)
         if source is None or item.is_deleting or item.controller:
             continue
         if not source.render_id and item.resource in CONTROLLER_MADE_KINDS:
@@ -217,10 +210,10 @@ def _is_of_group(
     has_id: bool,
 ) -> bool:
     revision = snapshot.overview.revisions.get(ref)
-    if revision:
+    if revision and revision.group_name:
         return revision.group_name == group_name
     base_name = without_hash(ref[1])
-    return bool(base_name) and ((ref[0], base_name) in bases or has_id)
+    return bool(base_name) and ((ref[0], base_name) in bases or (has_id and not revision))
 
 
 def _release_owner(snapshot: Snapshot, group_name: str, request: AttachRequest) -> Owner | None:

@@ -22,6 +22,7 @@ from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
 from postrender.kubernetes.group_names import SUFFIX
 from postrender.records import NamedTuple
+from postrender.status.build import joined
 from postrender.status.model import (
     EDITED,
     KEPT,
@@ -121,11 +122,8 @@ def _lines(page: _Page) -> Iterator[str]:
     yield from _unused(page)
     yield ""
     yield from page.lines(_summary(status))
-    if status.is_file and status.unreadable:
-        yield from page.lines(
-            f"The file has no {_joined(status.unreadable)}, so status does not know whether such "
-            "an object uses a revision."
-        )
+    for note in status.notes:
+        yield from page.lines(note)
     yield from _problems(page)
     if status.diff_command and status.key_counts:
         yield from page.lines(f"To see the values that differ: {status.diff_command}")
@@ -136,10 +134,6 @@ def _lines(page: _Page) -> Iterator[str]:
 def _problems(page: _Page) -> Iterator[str]:
     for problem in page.status.problems:
         yield from page.lines(f"error: {sentences(problem.problem, problem.fix)}", _RED)
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 # ---------------------------------------------------------------------------- the list of revisions
@@ -339,7 +333,7 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
     mark = live.unused_since if live else None
     since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
     if revision.state == UNKNOWN:
-        return f"{since}no user found, but {_joined(status.unreadable)} could not be read"
+        return f"{since}no user found, but {joined(status.unreadable)} could not be read"
     start = since or "unused, "
     if outcome is None or not outcome.is_unused:
         return f"{start}no run looks after it"

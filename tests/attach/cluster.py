@@ -267,11 +267,14 @@ class Cluster:
 
     # The API
 
-    def client(self, seconds: float = inf, namespace: str = NAMESPACE) -> Client:
+    def client(
+        self, seconds: float = inf, namespace: str = NAMESPACE, *, is_patient: bool = True
+    ) -> Client:
         """Return a client of this namespace (or of all, ""), which stops after some seconds."""
         transport = httpx2.MockTransport(self._answer)
         session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
-        return Client(session, namespace, "postrender-attach", self.monotonic() + seconds)
+        deadline = self.monotonic() + seconds
+        return Client(session, namespace, "postrender-attach", deadline, is_patient=is_patient)
 
     def _answer(self, request: Any) -> Any:
         self.sleep(self.latency)

@@ -33,7 +33,9 @@ from postrender.yaml.edits import copied  # noqa: E402
 from postrender.yaml.emit import block_text  # noqa: E402
 from postrender.yaml.paths import Json, Path, value_at  # noqa: E402
 from postrender.yaml.stream import read_stream  # noqa: E402
+from tests.attach.cluster import workload as live_workload  # noqa: E402
 from tests.golden_cases import cases as golden_cases  # noqa: E402
+from tests.status import stories  # noqa: E402
 
 for _name in COMMANDS:
     load(_name)
@@ -687,6 +689,85 @@ def a_function_with_items(count: int) -> Run:
     items = text.replace("\n", "\n  ").replace("---\n  ", "- ").replace("\n  - api", "\n- api")
     head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
     return Run(("fn", "--no-attacher"), head + items.rstrip() + "\n")
+
+
+# ------------------------------------------------------------------------------------- live objects
+
+
+def of_objects(build: Callable[[int], list[Any]]) -> Callable[[int], list[Any]]:
+    """Add a shape of live objects, of which `status` shows all, and the Deployment `web`."""
+
+    def runs(count: int) -> list[Run]:
+        text = stories.bundle(build(count))
+        return [
+            Run(("status", "-"), text),
+            Run(("status", "-", "deploy/web", "--diff"), text),
+            Run(("status", "-", "deploy/web", "-ojson"), text),
+        ]
+
+    SHAPES[build.__name__] = runs
+    return build
+
+
+@of_objects
+def many_releases(count: int) -> list[Any]:
+    return [
+        item
+        for name in ("web", *names(count))
+        for item in stories.deployment(name, "a", "b", group=f"{name}-attach")
+    ]
+
+
+@of_objects
+def releases_with_one_base_name(count: int) -> list[Any]:
+    found = (stories.config(name, "x", 1, group=f"{name}-attach") for name in names(count))
+    return [*stories.deployment("web", "a"), *found]
+
+
+@of_objects
+def long_history(count: int) -> list[Any]:
+    return stories.deployment("web", *names(count))
+
+
+@of_objects
+def many_old_pods(count: int) -> list[Any]:
+    return stories.deployment("web", *names(count), replicas=(1,) * count)
+
+
+@of_objects
+def many_pods(count: int) -> list[Any]:
+    return stories.deployment("web", "a", "b", replicas=(count, count))
+
+
+@of_objects
+def many_users_of_a_revision(count: int) -> list[Any]:
+    objects = stories.deployment("web", "a")
+    name = next(item["metadata"]["name"] for item in objects if item["kind"] == "ConfigMap")
+    users = (live_workload(f"CronJob/{user}", "x", name) for user in names(count))
+    return [*objects, *users]
+
+
+@of_objects
+def many_revisions_of_a_workload(count: int) -> list[Any]:
+    found = [stories.config("a", name, 1) for name in names(count)]
+    used = [item["metadata"]["name"] for item in found]
+    return [*found, live_workload("Deployment/web", "x", *used, *names(count, "missing-"))]
+
+
+@of_objects
+def many_unused_revisions(count: int) -> list[Any]:
+    unused = [stories.config(name, "web-config", 1) for name in names(count)]
+    return [*stories.deployment("web", "a"), *unused]
+
+
+@of_objects
+def many_jobs(count: int) -> list[Any]:
+    jobs = [
+        stories.attacher_job(f"--workload=Deployment/{name}@1=configmap/a") for name in names(count)
+    ]
+    for name, item in zip(names(count), jobs, strict=True):
+        item["metadata"] |= {"name": name, "uid": name}
+    return [*stories.deployment("web", "a"), *jobs]
 
 
 # ------------------------------------------------------------------------------------- repetition

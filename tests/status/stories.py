@@ -84,7 +84,7 @@ def pods_of(parent: Json, *minutes: float, labels: Json | None = None) -> list[J
         created(
             obj(
                 "Pod",
-                f"{name_of(parent)}-{'abcdefgh'[number] * 5}",
+                f"{name_of(parent)}-{chr(97 + number % 26) * 5}{number // 26 or ''}",
                 owner=owner,
                 spec=spec,
                 status={"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},

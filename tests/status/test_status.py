@@ -5,23 +5,28 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
 import pytest
 
 from postrender.attach.request import title
+from postrender.cli import main
 from postrender.diff.values import Terminal
+from postrender.errors import UsageError, UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
-from tests.attach.cluster import START, Cluster, Run
+from tests.attach.cluster import START, Cluster, Json, Run
 from tests.status import stories
 from tests.status.stories import STORIES
 from tests.update_golden import CheckFile
@@ -35,7 +40,7 @@ def status_of(
 ) -> Status:
     wanted = [parse_target(target) for target in targets]
     with cluster.clock():
-        snapshot = read_cluster(cluster.client(), wanted)
+        snapshot = read_cluster(cluster.client(is_patient=False), wanted)
     return read_status(snapshot, wanted, group, with_difference=with_difference)
 
 
@@ -171,3 +176,257 @@ def _owner_of(cluster: Cluster, group: str) -> str:
 def _arguments(cluster: Cluster, source: str) -> Sequence[str]:
     data: Any = cluster.objects.get(source)
     return data["spec"]["template"]["spec"]["containers"][0]["args"] if data else ()
+
+
+# Reading
+
+
+def test_each_list_is_requested_once() -> None:
+    cluster = Cluster(*STORIES["canary"].objects)
+    status_of(cluster, "rollout/shop-web")
+    # The second list of ConfigMaps has the content of those with the label.
+    assert cluster.requests.count("list ConfigMap") == 2
+    assert cluster.selectors == ["", "postrender/attach-group"]
+    others = [request for request in cluster.requests if request != "list ConfigMap"]
+    assert len(others) == len(set(others)) == 16
+    assert not cluster.writes
+
+
+@pytest.mark.parametrize("kind", ["Pod", "CronJob", "Rollout"])
+def test_a_kind_that_may_not_be_listed_is_a_problem(kind: str) -> None:
+    cluster = Cluster(*STORIES["unused"].objects)
+    cluster.refused["list", kind] = 403
+    status = status_of(cluster)
+    text = text_of(status, None)
+    assert [problem.code for problem in status.problems] == ["unreadable"]
+    assert f"error: postrender cannot list {kind.lower()}s (HTTP status 403)" in text
+    assert "  unused\n" not in text
+    assert "deletes it" not in text
+    assert f"no user found, but {kind.lower()}s could not be read" in text
+    assert cluster.requests.count(f"list {kind}") == 1
+
+
+@pytest.mark.parametrize("status_code", [500, 0])
+def test_a_failed_list_is_an_error(status_code: int) -> None:
+    cluster = Cluster(*STORIES["unused"].objects)
+    cluster.refused["list", "Job"] = status_code or 503
+    with cluster.clock(), pytest.raises(UserError, match="postrender cannot list jobs"):
+        read_cluster(cluster.client(is_patient=False))
+    assert cluster.seconds < 10
+
+
+def test_config_maps_must_be_readable() -> None:
+    cluster = Cluster(*STORIES["unused"].objects)
+    cluster.refused["list", "ConfigMap"] = 403
+    with cluster.clock(), pytest.raises(UserError, match="cannot list configmaps"):
+        read_cluster(cluster.client(is_patient=False))
+
+
+@pytest.mark.parametrize("name", ["canary", "other-kinds"])
+def test_secrets_need_a_permission_only_if_a_pod_references_a_revision(name: str) -> None:
+    cluster = Cluster(*STORIES[name].objects)
+    cluster.refused["list", "Secret"] = 403
+    status = status_of(cluster)
+    problems = [problem.problem for problem in status.problems]
+    needs_secrets = name == "other-kinds"
+    assert bool(problems) == needs_secrets
+    if needs_secrets:
+        assert "unknown whether these exist: Secret/db-2456789bcd" in problems[0]
+
+
+def test_the_content_of_a_secret_is_never_shown() -> None:
+    story = STORIES["other-kinds"]
+    status = status_of(Cluster(*story.objects), "deploy/api", with_difference=True)
+    bundle = read_stream(stories.bundle(story.objects).encode(), "x")
+    from_file = read_status(read_file(bundle, None, START))
+    for found in (status, from_file):
+        for reporter in map(REPORTERS.__getitem__, REPORTERS):
+            text = reporter.render(found, Terminal())
+            assert "hunter2" not in text
+            assert "aHVudGVyMg" not in text
+    assert "aHVudGVyMg" not in repr(from_file)
+
+
+def test_an_unlabelled_object_with_the_name_of_a_revision_is_foreign() -> None:
+    objects = stories.with_change(
+        stories.deployment("web", "a"),
+        0,
+        data={"x": "y"},
+        metadata={"labels": {}, "annotations": {}},
+    )
+    status = status_of(Cluster(*objects, stories.config("b", "web-config", 9)), "deploy/web")
+    assert [problem.code for problem in status.problems] == ["foreign"]
+
+
+# Files
+
+
+def read_text(text: str, namespace: str | None = None, *targets: str) -> Status:
+    snapshot = read_file(read_stream(text.encode(), "bundle"), namespace, START)
+    return read_status(snapshot, [parse_target(target) for target in targets])
+
+
+def documents(objects: Sequence[Json]) -> str:
+    items = json.loads(stories.bundle(objects))["items"]
+    return "".join(f"---\n{json.dumps(item)}\n" for item in items)
+
+
+def test_a_file_can_have_documents_and_lists() -> None:
+    objects = STORIES["canary"].objects
+    text = text_of(read_text(documents(objects)), None)
+    assert text == text_of(read_text(stories.bundle(objects)), None)
+    assert "shop-web-config  947g9dg4k9  12m  Rollout/shop-web canary" in text
+
+
+def test_a_file_says_what_it_lacks() -> None:
+    objects = [item for item in STORIES["canary"].objects if item["kind"] != "Pod"]
+    text = text_of(read_text(stories.bundle(objects), None, "rollout/shop-web"), None)
+    assert "4 of 4 ready" in text  # as the ReplicaSet counts
+    assert "The file has no analysisruns, " in text
+    assert "pods, podtemplates" in text
+    assert "no user found, but" in text
+    assert "deletes it" not in text
+    with pytest.raises(UserError, match="has no ConfigMap"):
+        read_text(stories.bundle([item for item in objects if item["kind"] != "ConfigMap"]))
+    with pytest.raises(UserError, match="the file has no objects of this kind"):
+        read_text(stories.bundle(objects), None, "job/x")
+
+
+def test_a_file_can_have_several_namespaces() -> None:
+    text = stories.bundle(STORIES["canary"].objects)
+    other = text.replace('"prod"', '"test"').replace("shop-web", "shop-api")
+    both = f"{text}\n---\n{other}\n"
+    with pytest.raises(UserError, match="objects of 2 namespaces, such as prod"):
+        read_text(both)
+    assert text_of(read_text(both, "prod")) == text_of(read_text(text))
+
+
+def test_a_file_without_uids_is_refused() -> None:
+    text = stories.bundle(STORIES["canary"].objects).replace('"uid"', '"id"')
+    with pytest.raises(UserError, match=r"has no metadata\.uid"):
+        read_text(text)
+
+
+ODD: list[Any] = [None, 1, "x", [], [None], {}, {"x": None}, [{"name": 1}], -1, 1 << 70, True]
+
+
+@pytest.mark.parametrize("field", ["metadata", "spec", "status", "data", "revision"])
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_odd_objects_do_not_end_a_status(field: str, value: Any) -> None:
+    """The API server does not check the fields of a custom kind such as a Rollout."""
+    objects = [*STORIES["canary"].objects, *STORIES["statefulset"].objects]
+    items = json.loads(stories.bundle(objects))["items"]
+    for item in items:
+        if field == "metadata":
+            kept = {key: item["metadata"][key] for key in ("name", "uid", "namespace")}
+            item["metadata"] = {**dict.fromkeys(item["metadata"], value), **kept}
+        else:
+            item[field] = value
+            for key in () if field == "data" else ("status", "spec"):
+                if isinstance(item.get(key), dict):
+                    item[key] = {**dict.fromkeys(item[key], value), **item[key]}
+                    item[key] |= {"steps": value, "strategy": {"canary": value}, "phase": value}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    for reporter in map(REPORTERS.__getitem__, REPORTERS):
+        reporter.render(read_text(text, None, "rollout/shop-web", "sts/db"), Terminal(80))
+        reporter.render(read_text(text), Terminal(80))
+
+
+def test_deep_and_long_values() -> None:
+    objects = STORIES["canary"].objects
+    items = json.loads(stories.bundle(objects))["items"]
+    rollout = next(item for item in items if item["kind"] == "Rollout")
+    rollout["status"] |= {"message": "\x1b[31m" + "x" * 100_000, "deep": "DEEP"}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    text = text.replace('"DEEP"', "[" * 5000 + "]" * 5000)
+    report = text_of(read_text(text, None, "rollout/shop-web"))
+    assert "\x1b" not in report
+    assert max(map(len, report.splitlines())) <= 80
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rollout/web", "Rollout/web"),
+        ("ro/web", "Rollout/web"),
+        ("rollouts.argoproj.io/web", "Rollout/web"),
+        ("deploy/web", "Deployment/web"),
+        ("Deployment/web", "Deployment/web"),
+        ("deployments.apps/web", "Deployment/web"),
+        ("deployments.v1.apps/web", "Deployment/web"),
+        ("sts/db", "StatefulSet/db"),
+        ("po/x", "Pod/x"),
+        ("pods.v1/x", "Pod/x"),
+        ("cj/x", "CronJob/x"),
+        ("job.batch/x", "Job/x"),
+    ],
+)
+def test_workloads_are_named_as_in_kubectl(text: str, expected: str) -> None:
+    assert str(parse_target(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["web", "deploy/", "/web", "service/web", "deploy/a/b", "deploy.batch/web", "", "a.yaml"],
+)
+def test_other_arguments_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected KIND/NAME, a file or -"):
+        parse_target(text)
+
+
+Finish = tuple[int, str, str]
+
+
+def run(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stdin: str, *words: str
+) -> Finish:
+    source = SimpleNamespace(buffer=io.BytesIO(stdin.encode()), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", source)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-postrender", "status", *words])
+    code = main.run(["status", *words])
+    return code, *capfd.readouterr()
+
+
+def test_the_command_reads_stdin_or_a_file(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = stories.bundle(STORIES["canary"].objects)
+    (tmp_path / "bundle").write_text(text)
+    for words in (("-f", str(tmp_path / "bundle")), (str(tmp_path / "bundle"),), ("-",)):
+        code, out, err = run(capfd, monkeypatch, text, *words, "rollout/shop-web")
+        assert (code, err) == (0, "")
+        assert "differs (1 key)" in out
+        command = f"kubectl postrender status {' '.join(words)} rollout/shop-web --diff"
+        assert out.endswith(f"To see the values that differ: {command}\n")
+
+
+@pytest.mark.parametrize("name", ["missing", "edited", "canary"])
+def test_the_exit_code(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = stories.bundle(STORIES[name].objects)
+    code, out, _ = run(capfd, monkeypatch, text, "-", "--output=json")
+    assert code == int(name != "canary") == int(bool(json.loads(out)["problems"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--diff", "-"), "--diff is set without a workload"),
+        (("--group=x", "deploy/x", "-"), "--group is set with a workload"),
+        (("-f", "a", "-"), "the files are a and -, expected one"),
+        (("web",), "expected KIND/NAME, a file or -"),
+    ],
+)
+def test_usage_errors(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: Sequence[str],
+    message: str,
+) -> None:
+    code, _, err = run(capfd, monkeypatch, "", *words)
+    assert code == 2
+    assert message in err
