@@ -30,7 +30,7 @@ from tests.e2e.versions import Cell, cells, unavailable
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = tuple(
     str(page.relative_to(ROOT))
-    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for page in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "postrender/attach/README.md")
     if "<!-- generated: " in page.read_text("utf-8")
 )
 
@@ -91,6 +91,12 @@ def other_options() -> str:
     return "\n".join(_section(name) for name in names)
 
 
+def attach_options() -> str:
+    """Return a table of the options of attach, which the Job passes."""
+    options = load("attach").options
+    return table(("option", "purpose"), [(_spellings(option), _help(option)) for option in options])
+
+
 def _section(name: str) -> str:
     command = load(name)
     text = (
@@ -101,6 +107,8 @@ def _section(name: str) -> str:
         (_spellings(option), _help(option)) for option in command.options if option not in common
     ]
     shared = ", ".join(f"`--{option.name}`" for option in command.options if option in common)
+    if name == "attach":
+        return f"{text}\nThe Job passes [its options](../../postrender/attach/README.md#options).\n"
     if rows:
         text += f"\n{table(('option', 'purpose'), rows)}"
     return text + (f"\nAlso the [common options](#common-options) {shared}.\n" if shared else "")
@@ -137,28 +145,21 @@ def permissions() -> str:
 
 
 def findings() -> str:
-    """Return a table of the codes of findings, with a fix for each code."""
-    return table(
-        ("code", "severity", "meaning", "fix"),
-        (
-            (f"`{code}`", NOTE if code in NOTES else WARNING, prose(text), FIXES[code])
-            for code, text in CODES.items()
-        ),
+    """Return a section for each code of a finding, with its usual fix."""
+    return "\n".join(
+        f"## {code}\n\n{(NOTE if code in NOTES else WARNING).capitalize()}: {prose(text)}. "
+        f"{FIXES[code]}.\n"
+        for code, text in CODES.items()
     )
 
 
 def risks() -> str:
-    """Return a table of the rules about risks, and the documentation of each rule."""
+    """Return a section for each rule about risks, from its documentation."""
     # The sources are for maintainers.
     documents = [
         (code, (rule.__doc__ or "").partition("\n\nSource: ")[0].strip()) for code, rule in rules()
     ]
-    rows = [
-        (f"[`{code}`](#{code})", text.partition("\n\n")[0].replace("\n", " ").rstrip("."))
-        for code, text in documents
-    ]
-    sections = (f"\n## {code}\n\n{text}\n" for code, text in documents)
-    return table(("code", "risk"), rows) + "".join(sections)
+    return "\n".join(f"## {code}\n\n{text}\n" for code, text in documents)
 
 
 # The usual fix for each code. The message of a finding has the fix for its object.
@@ -208,12 +209,11 @@ FIXES = {
 
 
 def configuration() -> str:
-    """Return a table of every key of postrender.yaml, from its schema."""
-    rows = _keys(json.loads(schema_text()), "")
-    return table(("key", "value", "default", "meaning"), rows)
+    """Return a section for every key of postrender.yaml, from its schema."""
+    return "\n".join(_keys(json.loads(schema_text()), ""))
 
 
-def _keys(schema: Schema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+def _keys(schema: Schema, prefix: str) -> Iterator[str]:
     required = schema.get("required", ())
     for name, part in schema["properties"].items():
         key = prefix + name
@@ -222,7 +222,9 @@ def _keys(schema: Schema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
             meaning += " Required."
         for example in part.get("examples", ())[:1]:
             meaning += f" Example: `{json.dumps(example, ensure_ascii=False)}`."
-        yield f"`{key}`", _value(part), _default(part), meaning
+        default = f", default {_default(part)}" if _default(part) else ""
+        value = _value(part)
+        yield f"### {key}\n\n{value[:1].upper()}{value[1:]}{default}. {meaning}\n"
         if "properties" in part:
             yield from _keys(part, f"{key}.")
         elif "properties" in part.get("items", ()):
@@ -329,6 +331,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "risks": risks,
     "configuration": configuration,
     "other_options": other_options,
+    "attach_options": attach_options,
     "permissions": permissions,
     "versions": versions,
     "missing_versions": missing_versions,
