@@ -71,18 +71,25 @@ def _anchor(name: str) -> str:
 
 
 def options() -> str:
-    """Return a table of the options of render and explain."""
+    """Return a table of the options of render and explain, and one of the options for a cluster."""
     shared = load("render").all_options
     rows = [
         (
             _spellings(option),
-            f"`{option.variable}`" if option.variable else "",
             f"`{'.'.join(option.key)}`" if option.key else "",
             _help(option) if option in shared else f"(Only `explain`.) {_help(option)}",
         )
         for option in load("explain").all_options
     ]
-    return table(("option", "variable", "key in postrender.yaml", "purpose"), rows)
+    cluster = [(_spellings(option), _help(option)) for option in cluster_options()]
+    first = table(("option", "key in postrender.yaml", "purpose"), rows)
+    second = table(("option", "purpose"), cluster)
+    return f"{first}\nCommands that connect to a cluster have these:\n\n{second}"
+
+
+def cluster_options() -> list[Option]:
+    """Return the options of every command that connects to a cluster."""
+    return [option for option in load("status").options if option in load("collect").options]
 
 
 def other_options() -> str:
@@ -102,7 +109,7 @@ def _section(name: str) -> str:
     text = (
         f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
     )
-    common = load("render").options
+    common = [*load("render").options, *cluster_options()]
     rows = [
         (_spellings(option), _help(option)) for option in command.options if option not in common
     ]
