@@ -33,6 +33,7 @@ from postrender.yaml.document import parse_document
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
+CONTRACTS = ROOT / "postrender" / "kubernetes" / "README.md"
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for folder in (".", "benchmarks", "docs", "examples", "postrender", "tests")
@@ -50,13 +51,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
 
 
-def section(page: str, title: str) -> str:
-    """Return the text between a heading of the reference and the next heading."""
-    text = (REFERENCE / page).read_text("utf-8")
+def section(page: Path, title: str) -> str:
+    """Return the text between a heading of a page and the next heading."""
+    text = page.read_text("utf-8")
     return re.split(r"^#+ ", text.split(f"# {title}\n")[1], flags=re.M)[0]
 
 
-def rows(page: str, title: str) -> list[list[str]]:
+def rows(page: Path, title: str) -> list[list[str]]:
     """Return the cells of the only table of a section, without header and backquotes."""
     lines = [line for line in section(page, title).splitlines() if line.startswith("| ")]
     return [[cell.strip("` ") for cell in line[2:-2].split(" | ")] for line in lines[2:]]
@@ -135,7 +136,7 @@ def test_generated_parts_are_current() -> None:
     assert not outdated, "run `make docs`, which writes these pages"
 
 
-@pytest.mark.parametrize(("content", "suffix"), rows("contracts.md", "Content hash"))
+@pytest.mark.parametrize(("content", "suffix"), rows(CONTRACTS, "Content hash"))
 def test_content_hash_vectors(content: str, suffix: str) -> None:
     data = json.loads(content)
     is_immutable = data.get("immutable", True)
@@ -143,9 +144,9 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
     assert revision_name("app", hashed) == f"app-{suffix}"
 
 
-@pytest.mark.parametrize(("template", "expected"), rows("contracts.md", "Render ID"))
+@pytest.mark.parametrize(("template", "expected"), rows(CONTRACTS, "Render ID"))
 def test_render_id_vectors(template: str, expected: str) -> None:
-    data = parse_document(template, Location("contracts.md")).data
+    data = parse_document(template, Location("README.md")).data
     templates = data if isinstance(data, list) else [data]
     assert render_id(templates, isinstance(data, list)) == expected
 
@@ -153,7 +154,7 @@ def test_render_id_vectors(template: str, expected: str) -> None:
 def test_exit_codes() -> None:
     codes = [
         int(line.split("|")[1])
-        for line in section("command-line.md", "Exit codes").splitlines()
+        for line in section(REFERENCE / "command-line.md", "Exit codes").splitlines()
         if re.match(r"\| \d+ \|", line)
     ]
     assert codes == [
@@ -191,7 +192,7 @@ def test_every_format_is_documented() -> None:
 
 
 def test_the_page_about_contracts_has_the_lengths_of_hashes() -> None:
-    text = (REFERENCE / "contracts.md").read_text("utf-8")
+    text = CONTRACTS.read_text("utf-8")
     lengths = re.findall(r"the first (\w+) hex digits", text)
     words = {10: "ten", 12: "twelve"}
     assert lengths == [words[CONTENT_HASH_LENGTH], words[RENDER_ID_LENGTH]]
