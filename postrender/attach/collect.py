@@ -58,6 +58,7 @@ class Group(NamedTuple):
     request: AttachRequest = AttachRequest(())
     state: ClusterState = _NO_STATE
     arrival: Arrival | None = None
+    scope: Scope = Scope("")
 
     @property
     def uids(self) -> Uids:
@@ -121,7 +122,9 @@ class Pass:
 
     def _reconcile(self, client: Client, group: Group) -> None:
         """Send the patches of a group, or report them."""
-        patches = self._without_foreign(client, group)
+        content = ContentCheck(ContentReader(client), group.request)
+        patches = without_foreign(group, content)
+        self.problems += content.problems()
         if not self._is_dry:
             patches, refusals = send(client, patches)
             self.problems += refusals
@@ -134,16 +137,6 @@ class Pass:
                 f"namespace {client.namespace}: collect marks and deletes nothing of {group.name}, "
                 f"because an apply may be under way: {'; '.join(group.arrival.reasons)}"
             )
-
-    def _without_foreign(self, client: Client, group: Group) -> list[Patch]:
-        """The patches without those of foreign ConfigMaps, to which attach adds no owners."""
-        new = [patch.revision for patch in group.patches if patch.added]
-        new = [revision for revision in new if not revision.our_owners]
-        content = ContentCheck(ContentReader(client), group.request)
-        accepted = content.accepted(new, group.arrival.consumers.values() if group.arrival else ())
-        foreign = set(new) - set(accepted)
-        self.problems += content.problems()
-        return [patch for patch in group.patches if patch.revision not in foreign]
 
     def _without_kept(self, client: Client, group: Group) -> Iterator[Revision]:
         """Yield what collect deletes. Report it in a dry run, and report why it keeps the rest."""
@@ -205,10 +198,9 @@ class Pass:
 def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> list[Group]:
     """The decisions about everything in a namespace."""
     named = live.named
-    # An inventory that this version cannot read may name any revision.
-    is_safe = all(item.request or item.is_foreign for item in live.inventories)
+    is_safe = live.is_safe
     groups = [
-        _decide(live, item, item.request, named, now, is_safe=is_safe)
+        decide_group(live, item, item.request, named, now, is_safe=is_safe)
         for item in live.inventories
         if item.request and not item.is_foreign
     ]
@@ -218,7 +210,16 @@ def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> li
     return groups
 
 
-def _decide(
+def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
+    """The patches without those of foreign ConfigMaps, to which attach adds no owners."""
+    new = [patch.revision for patch in group.patches if patch.added]
+    new = [revision for revision in new if not revision.our_owners]
+    accepted = content.accepted(new, group.arrival.consumers.values() if group.arrival else ())
+    foreign = set(new) - set(accepted)
+    return [patch for patch in group.patches if patch.revision not in foreign]
+
+
+def decide_group(
     live: Live,
     inventory: Inventory,
     request: AttachRequest,
@@ -227,6 +228,7 @@ def _decide(
     *,
     is_safe: bool,
 ) -> Group:
+    """The decisions about a group; named: Live.named; is_safe: whether all inventories are read."""
     overview, owner = live.overview, inventory.owner
     part = overview.part_for(request, owner)
     revisions = select_revisions(part.candidates, request)
@@ -249,6 +251,7 @@ def _decide(
         request=request,
         state=state,
         arrival=arrival,
+        scope=scope,
     )
 
 

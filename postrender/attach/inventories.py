@@ -96,6 +96,11 @@ class Live(NamedTuple):
         requests = [inventory.request for inventory in self.inventories if inventory.request]
         return frozenset(ref for request in requests for ref in request.in_stream)
 
+    @property
+    def is_safe(self) -> bool:
+        """False if this version cannot read an inventory, which may name any revision."""
+        return all(item.request or item.is_foreign for item in self.inventories)
+
 
 def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
     """What a pass reads, by namespace, and the problems.
@@ -122,7 +127,7 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
 
     keep(client.list_all(CONFIG_MAPS, partial(read, CONFIG_MAPS))[0])
     for place, inventory in client.list_all(
-        CONFIG_MAPS, _read_inventory, INVENTORY_LABEL, is_whole=True
+        CONFIG_MAPS, read_inventory, INVENTORY_LABEL, is_whole=True
     )[0]:
         inventories[place].append(inventory)
     requests = [item.request for several in inventories.values() for item in several]
@@ -169,7 +174,8 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
     return found, problems
 
 
-def _read_inventory(data: Object) -> tuple[str, Inventory]:
+def read_inventory(data: Object) -> tuple[str, Inventory]:
+    """The namespace and the record of an inventory."""
     name, labels = text_at(data, "metadata", "name"), strings_at(data, "labels")
     group_name = labels.get(INVENTORY_LABEL, "")
     arguments = inventory_arguments(data) or []

@@ -1,14 +1,17 @@
 """What the next run of attach would do with the revisions of each attach group.
 
 The decisions are those of the package `attach`, for the objects in a Snapshot. The request is that
-of the attacher's newest Job, or, without such a Job, that of an apply of the live workloads.
+of the inventory or of the attacher's newest Job, or else that of an apply of the live workloads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 
+from postrender.attach.collect import Group, decide_group, without_foreign
+from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
 from postrender.attach.reconcile import GRACE, Patch, find_unused, parse_time
@@ -30,6 +33,8 @@ from postrender.errors import UserError
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 from postrender.status.snapshot import Snapshot
+
+_NO_PRUNE = "attacher.prune is false"
 
 
 class Outcome(NamedTuple):
@@ -70,44 +75,33 @@ class NextRun(NamedTuple):
 
 
 def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
-    """The next run for a group that has revisions."""
+    """The next run of attach or, with an inventory, of collect, for a group with revisions."""
+    inventory = snapshot.inventories.get(group_name)
+    if inventory and inventory.request:
+        return _next_pass(snapshot, inventory, inventory.request)
     overview = snapshot.overview
     jobs = sorted(snapshot.jobs.get(group_name, ()), key=lambda job: job.created, reverse=True)
     request, source = _request(snapshot, group_name, jobs)
     owner = _release_owner(snapshot, group_name, request)
     part = overview.part_for(request, owner)
     group = select_revisions(part.candidates, request)
-    content = ContentCheck(lambda revision: _content(snapshot, revision), request)
+    content = ContentCheck(partial(_content, snapshot), request)
     arrival = check_arrival(request, overview, group.revisions)
     group = group._replace(revisions=content.accepted(group.revisions, arrival.consumers.values()))
     scope, state, patches = decide(
         request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
     )
-    patched = {patch.revision.uid: patch for patch in patches}
     running = [job for job in jobs if not job.is_finished]
-    arguments = running[0].arguments if running else ()
-    conflict = other_job_reason(jobs, arguments) if running else ""
+    conflict = other_job_reason(jobs, running[0].arguments) if running else ""
     stop = ""
-    if not request.prunes:
-        stop = "attacher.prune is false"
+    if inventory:  # of a later version of postrender
+        patches, source = [], str(inventory.owner)
+        stop = f"collect cannot read {source}"
+    elif not request.prunes:
+        stop = _NO_PRUNE
     elif not may_sweep(arrival, state):
         stop = "; ".join(pending.reason for pending in arrival.pending.values())
-    outcomes = {revision.uid: _of_patch(patched.get(revision.uid)) for revision in state.revisions}
-    unused, later = (
-        dict(find_unused(state, scope, request.in_stream, time, includes_unmarked=True))
-        for time in (snapshot.now, snapshot.now + GRACE)
-    )
-    for revision, reason in unused.items():
-        other = stop or (EDITED if revision.uid in snapshot.edited else "") or conflict
-        since = None if other or later[revision] else parse_time(revision.unused_since or "")
-        reason = stop or reason or other
-        outcome = outcomes[revision.uid]
-        outcomes[revision.uid] = outcome._replace(
-            is_unused=True,
-            is_deleted=not reason and revision.unused_since is not None,
-            keep_reason=reason or _unmarked_reason(revision, outcome, arrival.reasons),
-            deletable_from=since + GRACE if since else None,
-        )
+    decided = Group(group_name, (), patches, request, state, arrival, scope)
     return NextRun(
         group_name=group_name,
         request=request,
@@ -115,8 +109,61 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         running_job=running[0].name if running else "",
         waits=tuple(arrival.reasons),
         problems=tuple(content.problems()),
-        outcomes=outcomes,
+        outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict),
     )
+
+
+def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest) -> NextRun:
+    """The next run of collect."""
+    live, named = snapshot.live, snapshot.named
+    group = decide_group(live, inventory, request, named, snapshot.now, is_safe=live.is_safe)
+    content = ContentCheck(partial(_content, snapshot), request)
+    group = group._replace(patches=without_foreign(group, content))
+    waits = tuple(group.arrival.reasons) if group.arrival else ()
+    stop = "collect cannot read each inventory of this namespace"
+    if live.is_safe:
+        stop = "; ".join(("an apply may be under way", *waits)) if waits else ""
+        stop = stop if request.prunes else _NO_PRUNE
+
+    def block(revision: Revision) -> str:
+        return stop or ("an inventory names the revision" if revision.key in named else "")
+
+    return NextRun(
+        group_name=inventory.group_name,
+        request=request,
+        source=f"ConfigMap/{inventory.owner.name}",
+        running_job="",
+        waits=waits,
+        problems=tuple(content.problems()),
+        outcomes=_outcomes(snapshot, group, block),
+    )
+
+
+def _outcomes(
+    snapshot: Snapshot, group: Group, block: Callable[[Revision], str], conflict: str = ""
+) -> dict[str, Outcome]:
+    """The outcomes by uid; block: why a run does not delete a revision, whatever its mark."""
+    request, state = group.request, group.state
+    patched = {patch.revision.uid: patch for patch in group.patches}
+    outcomes = {item.uid: _of_patch(patched.get(item.uid)) for item in state.revisions}
+    waits = group.arrival.reasons if group.arrival else []
+    unused, later = (
+        dict(find_unused(state, group.scope, request.in_stream, time, includes_unmarked=True))
+        for time in (snapshot.now, snapshot.now + GRACE)
+    )
+    for revision, reason in unused.items():
+        stop = block(revision)
+        other = stop or (EDITED if revision.uid in snapshot.edited else "") or conflict
+        since = None if other or later[revision] else parse_time(revision.unused_since or "")
+        reason = stop or reason or other
+        outcome = outcomes[revision.uid]
+        outcomes[revision.uid] = outcome._replace(
+            is_unused=True,
+            is_deleted=not reason and revision.unused_since is not None,
+            keep_reason=reason or _unmarked_reason(revision, outcome, waits),
+            deletable_from=since + GRACE if since else None,
+        )
+    return outcomes
 
 
 def _content(snapshot: Snapshot, revision: Revision) -> Content:
@@ -136,14 +183,11 @@ def _unmarked_reason(revision: Revision, outcome: Outcome, waits: list[str]) -> 
 def _request(
     snapshot: Snapshot, group_name: str, jobs: list[AttacherJob]
 ) -> tuple[AttachRequest, str]:
-    """The request, and the Job or inventory that has it.
+    """The request, and the Job that has it.
 
     jobs: the newest first. With sync waves, each wave has its Job.
     """
-    sources = [(f"Job/{job.name}", job.arguments) for job in jobs]
-    inventories = snapshot.inventories.get(group_name, ())
-    sources += [(f"ConfigMap/{name}", tuple(arguments)) for name, arguments in inventories]
-    requests = [(name, request_of_job(arguments)) for name, arguments in sources]
+    requests = [(f"Job/{job.name}", request_of_job(job.arguments)) for job in jobs]
     known = [(name, request) for name, request in requests if request]
     current = [(name, request) for name, request in known if _is_current(snapshot, request)]
     if current:

@@ -10,6 +10,7 @@ from itertools import starmap
 
 from postrender.attach.answers import parse
 from postrender.attach.client import FORBIDDEN, ApiError, Client
+from postrender.attach.inventories import Inventory, Live, read_inventory
 from postrender.attach.live import (
     Consumer,
     Object,
@@ -39,7 +40,6 @@ from postrender.attach.sweep import AttacherJob, is_edited, read_job
 from postrender.errors import Location, UserError
 from postrender.kubernetes.annotations import GROUP_LABEL, INVENTORY_LABEL
 from postrender.kubernetes.hashing import without_hash
-from postrender.kubernetes.inventories import inventory_arguments, is_inventory
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
@@ -96,7 +96,9 @@ class Snapshot(NamedTuple):
         the content, and whether it is not what the name stands for.
     data: whole ConfigMaps that the targets of read_cluster use, by uid.
     jobs: the attachers' Jobs, by group.
-    inventories: the names and the arguments of the inventories, by group.
+    live: the inventories, and what they need for the decisions of collect.
+    named: see Live.
+    inventories: those of `live` by group, without foreign ones.
     release_owners: the live ServiceAccounts, Roles and ConfigMaps by kind and name.
     unknown_owners: those of these kinds that could not be listed.
     has_secrets: whether Secrets were listed.
@@ -112,7 +114,9 @@ class Snapshot(NamedTuple):
     edited: frozenset[str]
     data: dict[str, Object]
     jobs: dict[str, list[AttacherJob]]
-    inventories: dict[str, list[tuple[str, list[str]]]]
+    live: Live
+    named: frozenset[RevisionRef]
+    inventories: dict[str, Inventory]
     release_owners: Mapping[tuple[str, str], Owner]
     unknown_owners: frozenset[Resource]
     has_secrets: bool
@@ -125,7 +129,7 @@ class _Collector:
     def __init__(self) -> None:
         self.facts: dict[str, Facts] = {}
         self.jobs: defaultdict[str, list[AttacherJob]] = defaultdict(list)
-        self.inventories: defaultdict[str, list[tuple[str, list[str]]]] = defaultdict(list)
+        self.inventories: list[Inventory] = []
         self.has_inventory = False
         self.release_owners: dict[tuple[str, str], Owner] = {}
         self.unknown_owners: set[Resource] = set()
@@ -150,14 +154,10 @@ class _Collector:
         self.revisions.append(revision)
         self.created[revision.uid] = _time(data)
         self.owner(resource, data)
-        labels = strings_at(data, "labels")
-        self.has_inventory |= is_inventory(resource.group_kind, revision.name, labels)
+        self.has_inventory |= INVENTORY_LABEL in strings_at(data, "labels")
 
     def inventory(self, data: Object) -> None:
-        name, labels = text_at(data, "metadata", "name"), strings_at(data, "labels")
-        arguments = inventory_arguments(data)
-        if arguments and is_inventory(CONFIG_MAP, name, labels):
-            self.inventories[labels[INVENTORY_LABEL]].append((name, arguments))
+        self.inventories.append(read_inventory(data)[1])
 
     def owner(self, resource: Resource, data: Object) -> None:
         name, uid = text_at(data, "metadata", "name"), text_at(data, "metadata", "uid")
@@ -247,6 +247,7 @@ def _snapshot(
     has_secrets: bool,
     is_file: bool,
 ) -> Snapshot:
+    live = Live(overview, tuple(found.inventories), (), found.created)
     return Snapshot(
         namespace=namespace,
         now=now,
@@ -257,7 +258,9 @@ def _snapshot(
         edited=frozenset(found.edited),
         data=found.data,
         jobs=dict(found.jobs),
-        inventories=dict(found.inventories),
+        live=live,
+        named=live.named,
+        inventories={item.group_name: item for item in live.inventories if not item.is_foreign},
         release_owners=found.release_owners,
         unknown_owners=frozenset(found.unknown_owners),
         has_secrets=has_secrets,
@@ -298,7 +301,8 @@ def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
             found.revision(resource, data)
             if resource == CONFIG_MAPS:
                 found.content(data)
-                found.inventory(data)
+                if INVENTORY_LABEL in strings_at(data, "labels"):
+                    found.inventory(data)
     if CONFIG_MAPS not in kinds:
         raise UserError(
             "the file has no ConfigMap" + (f" of the namespace {chosen}" if chosen else ""),

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from postrender.kubernetes.inventories import inventory_data
 from tests.attach.cluster import (
     GROUP,
     Cluster,
@@ -414,6 +415,31 @@ def first_release() -> list[Json]:
     return [original, *changed]
 
 
+def external(options: str = "") -> list[Json]:
+    """Return a release with an inventory, which retains a revision, and unused revisions."""
+    objects = [item for item in deployment("web", "a", "b") if item["kind"] != "ServiceAccount"]
+    owner = f"ConfigMap/{GROUP}-inventory"
+    applied = {"postrender/applied": "true"}
+    retained, unused, again = (
+        created(revision(text, "web-config", owners=[owner], annotations=annotations), 5 * DAY)
+        for text, annotations in (
+            ("retained", marked(60)),
+            ("unused", marked(60)),
+            ("applied again", {**marked(60), **applied}),
+        )
+    )
+    named = [name_of(item) for item in (objects[2], retained)]
+    arguments = f"--group {GROUP} --workload Deployment/web@bb=configmap/{named[0]}"
+    arguments += f" --emitted configmap/{named[1]} --release-owner {owner} {options}"
+    found = obj(
+        "ConfigMap",
+        f"{GROUP}-inventory",
+        metadata={"labels": {"postrender/inventory": GROUP}},
+        data=inventory_data(arguments.split()),
+    )
+    return [*objects, retained, unused, again, created(found, DAY)]
+
+
 class Story(NamedTuple):
     """Live objects, and the workloads that a person asks for."""
 
@@ -458,6 +484,9 @@ STORIES = {
     ),
     "other-kinds": Story(other_kinds(), ("cj/report", "po/debug", "sts/queue", "deploy/api")),
     "experiment": Story(experiment(), ("rollout/shop-web",)),
+    "external": Story(external(), ("deploy/web",)),
+    "external-without-prune": Story(external("--no-prune")),
+    "external-of-a-later-version": Story(external("--new-option x")),
     "first-release": Story(first_release(), ("deploy/web",)),
     "nothing": Story([]),
 }

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from postrender.attach.collect import Pass
 from postrender.attach.request import title
 from postrender.cli import main
 from postrender.diff.values import Terminal
@@ -26,7 +27,7 @@ from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
-from tests.attach.cluster import START, Cluster, Json, Run
+from tests.attach.cluster import NAMESPACE, START, Cluster, Json, Run
 from tests.status import stories
 from tests.status.stories import STORIES
 from tests.update_golden import CheckFile
@@ -128,7 +129,11 @@ def test_the_next_run_does_what_status_says(name: str) -> None:
         status = status_of(cluster, group=status_run.group_name)
         marks, unmarks, deletes, owners = planned(status)
         before = {key: (cluster.mark(key), set(cluster.owners(key))) for key in cluster.objects}
-        run_like(cluster, status)
+        if status_run.source.startswith("ConfigMap/"):
+            with cluster.clock():
+                Pass(lambda place: cluster.client(namespace=place), NAMESPACE, is_dry=False).run()
+        else:
+            run_like(cluster, status)
         gone = {key for key in before if key not in cluster.objects}
         assert gone == deletes
         changed = {
