@@ -55,7 +55,7 @@ def prose(text: str) -> str:
 def commands() -> str:
     """Return a table of the commands, with links to their sections."""
     rows = [
-        (_usage(name), f"[{prose(load(name).summary)}](#{_anchor(name)})")
+        (f"[`{name}`](#{_anchor(name)})", prose(load(name).summary).rstrip("."))
         for name in sorted(COMMANDS)
     ]
     return table(("command", "purpose"), rows)
