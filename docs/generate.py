@@ -76,15 +76,26 @@ def options() -> str:
     rows = [
         (
             _spellings(option),
-            f"`{'.'.join(option.key)}`" if option.key else "",
-            _help(option) if option in shared else f"(Only `explain`.) {_help(option)}",
+            _with_key(option)
+            if option.key
+            else _help(option)
+            if option in shared
+            else f"(Only `explain`.) {_help(option)}",
         )
         for option in load("explain").all_options
     ]
     cluster = [(_spellings(option), _help(option)) for option in cluster_options()]
-    first = table(("option", "key in postrender.yaml", "purpose"), rows)
+    first = table(("option", "purpose, and the key in postrender.yaml"), rows)
     second = table(("option", "purpose"), cluster)
     return f"{first}\nCommands that connect to a cluster have these:\n\n{second}"
+
+
+def _with_key(option: Option) -> str:
+    """Return the first sentence of an option's help, and a link to the key with the rest."""
+    key = ".".join(option.key)
+    anchor = key.lower().replace(".", "")
+    first = prose(option.help).partition(". ")[0].rstrip(".")
+    return f"{first}: [`{key}`](configuration.md#{anchor})"
 
 
 def cluster_options() -> list[Option]:
