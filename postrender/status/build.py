@@ -370,53 +370,37 @@ class _Builder:
             yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
 
     def _revision_problems(self, status: RevisionStatus) -> Iterator[Problem]:
-        name, refs = title(status.ref), (status.ref,)
-        apply = f"Apply the manifests that contain {name}"
+        name, revision = title(status.ref), status.revision
         users = _some([user.title for user in status.users])
-        revision = status.revision
+        apply = f"Apply the manifests that contain {name}"
+
+        def problem(code: str, text: str, fix: str) -> Problem:
+            return Problem(code, (status.ref,), text, fix)
+
+        if revision is None or revision.is_deleting:
+            state = "is not in the file" if self._snapshot.is_file else "does not exist"
+            state = "is being deleted" if revision else state
+            yield problem("missing", f"{name} {state}, but is used by {users}", apply)
         if revision is None:
-            where = "is not in the file" if self._snapshot.is_file else "does not exist"
-            yield Problem("missing", refs, f"{name} {where}, but {users} uses it", apply)
             return
-        if revision.is_deleting:
-            reason = f"{name} is being deleted, but {users} uses it"
-            yield Problem("missing", refs, reason, apply)
         content = self._snapshot.contents.get(revision.uid)
         if status.state == EDITED and content and revision.group_name:
-            yield Problem(
-                "edited",
-                refs,
-                f"{content.difference} of {name} does not match the hash in the name, and {users} "
-                "uses it",
-                f"Delete {name}, then apply the manifests that contain {name} at once",
-            )
+            text = f"{content.difference} of {name} does not match the hash in the name"
+            fix = f"Delete {name}, then apply the manifests that contain {name} at once"
+            yield problem("edited", f"{text}, but {name} is used by {users}", fix)
         added = status.outcome.added if status.outcome else ()
         alive = [owner for owner, exists in status.owners if exists]
-        if not alive and (added or status.owners):
-            if status.owners:
-                owners = conjoined([str(owner) for owner, _ in status.owners])
-                yield Problem(
-                    "losing-owner",
-                    refs,
-                    f"no owner of {name} exists any more ({owners}), so Kubernetes deletes {name}, "
-                    f"but {users} uses it",
-                    _APPLY,
-                )
-            else:
-                yield Problem(
-                    "no-owner",
-                    refs,
-                    f"{name} has no owner, and {users} uses it",
-                    _APPLY,
-                )
+        owners = conjoined([str(owner) for owner, _ in status.owners])
+        if status.owners and not alive:
+            text = f"{name} is used by {users}, but Kubernetes deletes {name}, because no owner "
+            yield problem("losing-owner", f"{text}exists any more ({owners} did)", apply)
+        elif added and not alive:
+            yield problem("no-owner", f"{name} is used by {users}, but has no owner", _APPLY)
         elif added and not any(_lasts(owner) for owner in alive):
-            owners = conjoined([str(owner) for owner in alive])
-            yield Problem(
-                "losing-owner",
-                refs,
-                f"Kubernetes deletes {name} together with {owners}, but {users} uses it",
-                _APPLY,
+            text = (
+                f"{name} is used by {users}, but Kubernetes deletes {name} together with {owners}"
             )
+            yield problem("losing-owner", text, _APPLY)
 
     # What differs
 

@@ -28,10 +28,12 @@ from postrender.status.model import Status
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import NAMESPACE, START, Cluster, Json, Run
+from tests.pages import ROOT, blocks_of
 from tests.status import stories
 from tests.status.stories import STORIES
 from tests.update_golden import CheckFile
 
+PAGE = ROOT / "docs" / "how-to" / "operate.md"
 FOLDER = Path(__file__).resolve().parent
 SCHEMA = FOLDER.parents[1] / "postrender" / "status" / "status.schema.json"
 
@@ -60,6 +62,16 @@ def test_whole_reports(name: str, golden_file: CheckFile) -> None:
         words = " ".join(("postrender status", *(["--diff"] if targets else []), *targets))
         parts.append(f"$ {words}   # exit code {int(bool(status.problems))}\n{text_of(status)}")
     golden_file(FOLDER / "reports" / f"{name}.txt", "\n".join(parts))
+
+
+def test_the_page_shows_what_status_prints() -> None:
+    text = json.dumps(STORIES["canary"].objects).replace("app-attach", "shop-attach")
+    cluster = Cluster(*json.loads(text))
+    shown = [block.text for block in blocks_of(PAGE) if block.language == "text"]
+    hint = ("To see the values that differ",)
+    for targets, expected in zip((("rollout/shop-web",), ()), shown, strict=False):
+        lines = text_of(status_of(cluster, *targets)).splitlines()
+        assert "\n".join(line for line in lines if not line.startswith(hint)) + "\n" == expected
 
 
 @pytest.mark.parametrize("name", STORIES)
