@@ -27,6 +27,7 @@ from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     PAIRING_ANNOTATION,
+    RENDER_ID_ANNOTATION,
 )
 from postrender.kubernetes.kinds import (
     ATTACHER_KINDS,
@@ -70,7 +71,11 @@ def read_side(
     data = {index: inventory.document(index).data for index in inventory.parsed}
     context = build_context(inventory, side_settings, history)
     inventory = context.inventory if context else inventory
-    edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
+    # Only an output has render IDs.
+    has_ids = is_output or any(RENDER_ID_ANNOTATION in item.annotations for item in inventory.items)
+    edits, render_ids = (
+        source_edits(context, with_render_ids=has_ids) if context else (NOTHING, NOTHING)
+    )
     roots = {
         item.key: root
         for item in inventory.items

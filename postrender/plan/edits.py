@@ -197,7 +197,9 @@ def retained_object(
     return {**revision.content, "metadata": metadata}
 
 
-def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
+def source_edits(
+    context: PlanContext, *, with_render_ids: bool = True
+) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
     """The edits of the objects that use ConfigMaps or Secrets, and the render IDs.
 
     Only a workload that references or auto-mounts a revision has a render ID.
@@ -214,7 +216,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
             item_edits += _mount_edits(context, context.mounts[item.key])
         edits[item.key] = item_edits
         if item.templates:
-            identifier = _annotate(context, item, item_edits)
+            identifier = _annotate(context, item, item_edits, has_id=with_render_ids)
             if identifier:
                 render_ids[item.key] = identifier
     return edits, render_ids
@@ -229,14 +231,14 @@ def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems
     return [AddItems(path, tuple(added)) for path, added in items.items()]
 
 
-def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
+def _annotate(context: PlanContext, item: Item, edits: list[Edit], *, has_id: bool) -> str:
     """Add the edits of a workload's annotations, and return its render ID.
 
-    The render ID is "" if no pod template uses a revision.
+    The render ID is "" if no pod template uses a revision, or if has_id is False.
     """
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
     identifier, own_edits = "", []
-    if any(context.revision_of(target) for target in context.targets(item)):
+    if has_id and any(context.revision_of(target) for target in context.targets(item)):
         data = context.inventory.document(item.document).data
         is_list = EVERY_ITEM in WORKLOAD_KINDS[item.identity.group_kind]
         identifier = render_id(_edited_templates(data, item, edits, checksums), is_list)
