@@ -13,6 +13,7 @@ from postrender.cli.options import (
     CHOICE,
     FLAG,
     SETTINGS,
+    SWITCH,
     Argument,
     Option,
     command,
@@ -30,8 +31,9 @@ from postrender.config.load import (
     settings_from,
 )
 from postrender.config.validate import schema_text
-from postrender.errors import Location, UserError
-from postrender.plan.admission import policy_objects, rbac_objects
+from postrender.errors import Location, UsageError, UserError
+from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
+from postrender.plan.attacher_job import has_image
 from postrender.text import printable
 from postrender.yaml.emit import block_text
 from postrender.yaml.paths import Json, Path, value_at
@@ -180,6 +182,49 @@ def rbac(config: str | None, mode: str | None, **given: object) -> int:
         )
     attacher = attacher._replace(mode=mode or attacher.mode)
     _write_objects(rbac_objects(attacher, settings.namespace, with_secrets=settings.with_secrets))
+    return DONE
+
+
+@command(
+    "config collector",
+    "Print a CronJob that runs collect.",
+    details=(
+        "The output also contains the ServiceAccount and the least permissions for the CronJob. "
+        "The CronJob runs postrender collect each hour, for releases with attacher.mode external. "
+        "attacher.image and attacher.podTemplate apply to its Pod."
+    ),
+    example="postrender config collector --namespace=prod | kubectl apply -f -",
+    options=(
+        *settings_options("config", "untrusted", "namespace", "secrets", "attacher-image"),
+        Option(
+            "all-namespaces",
+            "Collect in all namespaces. --namespace is then the namespace of the CronJob.",
+            SWITCH,
+            short="A",
+        ),
+    ),
+)
+def collector(config: str | None, all_namespaces: bool, **given: object) -> int:
+    settings = settings_of(config, given)
+    report_ignored(settings.findings)
+    if all_namespaces and not settings.namespace:
+        raise UsageError(
+            "--all-namespaces is set without --namespace",
+            "Pass --namespace with the namespace of the CronJob",
+        )
+    attacher = settings.attacher._replace(mode="auto")
+    if not has_image(attacher):
+        raise UserError(
+            "attacher.image is not set, and the Pod of the CronJob needs the image",
+            "Set attacher.image (or pass --attacher-image) to your copy of the attacher's image",
+        )
+    objects = collector_objects(
+        attacher,
+        settings.namespace,
+        is_cluster_wide=all_namespaces,
+        with_secrets=settings.with_secrets,
+    )
+    _write_objects(objects)
     return DONE
 
 

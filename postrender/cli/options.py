@@ -340,6 +340,7 @@ COMMANDS = {
     "collect": "collect:collect",
     "completion": "about:completion",
     "config admission-policy": "config:admission_policy",
+    "config collector": "config:collector",
     "config init": "config:init",
     "config rbac": "config:rbac",
     "config schema": "config:schema",

@@ -1,4 +1,5 @@
-"""The objects with which a cluster administrator limits or grants what attachers may do.
+"""The objects with which a cluster administrator limits or grants what attachers may do, and the
+CronJob that does their work for releases with an inventory.
 
 The Role of an attacher permits changes to every ConfigMap of the namespace. The
 ValidatingAdmissionPolicy permits only the changes that an attacher needs; the messages in
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import json
 
-from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
+from postrender.config.settings import EXTERNAL, SHARED_ACCOUNT, AttacherSettings
 from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
     GROUP_LABEL,
@@ -24,7 +25,9 @@ from postrender.kubernetes.group_names import SUFFIX
 from postrender.plan.attacher_job import (
     HOOK,
     JOB,
+    labels_of,
     metadata_of,
+    pod_template,
     role_objects,
     role_rules,
     service_account,
@@ -172,3 +175,40 @@ def rbac_objects(
     if settings.creates_service_account and not settings.service_account:
         objects.insert(0, service_account(metadata_of(account, namespace)))
     return objects
+
+
+_COLLECTOR = "postrender-collect"
+# What an uninstall has left is at least this old before the CronJob marks it.
+_LEFTOVER_AGE = "1d"
+
+
+def collector_objects(
+    settings: AttacherSettings, namespace: str, *, is_cluster_wide: bool, with_secrets: bool
+) -> list[dict[str, Json]]:
+    """A CronJob that runs `postrender collect`, its ServiceAccount, and what it may do.
+
+    namespace: of the CronJob, and if is_cluster_wide is False, of the releases. "" for objects
+        without a namespace.
+    """
+    metadata = metadata_of(_COLLECTOR, namespace)
+    rules = role_rules(EXTERNAL, with_secrets)
+    arguments = ["collect", "--yes", "--older-than", _LEFTOVER_AGE]
+    arguments += ["--all-namespaces"] if is_cluster_wide else []
+    job: Json = {
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": 3600,
+        "template": pod_template(labels_of(), _COLLECTOR, arguments, settings),
+    }
+    schedule: Json = {
+        "schedule": "17 * * * *",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": 600,
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 1,
+        "jobTemplate": {"spec": job},
+    }
+    return [
+        service_account(metadata),
+        *role_objects(metadata, _COLLECTOR, rules, "Cluster" if is_cluster_wide else ""),
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": schedule},
+    ]

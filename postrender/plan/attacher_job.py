@@ -208,26 +208,32 @@ def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def role_objects(
-    metadata: Mapping[str, Json], account: str, rules: Sequence[Json]
+    metadata: Mapping[str, Json], account: str, rules: Sequence[Json], scope: str = ""
 ) -> list[dict[str, Json]]:
-    """A Role, and its RoleBinding to the ServiceAccount `account` in the same namespace."""
+    """A Role, and its RoleBinding to the ServiceAccount `account` in the same namespace.
+
+    scope: "Cluster" for a ClusterRole and a ClusterRoleBinding.
+    """
     subject: dict[str, Json] = {"kind": "ServiceAccount", "name": account}
     if "namespace" in metadata:
         subject["namespace"] = metadata["namespace"]
-    version = f"{RBAC_GROUP}/v1"
+    if scope:
+        metadata = {key: value for key, value in metadata.items() if key != "namespace"}
+    version, role = f"{RBAC_GROUP}/v1", f"{scope}Role"
     return [
-        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules},
+        {"apiVersion": version, "kind": role, "metadata": metadata, "rules": rules},
         {
             "apiVersion": version,
-            "kind": "RoleBinding",
+            "kind": f"{role}Binding",
             "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": metadata["name"]},
+            "roleRef": {"apiGroup": RBAC_GROUP, "kind": role, "name": metadata["name"]},
             "subjects": [subject],
         },
     ]
 
 
-def _labels(group_name: str) -> dict[str, Json]:
+def labels_of(group_name: str = "") -> dict[str, Json]:
+    """The labels of an object of the attacher; group_name: as in metadata_of."""
     labels: dict[str, Json] = {
         "app.kubernetes.io/name": "postrender",
         "app.kubernetes.io/component": "attacher",
@@ -247,7 +253,7 @@ def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[
     metadata: dict[str, Json] = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
-    return {**metadata, "labels": _labels(group_name)}
+    return {**metadata, "labels": labels_of(group_name)}
 
 
 def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[str, Json]:
@@ -301,9 +307,9 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     """The rules of the Role, which permit only the requests of `postrender attach`.
 
-    The rules for the mode JOB are sufficient for both forms.
+    The rules for the mode JOB are sufficient for both forms. Those for EXTERNAL are for `collect`.
     """
-    watch = ["list", "watch"]
+    watch = ["list"] if mode == EXTERNAL else ["list", "watch"]
     # Before attach changes or deletes a ConfigMap, attach gets the ConfigMap, and compares the
     # content with the hash in the name. attach does not get Secrets. With the admission plugin
     # OwnerReferencesPermissionEnforcement, a change of owner references needs `delete`.
@@ -337,7 +343,7 @@ def _inventory(group: AttachGroup, settings: AttacherSettings) -> dict[str, Json
             "Lower history.keep, or split the release",
         )
     metadata = metadata_of(name, group.namespace)
-    metadata["labels"] = {**_labels(""), INVENTORY_LABEL: group.name}
+    metadata["labels"] = {**labels_of(), INVENTORY_LABEL: group.name}
     if group.first_wave:
         metadata["annotations"] = _wave_annotation(group.first_wave)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -359,8 +365,9 @@ def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -
     }
     if mode == HOOK:
         spec["ttlSecondsAfterFinished"] = settings.ttl
-    template = _pod_template(group, wave, mode, settings)
-    spec["template"] = merge_patch(template, settings.pod_template)
+    arguments = _job_arguments(group, wave, mode, settings)
+    account = settings.account_of(group.name)
+    spec["template"] = pod_template(labels_of(group.name), account, arguments, settings)
     job: dict[str, Json] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -385,14 +392,17 @@ def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
     spec["template"] = merge_patch(spec["template"], {"metadata": {"labels": labels}})
 
 
-def _pod_template(
-    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings
-) -> dict[str, Json]:
-    """A pod template that meets the *restricted* Pod Security Standard."""
+def pod_template(
+    labels: Mapping[str, Json], account: str, arguments: Sequence[str], settings: AttacherSettings
+) -> Json:
+    """The pod template of a Job that runs postrender.
+
+    It meets the *restricted* Pod Security Standard, if attacher.podTemplate does not change this.
+    """
     container: dict[str, Json] = {
         "name": _CONTAINER,
         "image": settings.image or default_image(),
-        "args": _job_arguments(group, wave, mode, settings),
+        "args": list(arguments),
         "resources": _RESOURCES,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -402,11 +412,10 @@ def _pod_template(
     }
     if settings.image_pull_policy:
         container["imagePullPolicy"] = settings.image_pull_policy
-    labels = {**_labels(group.name), **_NO_SIDECARS}
-    return {
-        "metadata": {"labels": labels, "annotations": _NO_SIDECARS},
+    template: Json = {
+        "metadata": {"labels": {**labels, **_NO_SIDECARS}, "annotations": _NO_SIDECARS},
         "spec": {
-            "serviceAccountName": settings.account_of(group.name),
+            "serviceAccountName": account,
             "automountServiceAccountToken": True,
             "restartPolicy": "Never",
             "securityContext": {
@@ -418,6 +427,7 @@ def _pod_template(
             "containers": [container],
         },
     }
+    return merge_patch(template, settings.pod_template)
 
 
 def default_image() -> str:
