@@ -14,6 +14,7 @@ from postrender.errors import UserError
 _SHELLS = ("bash", "zsh", "fish")
 # The JSON Schema of each command with JSON output.
 _SCHEMAS = {
+    "check": "cli/check.schema.json",
     "diff": "diff/diff.schema.json",
     "explain": "explain/explain.schema.json",
     "status": "status/status.schema.json",

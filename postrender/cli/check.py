@@ -2,38 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any, TypeVar
 
-from postrender.cli.options import FILENAME, REPEATED, Argument, command, settings_options
-from postrender.cli.render import plan_before_delivery, report_findings
-from postrender.cli.report import DONE, FAULT, report_error
+from postrender import __version__
+from postrender.cli.options import (
+    FILENAME,
+    REPEATED,
+    Argument,
+    command,
+    output_option,
+    settings_options,
+)
+from postrender.cli.render import check_content, plan_before_delivery, strict_error
+from postrender.cli.report import DONE, FAULT, UNREADABLE, report_error, report_finding, write
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
 from postrender.diff.risks.broken_reference import find_missing_keys
 from postrender.diff.risks.facts import Object, objects_of
-from postrender.errors import Finding, UserError
-from postrender.inventory.build import Inventory
-from postrender.inventory.notes import find_rejected
+from postrender.errors import CODES, ERROR, Finding, Location, UserError
+from postrender.inventory.build import Inventory, refuse_templates, take_inventory
+from postrender.inventory.notes import find_no_objects, find_rejected
+from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
+from postrender.records import NamedTuple
 from postrender.sources.charts import find_unused_configuration
-from postrender.sources.inputs import read_input
+from postrender.sources.inputs import STDIN, read_inputs
+from postrender.sources.paths import ChartError, chart_error
+from postrender.text import printable
+from postrender.yaml.stream import Source, read_streams
+
+# The code of an error in the formats for programs, which have a code for each finding.
+_UNREADABLE = "unreadable"
+
+Result = TypeVar("Result")
+
+
+class _Mistake(NamedTuple):
+    """A finding, or an input that cannot be read, in the form of a finding without a code."""
+
+    finding: Finding
+    severity: str
 
 
 @command(
     "check",
     "Fail on findings that put pods at risk.",
     details=(
-        "check does not write manifests. Each FILE is input or output of postrender. Without a "
-        "FILE, check reads stdin. Unlike `render --strict`, check does not report "
-        "findings about the attacher, because check does not append the attacher."
+        "check does not write manifests. Each FILE is a file, a folder, git:REF:PATH, or - for "
+        "stdin, with input or output of postrender. Without a FILE, check reads stdin. All FILEs "
+        "together are one application. If two of them contain the same object, each folder, or "
+        "else each file, is an application. The exit code is 1 for a finding, and 2 for an input "
+        "that check cannot read. Unlike `render --strict`, check does not report the finding "
+        "`unprotected` or findings about the attacher, because check does not append the attacher."
     ),
     example="postrender check rendered/*.yaml",
-    arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
+    arguments=(Argument("files", "[FILE|FOLDER]...", default="-", is_many=True),),
     options=(
         FILENAME._replace(
             help="Read this file in addition to each FILE. Repeatable.", form=REPEATED
         ),
+        output_option(("text", "json", "sarif")),
         *settings_options(
             "config",
             "untrusted",
@@ -48,32 +80,131 @@ from postrender.sources.inputs import read_input
         ),
     ),
 )
-def check(files: tuple[str, ...], config: str | None, **given: object) -> int:
-    settings = render_settings(config, given)
-    # Findings about the attacher would be wrong, because check does not append the attacher.
-    attacher = settings.attacher._replace(is_enabled=False)
-    settings = settings._replace(is_strict=True, attacher=attacher)
-    return max([_check(name, settings, config) for name in files or ("-",)])
-
-
-def _check(name: str, settings: Settings, config: str | None) -> int:
-    """FAULT for an error or a strict finding, otherwise DONE."""
-    # Empty stdin usually means that a command has failed. An empty file is not an error.
-    settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
+def check(files: tuple[str, ...], form: str, config: str | None, **given: object) -> int:
     try:
-        stream = read_input(name, "check")
-        plan = plan_before_delivery(stream, settings)
-        rejected = find_rejected(plan.inventory)
-        broken = _find_broken(plan.inventory, settings)
-        unused = find_unused_configuration(stream, settings, config)
-        plan = plan._replace(findings=(*plan.findings, *rejected, *broken, *unused))
-        if plan.findings:
-            report_configuration(settings)  # the configuration can cause findings
-        report_findings(plan, settings, cause="", fix="Apply the fix of each error above")
+        settings = render_settings(config, given)
+        # Findings about the attacher would be wrong, because check does not append the attacher.
+        attacher = settings.attacher._replace(is_enabled=False)
+        settings = settings._replace(is_strict=True, attacher=attacher)
+        mistakes = _mistakes(files or ("-",), settings, config)
     except UserError as error:
         report_error(error)
-        return FAULT
-    return DONE
+        return UNREADABLE
+    is_text = form == "text"
+    if is_text and any(mistake.finding.code for mistake in mistakes):
+        report_configuration(settings)  # the configuration can cause findings
+    for mistake in mistakes:
+        is_failure = mistake.severity == ERROR
+        if not mistake.finding.code and is_text:
+            report_error(_as_error(mistake.finding))
+        else:
+            report_finding(mistake.finding, is_failure=is_failure, is_printed=is_text)
+    if not is_text:
+        document = _json(mistakes, settings) if form == "json" else _sarif(mistakes)
+        write([json.dumps(document, indent=2, ensure_ascii=False), "\n"])
+    failing = [one.finding for one in mistakes if one.severity == ERROR and one.finding.code]
+    summary = strict_error(failing, cause="", fix="Apply the fix of each error above")
+    if summary and is_text:
+        report_error(summary)
+    if any(not mistake.finding.code for mistake in mistakes):
+        return UNREADABLE
+    return FAULT if failing else DONE
+
+
+def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> list[_Mistake]:
+    """The findings and errors of all inputs, in the order of the inputs."""
+    readable: list[tuple[Source, Inventory]] = []
+    mistakes: list[_Mistake] = []
+    order: dict[str, int] = {}
+    for name in names:
+        found, errors = _tried(_read, name)
+        mistakes += errors
+        order.setdefault(name, len(order))
+        for source in found or ():
+            if source.name in order and source.name != name:
+                continue  # a file of a folder that is an input too
+            order.setdefault(source.name, len(order))
+            inventory, errors = _tried(_inventory, source, settings)
+            mistakes += errors
+            readable += [(source, inventory)] if inventory else []
+    for application in _applications(readable):
+        findings, errors = _tried(_findings, application, settings, config)
+        mistakes += (_Mistake(one, ERROR if one.strict else one.severity) for one in findings or ())
+        mistakes += errors
+    return sorted(mistakes, key=lambda one: order.get(one.finding.location.source, len(order)))
+
+
+def _tried(
+    function: Callable[..., Result], *arguments: object
+) -> tuple[Result | None, list[_Mistake]]:
+    """The result of a function, or its UserError as a mistake."""
+    try:
+        return function(*arguments), []
+    except UserError as error:
+        location = error.location or Location("")
+        return None, [_Mistake(Finding("", error.problem, error.fix, location), ERROR)]
+
+
+def _read(name: str) -> tuple[Source, ...]:
+    try:
+        return read_inputs(name, allow_empty=True)
+    except ChartError:
+        raise chart_error(name, "check") from None
+
+
+def _as_error(finding: Finding) -> UserError:
+    location = finding.location if finding.location.source else None
+    return UserError(finding.problem, finding.fix, location)
+
+
+def _inventory(source: Source, settings: Settings) -> Inventory:
+    """The objects of one file. UserError for a file that is not YAML, or is a template."""
+    stream = read_streams([source], printable(source.name))
+    # Empty stdin usually means that a command has failed. An empty file is not an error.
+    if source.name == STDIN:
+        check_content(stream, settings)
+    inventory = take_inventory(stream, settings)
+    refuse_templates(inventory)
+    return inventory
+
+
+def _applications(sources: list[tuple[Source, Inventory]]) -> Iterator[list[Source]]:
+    """The files that belong together: all, those of a folder, or each one.
+
+    The same object in two files means that the files are for different clusters or releases.
+    """
+    if not _share_objects(inventory for _, inventory in sources):
+        yield [source for source, _ in sources]
+        return
+    folders: dict[str, list[tuple[Source, Inventory]]] = {}
+    for source, inventory in sources:
+        folders.setdefault(source.name.rpartition("/")[0], []).append((source, inventory))
+    for parts in folders.values():
+        together = [source for source, _ in parts]
+        is_alone = _share_objects(inventory for _, inventory in parts)
+        yield from ([source] for source in together) if is_alone else [together]
+
+
+def _share_objects(inventories: Iterable[Inventory]) -> bool:
+    """Whether an object is in several inventories."""
+    files: Counter[Identity] = Counter()
+    for inventory in inventories:
+        files.update({item.identity for item in inventory.items if not item.has_generated_name})
+    return any(count > 1 for count in files.values())
+
+
+def _findings(sources: list[Source], settings: Settings, config: str | None) -> list[Finding]:
+    """The findings about one application."""
+    stream = read_streams(sources, printable(sources[0].name) if sources else "")
+    plan = plan_before_delivery(stream, settings._replace(allow_empty=True))
+    parts = [read_streams([source], printable(source.name)) for source in sources]
+    return [
+        *(finding for finding in plan.findings if finding.code != "no-objects"),
+        *filter(None, map(find_no_objects, parts)),
+        *find_rejected(plan.inventory),
+        *_find_broken(plan.inventory, settings),
+        *find_unused_configuration(stream, settings, config),
+    ]
 
 
 def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
@@ -94,3 +225,57 @@ def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
             location=location,
             strict=True,
         )
+
+
+def _json(mistakes: Sequence[_Mistake], settings: Settings) -> Mapping[str, Any]:
+    """The document of check.schema.json."""
+    return {
+        "version": 1,
+        "configuration": settings.configuration,
+        "findings": [
+            {
+                "code": finding.code or _UNREADABLE,
+                "severity": severity,
+                "file": finding.location.source,
+                "line": finding.location.line,
+                "document": finding.location.document,
+                "template": finding.location.template,
+                "object": finding.location.subject,
+                "path": finding.location.path,
+                "problem": finding.problem,
+                "fix": finding.fix,
+            }
+            for finding, severity in mistakes
+        ],
+    }
+
+
+def _sarif(mistakes: Sequence[_Mistake]) -> Mapping[str, Any]:
+    """A log in SARIF 2.1.0, which code scanning services read."""
+    from urllib.parse import quote
+
+    meanings = {_UNREADABLE: "check cannot read the input", **CODES}
+    codes = dict.fromkeys(finding.code or _UNREADABLE for finding, _ in mistakes)
+    rules = [{"id": code, "shortDescription": {"text": meanings[code]}} for code in codes]
+    driver = {"name": "postrender", "version": __version__, "rules": rules}
+    results = [
+        {
+            "ruleId": finding.code or _UNREADABLE,
+            "level": severity,
+            "message": {"text": f"{finding.problem}. {finding.fix}."},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": quote(finding.location.source or STDIN)},
+                        "region": {"startLine": max(finding.location.line, 1)},
+                    }
+                }
+            ],
+        }
+        for finding, severity in mistakes
+    ]
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }

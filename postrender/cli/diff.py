@@ -53,7 +53,6 @@ from postrender.yaml.stream import Stream, read_streams
             "Exit with code 4 if anything changes. The code is also 4 if diff cannot compare a "
             "part.",
             SWITCH,
-            aliases=("detailed-exitcode",),
         ),
         Option(
             "fail-on",

@@ -7,6 +7,7 @@ from postrender.cli.render import plan_of, report_findings
 from postrender.cli.report import DONE, stdout_terminal, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import REPORTERS, build
+from postrender.inventory.build import refuse_templates
 from postrender.inventory.notes import find_idle_rules, find_other_owners, find_rejected
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
@@ -25,6 +26,7 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     stream = read_input(input_, "explain")
     check_not_a_function(stream)
     plan = plan_of(stream, settings)
+    refuse_templates(plan.inventory)
     notes = [
         *find_rejected(plan.inventory),
         *find_other_owners(plan.inventory, settings),

@@ -5,7 +5,7 @@ Other commands also make a plan, and report its findings, with the functions of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from postrender import output
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, command
@@ -123,12 +123,22 @@ def report_findings(
         is_failure = finding.strict and settings.is_strict
         report_finding(finding, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
-    if failing:
-        lines = dict.fromkeys(finding.location.line for finding in failing)
-        listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
-        where = f" ({'lines' if ',' in listed else 'line'} {listed})" if listed else ""
-        if failing[1:]:
-            problem = f"{len(failing)} findings{where} are errors{cause}"
-        else:
-            problem = f"1 finding{where} is an error{cause}"
-        raise UserError(problem, fix, Location(failing[0].location.source))
+    error = strict_error(failing, cause=cause, fix=fix)
+    if error:
+        raise error
+
+
+def strict_error(failing: Sequence[Finding], *, cause: str, fix: str) -> UserError | None:
+    """The error that says how many findings are errors, None without one."""
+    if not failing:
+        return None
+    files = list(dict.fromkeys(finding.location.source for finding in failing))
+    lines = dict.fromkeys(finding.location.line for finding in failing if not files[1:])
+    listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
+    where = f" ({'lines' if ',' in listed else 'line'} {listed})" if listed else ""
+    where = f" in {len(files)} files" if files[1:] else where
+    if failing[1:]:
+        problem = f"{len(failing)} findings{where} are errors{cause}"
+    else:
+        problem = f"1 finding{where} is an error{cause}"
+    return UserError(problem, fix, None if files[1:] else Location(files[0]))

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 # The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
 # changes, with `diff --exit-code`, or a risk, with `diff --fail-on risk`. INTERRUPTED: an
-# interrupt, such as Ctrl-C.
+# interrupt, such as Ctrl-C. In `check`, FAULT is a finding, and UNREADABLE a UserError, as in
+# ruff, yamllint and grep.
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
+UNREADABLE = USAGE
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
@@ -89,15 +91,16 @@ def report_unless_verbose(text: str) -> None:
         _print_message(NOTE, sentences(text))
 
 
-def report_finding(finding: Finding, *, is_failure: bool = False) -> None:
+def report_finding(finding: Finding, *, is_failure: bool = False, is_printed: bool = True) -> None:
     """Print a finding, and append it to the log file.
 
     is_failure: whether the command fails because of it. The finding is then an error, which is
         printed with --quiet too.
+    is_printed: whether to print the finding at all.
     """
     severity = ERROR if is_failure else finding.severity
     _log(severity, str(finding))
-    if is_failure or not _Presentation.is_quiet:
+    if is_printed and (is_failure or not _Presentation.is_quiet):
         _print_message(severity, str(finding), finding.location, f"postrender: {finding.code}")
 
 

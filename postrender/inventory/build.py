@@ -23,7 +23,7 @@ from postrender.inventory.prefilter import (
     root_kind,
 )
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
-from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of
+from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of, roots_of
 from postrender.records import NamedTuple
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import WordSet, shown
@@ -237,11 +237,36 @@ def _template_error(error: UserError, text: str, location: Location) -> UserErro
     above = [text_line for text_line in lines[:line] if text_line.strip()]
     if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
         return None
+    return _unrendered(error.location)
+
+
+def _unrendered(location: Location | None) -> UserError:
     return UserError(
         "the document looks like a Helm template that helm has not rendered",
         "Pass the output of: helm template NAME CHART",
-        error.location,
+        location,
     )
+
+
+def refuse_templates(inventory: Inventory) -> None:
+    """Raise UserError for a Helm template among the documents that the inventory has not read.
+
+    A template without a ConfigMap would otherwise pass unread.
+    """
+    for document in inventory.stream.documents:
+        if _ACTION not in document.text:
+            continue
+        location = inventory.stream.location_of(document)
+        try:
+            roots = [root for _, root in roots_of(parse_document(document.text, location).data)]
+        except UserError as error:
+            template = _template_error(error, document.text, location)
+            if template:
+                raise template from None
+            continue  # the program that applies the manifests reports this error
+        names = [str(value_at(root, ("metadata", "name"))) for root in roots]
+        if any(_ACTION in name for name in names):
+            raise _unrendered(location)
 
 
 def _check_markers(document: ParsedDocument) -> None:

@@ -1,0 +1,158 @@
+"""`postrender check`: which files belong together, exit codes, and formats for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from postrender.cli import main
+from postrender.config.validate import schema_text
+
+Check = Callable[..., tuple[int, str, str]]
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app}
+data: {key: "1"}
+"""
+WORKER = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: w}}
+  template:
+    metadata: {labels: {app: w}}
+    spec:
+      containers:
+      - name: c
+        image: x
+        env: [{name: A, valueFrom: {configMapKeyRef: {name: app, key: KEY}}}]
+"""
+GOOD, BAD = WORKER.replace("KEY", "key"), WORKER.replace("KEY", "nope")
+TEMPLATE = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n"
+
+
+@pytest.fixture
+def check(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Check:
+    """Return a function that writes files, runs `check` and returns code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+
+    def call(*arguments: str, **files: str) -> tuple[int, str, str]:
+        for name, text in files.items():
+            path = tmp_path / (name.replace("__", "/") + ".yaml")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        code = main.run(["check", *arguments])
+        return code, *capfd.readouterr()
+
+    return call
+
+
+def places(err: str) -> list[tuple[str, str]]:
+    return re.findall(r"^(?:error|warning): ([^:\s]+).*\[([a-z-]+)\]$", err, re.M)
+
+
+@pytest.mark.parametrize("names", [["app"], ["app/a.yaml", "app/b.yaml"], ["app/b.yaml", "app"]])
+def test_references_across_files_are_checked(check: Check, names: list[str]) -> None:
+    files = {"app__a": CONFIG, "app__b": BAD}
+    code, out, err = check(*names, **files)
+    assert (code, out) == (1, "")
+    assert places(err) == [("app/b.yaml", "broken-reference")]
+    assert check(*names, app__b=GOOD) == (0, "", "")
+
+
+def test_the_same_object_in_two_folders_means_two_applications(check: Check) -> None:
+    other = CONFIG.replace("key:", "nope:")
+    files = {"dev__a": CONFIG, "dev__b": BAD, "prod__a": other, "prod__b": BAD}
+    code, _, err = check(".", **files)
+    assert (code, places(err)) == (1, [("./dev/b.yaml", "broken-reference")])
+
+
+def test_the_same_object_in_two_files_of_a_folder_means_two_applications(check: Check) -> None:
+    files = {"dev": f"{CONFIG}---\n{GOOD}", "prod": f"{CONFIG}---\n{BAD}"}
+    code, _, err = check("dev.yaml", "prod.yaml", **files)
+    assert (code, places(err)) == (1, [("prod.yaml", "broken-reference")])
+
+
+@pytest.mark.parametrize(
+    "unreadable",
+    [
+        *("kind: [", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: \0}"),
+        *(TEMPLATE, TEMPLATE.replace("{{ .Release.Name }}", '"{{ .Release.Name }}-web"')),
+        "{{- if .Values.web }}\napiVersion: apps/v1\nkind: Deployment\n{{- end }}\n",
+    ],
+)
+@pytest.mark.parametrize("other", [GOOD, BAD])
+def test_an_unreadable_file_has_its_own_exit_code(
+    check: Check, unreadable: str, other: str
+) -> None:
+    code, _, err = check("a.yaml", "b.yaml", "c.yaml", a=CONFIG, b=unreadable, c=other)
+    assert code == 2
+    assert places(err) == ([("c.yaml", "broken-reference")] if other == BAD else [])
+    assert err.count("error: b.yaml:") == 1
+    if "{{" in unreadable:
+        assert "looks like a Helm template that helm has not rendered" in err
+
+
+def test_other_errors_have_the_same_exit_code(check: Check) -> None:
+    assert check("missing.yaml")[0] == 2
+    assert check("--config=missing.yaml", "a.yaml", a=GOOD)[0] == 2
+    code, _, err = check("chart", chart__Chart="name: a\n", chart__templates__a=TEMPLATE)
+    assert code == 2
+    assert "helm template NAME chart | postrender check" in err
+
+
+def test_a_template_in_data_is_not_an_unrendered_template(check: Check) -> None:
+    data = 'data:\n  key: "{{ .Release.Name }}"\n  rules: |\n    {{ range . }}\n'
+    assert check("a.yaml", a=CONFIG.partition("data")[0] + data)[0] == 0
+
+
+def test_a_values_file_is_told_apart(check: Check) -> None:
+    code, _, err = check("a.yaml", "values.yaml", a=CONFIG, values="replicaCount: 3\n")
+    assert code == 0
+    assert places(err) == [("values.yaml", "no-objects")]
+
+
+def test_the_json_conforms_to_the_schema(check: Check) -> None:
+    code, out, err = check("-o", "json", ".", a=CONFIG, b=BAD, c=TEMPLATE, values="a: 1\n")
+    assert (code, err) == (2, "")
+    document: Any = json.loads(out)
+    jsonschema.validate(document, json.loads(schema_text("cli/check.schema.json")))
+    found = [(one["file"], one["severity"], one["code"]) for one in document["findings"]]
+    assert found == [
+        ("./b.yaml", "error", "broken-reference"),
+        ("./c.yaml", "error", "unreadable"),
+        ("./values.yaml", "warning", "no-objects"),
+    ]
+    assert json.loads(check("-o", "json", "a.yaml", a=CONFIG)[1])["findings"] == []
+
+
+def test_the_sarif_log_has_what_code_scanning_needs(check: Check) -> None:
+    code, out, _ = check("-o", "sarif", "a.yaml", "b c.yaml", a=CONFIG, **{"b c": BAD})
+    assert code == 1
+    document: Any = json.loads(out)
+    [run] = document["runs"]
+    [result] = run["results"]
+    assert document["version"] == "2.1.0"
+    assert run["tool"]["driver"]["name"] == "postrender"
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {result["ruleId"]}
+    [location] = result["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "b%20c.yaml"
+    assert location["physicalLocation"]["region"]["startLine"] > 0
+    assert result["message"]["text"].endswith(".")
+
+
+def test_the_log_file_has_the_findings_of_every_format(check: Check, tmp_path: Path) -> None:
+    for form in ("text", "json"):
+        check("-o", form, "--log-file", f"{form}.log", "a.yaml", a=f"{CONFIG}---\n{BAD}")
+        assert "[broken-reference]" in (tmp_path / f"{form}.log").read_text()
