@@ -75,6 +75,8 @@ def test_the_printed_release_does_what_try_shows(helm: str, tmp_path: Path) -> N
     assert (done.returncode, done.stderr) == (0, "")
     assert "\nConfiguration: my charts/shop/postrender.yaml\n" in done.stdout
     [line] = [line for line in done.stdout.splitlines() if line.startswith("  release  ")]
+    assert "--attacher-image=IMAGE" in line
+    line = line.replace("=IMAGE", "=postrender:0.1.0")
     words = shlex.split(line.removeprefix("  release  "))
     assert words[:3] == ["helm", "upgrade", "--install"]
     write_postrender(tmp_path / "bin" / "postrender")
