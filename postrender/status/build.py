@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from postrender.attach.client import PERMISSION_FIX
@@ -49,13 +49,14 @@ from postrender.status.model import (
     User,
     Workload,
 )
-from postrender.status.next_run import NextRun, next_run
+from postrender.status.next_run import NextRun, Outcome, next_run
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
 
 _APPLY = "Apply the manifests again"
 _OLD_ROLES = (OLD, STABLE, ACTIVE, EARLIER)
+_NOTHING = Outcome()
 _SHOWN_USERS = 3
 _CONTENT = ("kind", *DATA_FIELDS)
 # The unchanged lines around each change.
@@ -132,16 +133,24 @@ class _Builder:
         workloads = tuple(map(self._workload, self._targets))
         refs = self._refs_of(workloads) if workloads else self._all_refs()
         groups = {self._group_of(ref) for ref in refs} - {""}
-        runs = {name: next_run(self._snapshot, name) for name in sorted(groups)}
-        revisions = sorted((self._revision(ref, runs) for ref in refs), key=_sort_key)
+        all_runs = [next_run(self._snapshot, name) for name in sorted(groups)]
+        # No run belongs to a group without a workload, such as after the group got another name.
+        runs = [run for run in all_runs if run.source or run.request.workloads]
+        outcomes = {
+            uid: outcome
+            for run in runs
+            for uid, outcome in run.outcomes.items()
+            if outcome != _NOTHING
+        }
+        revisions = sorted((self._revision(ref, outcomes) for ref in refs), key=_sort_key)
         return Status(
             namespace=self._snapshot.namespace,
             now=self._snapshot.now,
             is_file=self._snapshot.is_file,
             workloads=workloads,
             revisions=tuple(revisions),
-            runs=tuple(runs.values()),
-            problems=tuple(self._problems(revisions, list(runs.values()))),
+            runs=tuple(runs),
+            problems=tuple(self._problems(revisions, runs)),
             unreadable=tuple(sorted(item.plural for item in self._overview.unreadable)),
             notes=tuple(self._notes()) if self._snapshot.is_file else (),
             key_counts=dict(self._key_counts(workloads)),
@@ -234,22 +243,19 @@ class _Builder:
 
     # One revision
 
-    def _revision(self, ref: RevisionRef, runs: dict[str, NextRun]) -> RevisionStatus:
+    def _revision(self, ref: RevisionRef, outcomes: Mapping[str, Outcome]) -> RevisionStatus:
         revision = self._overview.revisions.get(ref)
-        group_name = self._group_of(ref)
-        run = runs.get(group_name)
         users, is_new = self._users(ref)
-        outcome = run.outcomes.get(revision.uid) if run and revision else None
         return RevisionStatus(
             ref=ref,
             base_name=self._base_name(ref),
-            group_name=group_name,
+            group_name=self._group_of(ref),
             revision=revision,
             created=self._snapshot.created.get(revision.uid) if revision else None,
             state=self._state(ref, is_new=is_new, is_used=bool(users)),
             users=tuple(users),
             owners=tuple(self._owners(revision)) if revision else (),
-            outcome=outcome,
+            outcome=outcomes.get(revision.uid) if revision else None,
         )
 
     def _state(self, ref: RevisionRef, *, is_new: bool, is_used: bool) -> str:

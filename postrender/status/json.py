@@ -10,7 +10,7 @@ from postrender.attach.request import RevisionRef, title
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.json import content_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
-from postrender.status.next_run import NextRun
+from postrender.status.next_run import NextRun, Outcome
 from postrender.status.text import describe_unused, release_of
 
 TYPE_CHECKING = False
@@ -79,7 +79,7 @@ def _run(run: NextRun) -> Json:
 
 
 def _revision(revision: RevisionStatus, status: Status) -> Json:
-    outcome, live = revision.outcome, revision.revision
+    outcome, live = revision.outcome or Outcome(), revision.revision
     is_unused = bool(live) and not revision.users
     return {
         "kind": title(revision.ref).partition("/")[0],
@@ -99,9 +99,7 @@ def _revision(revision: RevisionStatus, status: Status) -> Json:
             "deletes": outcome.is_deleted,
             "keepReason": outcome.keep_reason,
             "deletableFrom": _time(outcome.deletable_from),
-        }
-        if outcome
-        else None,
+        },
         "reason": describe_unused(revision, status) if is_unused else "",
     }
 

@@ -90,7 +90,7 @@ class RevisionStatus(NamedTuple):
 
     revision: None if the revision is missing.
     owners: with whether each owner exists.
-    outcome: None if no run looks after the revision.
+    outcome: None if the next run changes nothing, and does not count the revision as unused.
     """
 
     ref: RevisionRef

@@ -120,8 +120,9 @@ def _lines(page: _Page) -> Iterator[str]:
             yield ""
         yield from _workload(page, workload)
     yield from _unused(page)
-    yield ""
-    yield from page.lines(_summary(status))
+    if status.revisions:
+        yield ""
+        yield from page.lines(_summary(status))
     for note in status.notes:
         yield from page.lines(note)
     yield from _problems(page)
@@ -336,7 +337,7 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
         return f"{since}no user found, but {joined(status.unreadable)} could not be read"
     start = since or "unused, "
     if outcome is None or not outcome.is_unused:
-        return f"{start}no run looks after it"
+        return f"{start}no run looks after it" if revision.group_name else f"{start}no attach group"
     if outcome.is_deleted:
         return f"{start}the next run deletes it"
     if outcome.mark and not outcome.keep_reason:
@@ -365,7 +366,7 @@ def _unused(page: _Page) -> Iterator[str]:
         yield from page.table([(title(item.ref), describe_unused(item, status)) for item in unused])
     yield ""
     for run in status.runs:
-        if not any(item.group_name == run.group_name for item in unused):
+        if not any(item.revision and item.revision.uid in run.outcomes for item in unused):
             continue
         release = release_of(run.group_name)
         basis = (

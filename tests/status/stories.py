@@ -440,6 +440,32 @@ def external(options: str = "") -> list[Json]:
     return [*objects, retained, unused, again, created(found, DAY)]
 
 
+def renamed_group() -> list[Json]:
+    """Return a release whose attach group got another name, with revisions of both groups."""
+    mine = created(revision("mine", "web-config", "old-attach", annotations=marked(60)), 5 * DAY)
+    other = config("other", "web-config", 5 * DAY, group="third-attach", annotations=marked(60))
+    loose = created(revision("x", "cache-config", "gone-attach", annotations=marked(60)), 9 * DAY)
+    return [*deployment("web", "a"), account("third-attach"), mine, other, loose]
+
+
+def workload_ref() -> list[Json]:
+    """Return a Rollout whose workloadRef references a Deployment."""
+    objects = json.loads(json.dumps(canary()))
+    rollout = next(item for item in objects if item["kind"] == "Rollout")
+    pods = rollout["spec"].pop("template")
+    rollout["spec"]["workloadRef"] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    rollout["metadata"]["annotations"] = {}
+    source = obj(
+        "Deployment",
+        "web",
+        spec={"replicas": 0, "template": pods},
+        metadata={"annotations": {"postrender/render-id": "aa"}},
+    )
+    names = [item["configMapRef"]["name"] for item in pods["spec"]["containers"][0]["envFrom"]]
+    history = replica_set("Deployment/web", "00000", DAY, 0, "app:1", *names, render_id="aa")
+    return [*objects, created(source, DAY), history]
+
+
 class Story(NamedTuple):
     """Live objects, and the workloads that a person asks for."""
 
@@ -488,6 +514,8 @@ STORIES = {
     "external-without-prune": Story(external("--no-prune")),
     "external-of-a-later-version": Story(external("--new-option x")),
     "first-release": Story(first_release(), ("deploy/web",)),
+    "renamed-group": Story(renamed_group(), ("deploy/web",)),
+    "workload-ref": Story(workload_ref(), ("rollout/shop-web", "deploy/web")),
     "nothing": Story([]),
 }
 

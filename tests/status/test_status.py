@@ -17,7 +17,6 @@ import jsonschema
 import pytest
 
 from postrender.attach.collect import Pass
-from postrender.attach.request import title
 from postrender.cli import main
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
@@ -25,6 +24,7 @@ from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.kinds import parse_target
 from postrender.status.model import Status
+from postrender.status.next_run import NextRun
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import NAMESPACE, START, Cluster, Json, Run
@@ -114,57 +114,49 @@ def test_a_file_says_what_the_cluster_says(name: str) -> None:
 # The next run
 
 
-def planned(status: Status) -> tuple[set[str], set[str], set[str], dict[str, set[str]]]:
-    """Return the revisions to mark, to unmark and to delete, and the new owners by revision."""
-    marks, unmarks, deletes = set(), set(), set()
-    owners: dict[str, set[str]] = {}
-    for revision in status.revisions:
-        outcome, name = revision.outcome, title(revision.ref)
-        if outcome is None:
-            continue
-        if outcome.mark:
-            marks.add(name)
-        elif outcome.mark == "":
-            unmarks.add(name)
-        if outcome.is_deleted:
-            deletes.add(name)
-        if outcome.added:
-            owners[name] = {owner.uid for owner in outcome.added}
-    return marks, unmarks, deletes, owners
+Planned = dict[str, tuple[bool, str, set[str]]]
+
+
+def planned(cluster: Cluster, run: NextRun) -> Planned:
+    """Return for each object whether a run deletes it, the new mark ("-": none), and new owners."""
+    names = {data["metadata"]["uid"]: key for key, data in cluster.objects.items()}
+    return {
+        names[uid]: (
+            outcome.is_deleted,
+            "-" if outcome.mark is None else outcome.mark,
+            {owner.uid for owner in outcome.added if not outcome.is_deleted},
+        )
+        for uid, outcome in run.outcomes.items()
+        if outcome.is_deleted or outcome.mark is not None or outcome.added
+    }
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_next_run_does_what_status_says(name: str) -> None:
-    story = STORIES[name]
-    cluster = Cluster(*story.objects)
-    for status_run in status_of(cluster).runs:
-        status = status_of(cluster, group=status_run.group_name)
-        marks, unmarks, deletes, owners = planned(status)
+    cluster = Cluster(*STORIES[name].objects)
+    for group_name in [run.group_name for run in status_of(cluster).runs]:
+        status = status_of(cluster)
+        [run] = [run for run in status.runs if run.group_name == group_name]
+        expected = planned(cluster, run)
         before = {key: (cluster.mark(key), set(cluster.owners(key))) for key in cluster.objects}
-        if status_run.source.startswith("ConfigMap/"):
+        if run.source.startswith("ConfigMap/"):
             with cluster.clock():
                 Pass(lambda place: cluster.client(namespace=place), NAMESPACE, is_dry=False).run()
         else:
-            run_like(cluster, status)
-        gone = {key for key in before if key not in cluster.objects}
-        assert gone == deletes
-        changed = {
-            key: (cluster.mark(key), set(cluster.owners(key)) - owned)
-            for key, (mark, owned) in before.items()
-            if key in cluster.objects
-            and (cluster.mark(key) != mark or set(cluster.owners(key)) - owned)
-        }
-        assert {key for key, (_, added) in changed.items() if added} == set(owners)
-        assert {key: added for key, (_, added) in changed.items() if added} == owners
-        assert {
-            key for key in changed if cluster.mark(key) and before[key][0] != cluster.mark(key)
-        } == marks
-        assert {key for key in changed if before[key][0] and not cluster.mark(key)} == unmarks
+            run_like(cluster, run)
+        done: Planned = {}
+        for key, (mark, owners) in before.items():
+            if key not in cluster.objects:
+                done[key] = True, "-", set()
+                continue
+            new_mark, added = cluster.mark(key), set(cluster.owners(key)) - owners
+            if new_mark != mark or added:
+                done[key] = False, "-" if new_mark == mark else new_mark or "", added
+        assert done == expected
 
 
-def run_like(cluster: Cluster, status: Status) -> Run:
+def run_like(cluster: Cluster, run: NextRun) -> Run:
     """Run attach with the request that status assumes."""
-    [run] = status.runs
     request = run.request
     workloads = [
         f"{item}{f'@{item.render_id}' if item.render_id else ''}="
