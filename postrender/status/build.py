@@ -55,6 +55,7 @@ from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
 
 _APPLY = "Apply the manifests again"
+_COLLECT = "Run postrender collect --yes"
 _OLD_ROLES = (OLD, STABLE, ACTIVE, EARLIER)
 _NOTHING = Outcome()
 _SHOWN_USERS = 3
@@ -134,8 +135,7 @@ class _Builder:
         refs = self._refs_of(workloads) if workloads else self._all_refs()
         groups = {self._group_of(ref) for ref in refs} - {""}
         all_runs = [next_run(self._snapshot, name) for name in sorted(groups)]
-        # No run belongs to a group without a workload, such as after the group got another name.
-        runs = [run for run in all_runs if run.source or run.request.workloads]
+        runs = [run for run in all_runs if run.is_expected]
         outcomes = {
             uid: outcome
             for run in runs
@@ -271,8 +271,12 @@ class _Builder:
 
     def _users(self, ref: RevisionRef) -> tuple[list[User], bool]:
         """The uses of a revision, and whether the current template of a workload is one of them."""
-        users = self._overview.users.get(ref, ())
-        tops = {top.uid: top for top in map(self._overview.top_of, users)}
+        users: defaultdict[str, list[Consumer]] = defaultdict(list)
+        tops: dict[str, Consumer] = {}
+        for user in self._overview.users.get(ref, ()):
+            top = self._overview.top_of(user)
+            tops[top.uid] = top
+            users[top.uid].append(user)
         found: Counter[str] = Counter()
         without_pods: dict[str, None] = {}
         is_new = False
@@ -286,13 +290,15 @@ class _Builder:
                 found[f"{top}, all"] = sum(len(item.pods) for item in columns)
             else:
                 for item in columns:
-                    user = _user(workload, item)
-                    found[user.title] += user.pods or 0
-                    if user.pods is None:
-                        without_pods[user.title] = None
+                    used = _user(workload, item)
+                    found[used.title] += used.pods or 0
+                    if used.pods is None:
+                        without_pods[used.title] = None
             found.update({str(item.consumer): 0 for item in using if item.role == EARLIER})
             if not using:
-                found.update(dict(self._direct_users(ref, top, users)))
+                # No pod template shows these users, such as a Pod that an operator creates.
+                others = (user for user in users[top.uid] if user != top)
+                found.update({str(user): int(user.resource == PODS) for user in others})
             if top.resource not in CONTROLLER_MADE_KINDS and ref in top.references and not columns:
                 found[str(top)] += 0
                 without_pods[str(top)] = None
@@ -300,14 +306,6 @@ class _Builder:
             User(name, None if name in without_pods and not count else count)
             for name, count in found.items()
         ], is_new
-
-    def _direct_users(
-        self, ref: RevisionRef, top: Consumer, users: Iterable[Consumer]
-    ) -> Iterator[tuple[str, int]]:
-        """The uses that no pod template shows, such as by a Pod that an operator creates."""
-        for user in users:
-            if user != top and self._overview.top_of(user) == top and ref in user.references:
-                yield str(user), int(user.resource == PODS)
 
     def _owners(self, revision: Revision) -> Iterator[tuple[Owner, bool]]:
         for owner in revision.owners:
@@ -329,11 +327,13 @@ class _Builder:
     # Problems
 
     def _problems(
-        self, revisions: Iterable[RevisionStatus], runs: Iterable[NextRun]
+        self, revisions: Iterable[RevisionStatus], runs: Sequence[NextRun]
     ) -> Iterator[Problem]:
+        collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
         for status in revisions:
             if status.users or status.state == MISSING:
-                yield from self._revision_problems(status)
+                fix = _COLLECT if status.group_name in collected else _APPLY
+                yield from self._revision_problems(status, fix)
         for run in runs:
             for error in run.problems:
                 yield Problem("foreign", (), error.problem, error.fix)
@@ -375,7 +375,8 @@ class _Builder:
         if secrets:
             yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
 
-    def _revision_problems(self, status: RevisionStatus) -> Iterator[Problem]:
+    def _revision_problems(self, status: RevisionStatus, attach: str) -> Iterator[Problem]:
+        """The problems; attach: how to add owners."""
         name, revision = title(status.ref), status.revision
         users = _some([user.title for user in status.users])
         apply = f"Apply the manifests that contain {name}"
@@ -401,12 +402,12 @@ class _Builder:
             text = f"{name} is used by {users}, but Kubernetes deletes {name}, because no owner "
             yield problem("losing-owner", f"{text}exists any more ({owners} did)", apply)
         elif added and not alive:
-            yield problem("no-owner", f"{name} is used by {users}, but has no owner", _APPLY)
+            yield problem("no-owner", f"{name} is used by {users}, but has no owner", attach)
         elif added and not any(_lasts(owner) for owner in alive):
             text = (
                 f"{name} is used by {users}, but Kubernetes deletes {name} together with {owners}"
             )
-            yield problem("losing-owner", text, _APPLY)
+            yield problem("losing-owner", text, attach)
 
     # What differs
 

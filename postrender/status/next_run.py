@@ -63,6 +63,8 @@ class NextRun(NamedTuple):
     waits: what the run would wait for first.
     problems: about objects that have the name of a revision and other content.
     outcomes: by uid of the revision. A run leaves all other revisions alone.
+    is_expected: whether a run will take place. A release can be without an attacher, and a group
+        can have no workload any more, such as after the group got another name.
     """
 
     group_name: str
@@ -72,6 +74,7 @@ class NextRun(NamedTuple):
     waits: tuple[str, ...]
     problems: tuple[UserError, ...]
     outcomes: Mapping[str, Outcome]
+    is_expected: bool = True
 
 
 def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
@@ -102,6 +105,8 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     elif not may_sweep(arrival, state):
         stop = "; ".join(pending.reason for pending in arrival.pending.values())
     decided = Group(group_name, (), patches, request, state, arrival, scope)
+    has_owners = any(revision.our_owners for revision in overview.groups[group_name])
+    has_attacher = bool(jobs or owner or has_owners)
     return NextRun(
         group_name=group_name,
         request=request,
@@ -110,6 +115,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         waits=tuple(arrival.reasons),
         problems=tuple(content.problems()),
         outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict),
+        is_expected=bool(source or (has_attacher and request.workloads)),
     )
 
 

@@ -63,10 +63,13 @@ class _Page(NamedTuple):
         for line in wrap(visible(text), self.width, "", _GAP):
             yield f"{colour}{line}{_END}" if colour and self.terminal.is_coloured else line
 
-    def table(self, rows: Sequence[Row], right: Sequence[int] = ()) -> Iterator[str]:
-        """Rows as lines, the first row in bold. Cells wrap if the page is too narrow.
+    def table(
+        self, rows: Sequence[Row], right: Sequence[int] = (), *, has_head: bool = False
+    ) -> Iterator[str]:
+        """Rows as lines. Cells wrap if the page is too narrow.
 
         right: the columns to align on the right.
+        has_head: whether the first row is bold.
         """
         rows = [[visible(cell) for cell in row] for row in rows]
         natural = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
@@ -79,7 +82,7 @@ class _Page(NamedTuple):
                     for index, (part, width) in enumerate(zip(parts, widths, strict=True))
                 )
                 line = _GAP.join(padded).rstrip()
-                is_head = not number and self.terminal.is_coloured
+                is_head = has_head and not number and self.terminal.is_coloured
                 yield f"{_BOLD}{line}{_END}" if is_head else line
 
 
@@ -154,7 +157,7 @@ def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
         rows.append((*shown, suffix_of(revision), age, *users[0], revision.state))
         rows += [("", "", "", "", *user, "") for user in users[1:]]
     if len(rows) > 1:
-        yield from page.table(rows, right=(3, 5))
+        yield from page.table(rows, right=(3, 5), has_head=True)
     else:
         yield from page.lines(f"namespace {page.status.namespace} has no revision of postrender")
 
@@ -206,7 +209,7 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
     if len(columns) > _MOST_COLUMNS:
         yield from _list(page, _of_workload(page, workload))
         return
-    yield from page.table(list(_matrix(page, columns, by_ref)))
+    yield from page.table(list(_matrix(page, columns, by_ref)), has_head=True)
     starts = workload.old_starts
     if starts:
         names = [f"{item.name} ({_age(item.started, page.status.now)} ago)" for item in starts]
@@ -337,7 +340,7 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
         return f"{since}no user found, but {joined(status.unreadable)} could not be read"
     start = since or "unused, "
     if outcome is None or not outcome.is_unused:
-        return f"{start}no run looks after it" if revision.group_name else f"{start}no attach group"
+        return f"{start}no attacher looks after it"
     if outcome.is_deleted:
         return f"{start}the next run deletes it"
     if outcome.mark and not outcome.keep_reason:
@@ -364,10 +367,11 @@ def _unused(page: _Page) -> Iterator[str]:
         yield ""
         yield from page.lines("Unused revisions, and what the next run of the attacher does")
         yield from page.table([(title(item.ref), describe_unused(item, status)) for item in unused])
-    yield ""
-    for run in status.runs:
-        if not any(item.revision and item.revision.uid in run.outcomes for item in unused):
-            continue
+    uids = {item.revision.uid for item in unused if item.revision}
+    runs = [run for run in status.runs if not uids.isdisjoint(run.outcomes)]
+    if runs:
+        yield ""
+    for run in runs:
         release = release_of(run.group_name)
         basis = (
             f"has the arguments of {run.source}"
@@ -377,7 +381,8 @@ def _unused(page: _Page) -> Iterator[str]:
         running = f" Job/{run.running_job} runs now." if run.running_job else ""
         waits = f" It would first wait: {'; '.join(run.waits)}." if run.waits else ""
         yield from page.lines(f"The next run for {release} {basis}.{waits}{running}")
-    yield from page.lines("A run keeps each revision that its manifests contain again.")
+    if runs:
+        yield from page.lines("A run keeps each revision that its manifests contain again.")
 
 
 # ------------------------------------------------------------------------------ the last lines

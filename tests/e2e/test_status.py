@@ -328,7 +328,9 @@ def test_a_support_bundle_and_kubectl(release: Release, api: Api) -> None:
     assert "differs (1 key)" in done.stdout
     assert "The file has no analysisruns, analysistemplates, controllerrevisions" in done.stdout
     live = kubectl_postrender(release, "status", ROLLOUT, "--namespace", api.namespace).stdout
-    before, after = (re.sub(r"\d+s\b", "", text.split("\n\n")[1]) for text in (done.stdout, live))
+    before, after = (
+        re.sub(r"\d+s\b", "", text.split("\n\n")[1]).split() for text in (done.stdout, live)
+    )
     assert before == after
     assert "kubectl postrender status rollout/app" in live
 

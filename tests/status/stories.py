@@ -466,6 +466,16 @@ def workload_ref() -> list[Json]:
     return [*objects, created(source, DAY), history]
 
 
+def without_attacher() -> list[Json]:
+    """Return a release without an attacher, whose tool keeps and deletes the revisions."""
+    objects: list[Json] = json.loads(json.dumps(deployment("web", "a", "b")))
+    for item in objects:
+        if item["kind"] == "ConfigMap":
+            del item["metadata"]["ownerReferences"]
+    unused = created(revision("unused", "web-config"), 5 * DAY)
+    return [unused, *(item for item in objects if item["kind"] != "ServiceAccount")]
+
+
 class Story(NamedTuple):
     """Live objects, and the workloads that a person asks for."""
 
@@ -516,6 +526,10 @@ STORIES = {
     "first-release": Story(first_release(), ("deploy/web",)),
     "renamed-group": Story(renamed_group(), ("deploy/web",)),
     "workload-ref": Story(workload_ref(), ("rollout/shop-web", "deploy/web")),
+    "without-attacher": Story(without_attacher(), ("deploy/web",)),
+    "external-before-collect": Story(
+        with_change(external(), 1, metadata={"ownerReferences": []}), ("deploy/web",)
+    ),
     "nothing": Story([]),
 }
 

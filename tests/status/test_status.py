@@ -412,6 +412,11 @@ def test_the_command_reads_stdin_or_a_file(
         assert out.endswith(f"To see the values that differ: {command}\n")
 
 
+def test_kubectl_finds_the_program() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert 'kubectl-postrender = "postrender.__main__:main"' in text
+
+
 @pytest.mark.parametrize("name", ["missing", "edited", "canary"])
 def test_the_exit_code(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
