@@ -19,7 +19,8 @@ from postrender.cli.options import COMMANDS, FLAG, SWITCH, Option, load
 from postrender.config.settings import AttacherSettings
 from postrender.config.validate import schema_text
 from postrender.diff.risks import rules
-from postrender.errors import CODES, HOOK_ON_HELM_3, NEVER_DELETED, NOTE, NOTES, WARNING
+from postrender.errors import CODES
+from postrender.explain.meanings import finding_section, introduction, risk_section
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
 from postrender.references.catalogue import ENTRIES
@@ -75,7 +76,7 @@ def options() -> str:
     shared = load("render").all_options
     rows = [
         (
-            _spellings(option),
+            _spellings(option, f"--{option.name}"),
             _with_key(option)
             if option.key
             else _help(option)
@@ -84,7 +85,10 @@ def options() -> str:
         )
         for option in load("explain").all_options
     ]
-    cluster = [(_spellings(option), _help(option)) for option in cluster_options()]
+    cluster = [
+        (_spellings(option, f"cluster--{option.name}"), _help(option))
+        for option in cluster_options()
+    ]
     first = table(("option", "purpose, and the key in postrender.yaml"), rows)
     second = table(("option", "purpose"), cluster)
     return f"{first}\nCommands that connect to a cluster have these:\n\n{second}"
@@ -112,7 +116,8 @@ def other_options() -> str:
 def attach_options() -> str:
     """Return a table of the options of attach, which the Job passes."""
     options = load("attach").options
-    return table(("option", "purpose"), [(_spellings(option), _help(option)) for option in options])
+    rows = [(_spellings(option, f"attach--{option.name}"), _help(option)) for option in options]
+    return table(("option", "purpose"), rows)
 
 
 def _section(name: str) -> str:
@@ -122,7 +127,9 @@ def _section(name: str) -> str:
     )
     common = [*load("render").options, *cluster_options()]
     rows = [
-        (_spellings(option), _help(option)) for option in command.options if option not in common
+        (_spellings(option, f"{_anchor(name)}--{option.name}"), _help(option))
+        for option in command.options
+        if option not in common
     ]
     shared = ", ".join(f"`--{option.name}`" for option in command.options if option in common)
     if name == "attach":
@@ -132,12 +139,15 @@ def _section(name: str) -> str:
     return text + (f"\nAlso the [common options](#common-options) {shared}.\n" if shared else "")
 
 
-def _spellings(option: Option) -> str:
+def _spellings(option: Option, anchor: str = "") -> str:
+    """Return the names of an option, after an anchor if it has one."""
     value = "" if option.form in (FLAG, SWITCH) else f" {option.metavar or 'VALUE'}"
     negative = (f"--no-{option.name}",) if option.form == FLAG else ()
     shorts = (f"-{option.short}",) if option.short else ()
     names = (*shorts, *(f"--{name}" for name in option.long_names), *negative)
-    return " ".join(f"`{name}{value if name == names[-1] else ''}`" for name in names)
+    return f'<a id="{anchor}"></a>' * bool(anchor) + " ".join(
+        f"`{name}{value if name == names[-1] else ''}`" for name in names
+    )
 
 
 def _help(option: Option) -> str:
@@ -163,67 +173,13 @@ def permissions() -> str:
 
 
 def findings() -> str:
-    """Return a section for each code of a finding, with its usual fix."""
-    return "\n".join(
-        f"## {code}\n\n{(NOTE if code in NOTES else WARNING).capitalize()}: {prose(text)}. "
-        f"{FIXES[code]}.\n"
-        for code, text in CODES.items()
-    )
+    """Return the introduction, and a section for each code of a finding."""
+    return "\n".join([introduction(), *map(finding_section, CODES)])
 
 
 def risks() -> str:
     """Return a section for each rule about risks, from its documentation."""
-    # The sources are for maintainers.
-    documents = [
-        (code, (rule.__doc__ or "").partition("\n\nSource: ")[0].strip()) for code, rule in rules()
-    ]
-    return "\n".join(f"## {code}\n\n{text}\n" for code, text in documents)
-
-
-# The usual fix for each code. The message of a finding has the fix for its object.
-FIXES = {
-    "leftover": "If the field is a reference, add the field under `references`. If a program reads "
-    'the name, set `postrender/keep-original: "true"`. '
-    "Otherwise list the field under `leftovers.ignore`",
-    "by-name": "To keep the original without this finding, set "
-    '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
-    "ignore`. If the program should read the revision, add the field with the name under "
-    "`references`",
-    "selector": "Select the ConfigMap or Secret by a label. Otherwise set `postrender/strategy: "
-    "ignore`, or pass `--previous`",
-    "placeholder": "Run the other program before postrender. If pods read the placeholder itself, "
-    "set `postrender/strategy: rename`",
-    "namespace": "Pass `--namespace`",
-    "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "
-    "sets the strategy",
-    "empty": "If a program fills the object, add the annotation `postrender/strategy: ignore`",
-    "stale-revision": "Do not edit a revision. Change the chart, and render again",
-    "unknown-annotation": "Use one of the [annotations](annotations.md)",
-    "rejected": "Fix the field that the message shows",
-    "broken-reference": "Add the key, or set `optional: true` in the reference",
-    "misplaced-annotation": "Move the [annotation](annotations.md) to the object that it describes",
-    NEVER_DELETED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
-    "checksum": "If old pods need the old content, use the strategy `rename`",
-    HOOK_ON_HELM_3: "Pass `--keep-original` on Helm 3, or annotate the ConfigMap with "
-    '`postrender/keep-original: "true"`',
-    "config-unused": "Pass the file that the release uses with `--config`",
-    "duplicate-key": "Remove one of the two keys",
-    "invalid-object": "Fix the field that the message shows",
-    "history-keep": "Raise `history.keep`, or lower Helm's `--history-max`",
-    "history-unchecked": "For a first install, ignore the note. For a later release, check "
-    "the namespace in `--previous`",
-    "release-size": "Lower `history.keep`, or move large data out of the ConfigMaps",
-    "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
-    "If the name must change, keep the workload for one more release, with 0 replicas",
-    "group-name": "Pass `--group`, or set `attacher.group`",
-    "other-release": "Render both releases together, or add the ConfigMap to the chart of this "
-    "release",
-    "copied-owners": "Remove `metadata.ownerReferences` from the manifest",
-    "short-ttl": "Raise `attacher.ttlSecondsAfterFinished`",
-    "idle-rule": "Correct the conditions in `match`, or ignore the note",
-    "config-above": "Move the file into the repository, or pass `--config`",
-    "no-objects": "Pass rendered manifests, such as the output of `helm template`",
-}
+    return "\n".join(map(risk_section, dict(rules())))
 
 
 def configuration() -> str:

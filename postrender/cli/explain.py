@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, command, output_option
 from postrender.cli.render import plan_of, report_findings
-from postrender.cli.report import DONE, stdout_terminal, write_for_reader
+from postrender.cli.report import DONE, stdout_terminal, write, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
 from postrender.explain import REPORTERS, build
 from postrender.inventory.build import refuse_templates
@@ -16,12 +18,18 @@ from postrender.sources.inputs import read_input
 @command(
     "explain",
     "Show what render would do, and why.",
-    details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
-    example="helm template shop ./chart | postrender explain",
-    arguments=(INPUT,),
+    details="INPUT is a file of rendered manifests, or - for stdin, which is the default. With the "
+    "code of a finding or risk, such as by-name, explain prints what the code means.",
+    example="helm template shop ./chart | postrender explain\npostrender explain by-name",
+    arguments=(INPUT._replace(metavar="[INPUT|CODE]"),),
     options=(FILENAME, output_option(tuple(REPORTERS)), *SETTINGS),
 )
 def explain(input_: str, form: str, config: str | None, **given: object) -> int:
+    if _is_code(input_):
+        from postrender.explain.meanings import meaning_of  # imports every rule
+
+        write([meaning_of(input_)], for_reader=True)
+        return DONE
     settings = render_settings(config, given)
     stream = read_input(input_, "explain")
     check_not_a_function(stream)
@@ -41,3 +49,9 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
         report_configuration(settings)
     report_findings(plan, settings)
     return DONE
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text can be the code of a finding, and is not the path of a file."""
+    words = text.split("-")
+    return all(map(str.isalnum, words)) and text.islower() and not os.path.exists(text)

@@ -51,7 +51,7 @@ _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "
 
 
 def schema_text(path: str = "config/config.schema.json") -> str:
-    """A JSON Schema. path: the path of the file in the package `postrender`."""
+    """A file of the package, such as a JSON Schema; path: in the package `postrender`."""
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()

@@ -1,0 +1,51 @@
+"""What a code means, how to fix its cause, and an example before and after.
+
+The texts of findings are in findings.md, and those of risks in the docstrings of their rules.
+docs/generate.py writes both to docs/reference.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from postrender.config.validate import schema_text
+from postrender.diff.risks import rules
+from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
+from postrender.text import shown, similar_words
+
+
+def meaning_of(code: str) -> str:
+    """The sections about a finding and a risk with a code. UserError for an unknown code."""
+    sections = [finding_section(code)] if code in CODES else []
+    sections += [risk_section(code)] if code in dict(rules()) else []
+    if not sections:
+        similar = similar_words(code, [*CODES, *dict(rules())])
+        raise UserError(
+            f"{shown(code)} is neither a file nor the code of a finding or risk",
+            f"Write {similar[0]}" if similar else "Check the path, or the code in the message",
+        )
+    return "\n".join(sections)
+
+
+def introduction() -> str:
+    """The paragraph above the sections about findings."""
+    return _texts()[0]
+
+
+def finding_section(code: str) -> str:
+    """The section about a finding, in Markdown."""
+    severity = (NOTE if code in NOTES else WARNING).capitalize()
+    return f"## {code}\n\n{severity}: {CODES[code]}.\n\n{_texts()[1][code]}"
+
+
+@cache
+def _texts() -> tuple[str, dict[str, str]]:
+    first, *sections = schema_text("explain/findings.md").split("\n## ")
+    pairs = (section.partition("\n\n") for section in sections)
+    return f"{first.rstrip()}\n", {code: f"{text.rstrip()}\n" for code, _, text in pairs}
+
+
+def risk_section(code: str) -> str:
+    """The section about a risk, without the sources, which are for maintainers."""
+    text = (dict(rules())[code].__doc__ or "").partition("\n\nSource: ")[0].strip()
+    return f"## {code}\n\n{text}\n"
