@@ -44,6 +44,8 @@ _MIN_WIDTH = 40
 _NARROWEST = 12
 _GAP = "  "
 _SHOWN_PODS = 3
+# What a Rollout reports in an ordinary canary.
+_NO_PROBLEMS = ("Paused: ", "Progressing: ", "Healthy: ")
 _RED, _BOLD, _END = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _DOES = Forms("has", "have")
 _GRACE_MINUTES = int(GRACE.total_seconds() // 60)
@@ -201,8 +203,9 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
     release = release_of(workload.group_name)
     head = f"{workload.consumer}{f' of release {release}' if release else ''}"
     yield from page.lines(f"{head}: {workload.progress}" if workload.progress else head)
-    if workload.consumer.status_problems:
-        yield from page.lines(workload.consumer.status_problems)
+    problems = workload.consumer.status_problems
+    if problems and not problems.startswith(_NO_PROBLEMS):
+        yield from page.lines(problems)
     yield ""
     columns = workload.columns
     shown = {ref for template in columns for ref in template.consumer.references}

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +28,9 @@ from postrender.status.model import Status
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
-from tests.attach.cluster import NAMESPACE, START, Cluster, Json, Run
+from tests.attach.cluster import GROUP, NAMESPACE, START, Cluster, Json, Run
+from tests.attach.faulty import random_objects
+from tests.effort import examples
 from tests.pages import ROOT, blocks_of
 from tests.status import stories
 from tests.status.stories import STORIES
@@ -133,7 +136,25 @@ def planned(cluster: Cluster, run: NextRun) -> Planned:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_next_run_does_what_status_says(name: str) -> None:
-    cluster = Cluster(*STORIES[name].objects)
+    check_next_runs(Cluster(*STORIES[name].objects))
+
+
+@pytest.mark.random_inputs
+@pytest.mark.parametrize("seed", range(examples(40)))
+def test_the_next_runs_of_random_clusters(seed: int) -> None:
+    random = Random(seed)
+    objects, wanted, _ = random_objects(random)
+    if random.randrange(2):
+        options = f"--release-owner=ServiceAccount/{GROUP}"
+        objects.append(stories.attacher_job(f"--workload={wanted}", options))
+    cluster = Cluster(*objects)
+    for _ in range(3):
+        check_next_runs(cluster)
+        cluster.sleep(random.choice((60, 3600)))
+
+
+def check_next_runs(cluster: Cluster) -> None:
+    """Run what status expects, and compare each change with what status has said."""
     for group_name in [run.group_name for run in status_of(cluster).runs]:
         status = status_of(cluster)
         [run] = [run for run in status.runs if run.group_name == group_name]
