@@ -42,23 +42,20 @@ from postrender.status.model import (
     UNKNOWN,
     UNUSED,
     Difference,
-    Problem,
     RevisionStatus,
     Status,
     Template,
     User,
     Workload,
 )
-from postrender.status.next_run import NextRun, Outcome, next_run
+from postrender.status.next_run import Outcome, next_run
+from postrender.status.problems import find_lacks, find_problems
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
 
-_APPLY = "Apply the manifests again"
-_COLLECT = "Run postrender collect --yes"
 _OLD_ROLES = (OLD, STABLE, ACTIVE, EARLIER)
 _NOTHING = Outcome()
-_SHOWN_USERS = 3
 _CONTENT = ("kind", *DATA_FIELDS)
 # The unchanged lines around each change.
 _CONTEXT = 3
@@ -150,9 +147,9 @@ class _Builder:
             workloads=workloads,
             revisions=tuple(revisions),
             runs=tuple(runs),
-            problems=tuple(self._problems(revisions, runs)),
+            problems=tuple(find_problems(self._snapshot, revisions, runs)),
             unreadable=tuple(sorted(item.plural for item in self._overview.unreadable)),
-            notes=tuple(self._notes()) if self._snapshot.is_file else (),
+            notes=tuple(find_lacks(self._snapshot)),
             key_counts=dict(self._key_counts(workloads)),
             differences=tuple(map(self._difference, workloads)) if self._with_difference else (),
         )
@@ -324,91 +321,6 @@ class _Builder:
         live = self._snapshot.release_owners.get((owner.kind, owner.name))
         return live is not None and live.uid == owner.uid
 
-    # Problems
-
-    def _problems(
-        self, revisions: Iterable[RevisionStatus], runs: Sequence[NextRun]
-    ) -> Iterator[Problem]:
-        collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
-        for status in revisions:
-            if status.users or status.state == MISSING:
-                fix = _COLLECT if status.group_name in collected else _APPLY
-                yield from self._revision_problems(status, fix)
-        for run in runs:
-            for error in run.problems:
-                yield Problem("foreign", (), error.problem, error.fix)
-        if self._overview.unreadable and not self._snapshot.is_file:
-            kinds = conjoined(sorted(resource.plural for resource in self._overview.unreadable))
-            yield Problem(
-                "unreadable",
-                (),
-                f"postrender cannot list {kinds} (HTTP status 403), so it is unknown whether "
-                "objects of these kinds use a revision",
-                PERMISSION_FIX,
-            )
-        unknown = self._unknown_secrets()
-        if unknown and not self._snapshot.is_file:
-            yield Problem(
-                "unreadable",
-                (),
-                "postrender cannot list secrets (HTTP status 403), so it is unknown whether these "
-                f"exist: {unknown}",
-                PERMISSION_FIX,
-            )
-
-    def _unknown_secrets(self) -> str:
-        """The Secrets with the name of a revision that objects use, if Secrets were not listed."""
-        refs = () if self._snapshot.has_secrets else self._overview.users
-        return _some(
-            [title(ref) for ref in sorted(refs) if ref[0] == "secret" and without_hash(ref[1])]
-        )
-
-    def _notes(self) -> Iterator[str]:
-        """What a file lacks."""
-        kinds = sorted(resource.plural for resource in self._overview.unreadable)
-        owners = sorted(resource.plural for resource in self._snapshot.unknown_owners)
-        secrets = self._unknown_secrets()
-        if kinds:
-            yield f"The file has no {joined(kinds)}. Such an object can use a revision."
-        if owners:
-            yield f"The file has no {joined(owners)}, so such an owner counts as existing."
-        if secrets:
-            yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
-
-    def _revision_problems(self, status: RevisionStatus, attach: str) -> Iterator[Problem]:
-        """The problems; attach: how to add owners."""
-        name, revision = title(status.ref), status.revision
-        users = _some([user.title for user in status.users])
-        apply = f"Apply the manifests that contain {name}"
-
-        def problem(code: str, text: str, fix: str) -> Problem:
-            return Problem(code, (status.ref,), text, fix)
-
-        if revision is None or revision.is_deleting:
-            state = "is not in the file" if self._snapshot.is_file else "does not exist"
-            state = "is being deleted" if revision else state
-            yield problem("missing", f"{name} {state}, but is used by {users}", apply)
-        if revision is None:
-            return
-        content = self._snapshot.contents.get(revision.uid)
-        if status.state == EDITED and content and revision.group_name:
-            text = f"{content.difference} of {name} does not match the hash in the name"
-            fix = f"Delete {name}, then apply the manifests that contain {name} at once"
-            yield problem("edited", f"{text}, but {name} is used by {users}", fix)
-        added = status.outcome.added if status.outcome else ()
-        alive = [owner for owner, exists in status.owners if exists]
-        owners = conjoined([str(owner) for owner, _ in status.owners])
-        if status.owners and not alive:
-            text = f"{name} is used by {users}, but Kubernetes deletes {name}, because no owner "
-            yield problem("losing-owner", f"{text}exists any more ({owners} did)", apply)
-        elif added and not alive:
-            yield problem("no-owner", f"{name} is used by {users}, but has no owner", attach)
-        elif added and not any(_lasts(owner) for owner in alive):
-            text = (
-                f"{name} is used by {users}, but Kubernetes deletes {name} together with {owners}"
-            )
-            yield problem("losing-owner", text, attach)
-
     # What differs
 
     def _key_counts(
@@ -487,22 +399,6 @@ def _user(workload: Workload, template: Template) -> User:
     count = len(template.pods) or (template.desired if has_pods else 0)
     is_plain = not has_pods and template.consumer == workload.consumer
     return User(f"{workload.consumer}{role}", None if is_plain else count)
-
-
-def _lasts(owner: Owner) -> bool:
-    resource = BY_GROUP_KIND.get(owner.group_kind)
-    return resource not in CONTROLLER_MADE_KINDS
-
-
-def joined(names: Sequence[str]) -> str:
-    """A list in words, such as `a, b or c`."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = list(names[:_SHOWN_USERS])
-    rest = len(names) - len(shown)
-    return conjoined([*shown, f"{rest:,} more"] if rest else shown)
 
 
 def _sort_key(status: RevisionStatus) -> tuple[str, str, str, float, str]:

@@ -22,7 +22,6 @@ from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
 from postrender.kubernetes.group_names import SUFFIX
 from postrender.records import NamedTuple
-from postrender.status.build import joined
 from postrender.status.model import (
     EDITED,
     KEPT,
@@ -35,6 +34,7 @@ from postrender.status.model import (
     Template,
     Workload,
 )
+from postrender.status.problems import joined
 from postrender.text import conjoined, visible
 
 # With more pod templates, the list replaces the matrix.

@@ -1,0 +1,121 @@
+"""The reasons for exit code 1, and what a file lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from postrender.attach.client import PERMISSION_FIX
+from postrender.attach.live import Owner
+from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
+from postrender.kubernetes.hashing import without_hash
+from postrender.status.model import EDITED, MISSING, Problem, RevisionStatus
+from postrender.status.next_run import NextRun
+from postrender.status.snapshot import Snapshot
+from postrender.text import conjoined
+
+_APPLY = "Apply the manifests again"
+_COLLECT = "Run postrender collect --yes"
+_SHOWN_NAMES = 3
+
+
+def find_problems(
+    snapshot: Snapshot, revisions: Iterable[RevisionStatus], runs: Sequence[NextRun]
+) -> Iterator[Problem]:
+    """The problems of the revisions, of foreign objects, and of missing permissions."""
+    collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
+    for status in revisions:
+        if status.users or status.state == MISSING:
+            fix = _COLLECT if status.group_name in collected else _APPLY
+            yield from _revision_problems(snapshot, status, fix)
+    for run in runs:
+        for error in run.problems:
+            yield Problem("foreign", (), error.problem, error.fix)
+    if snapshot.is_file:
+        return
+    kinds, secrets = conjoined(_unlisted(snapshot)), _unknown_secrets(snapshot)
+    if kinds:
+        yield _forbidden(kinds, "whether objects of these kinds use a revision")
+    if secrets:
+        yield _forbidden("secrets", f"whether these exist: {secrets}")
+
+
+def _forbidden(kinds: str, unknown: str) -> Problem:
+    text = f"postrender cannot list {kinds} (HTTP status 403), so it is unknown {unknown}"
+    return Problem("unreadable", (), text, PERMISSION_FIX)
+
+
+def find_lacks(snapshot: Snapshot) -> Iterator[str]:
+    """A sentence for each thing that a file lacks."""
+    if not snapshot.is_file:
+        return
+    kinds, secrets = _unlisted(snapshot), _unknown_secrets(snapshot)
+    owners = sorted(resource.plural for resource in snapshot.unknown_owners)
+    if kinds:
+        yield f"The file has no {joined(kinds)}. Such an object can use a revision."
+    if owners:
+        yield f"The file has no {joined(owners)}, so such an owner counts as existing."
+    if secrets:
+        yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
+
+
+def _unlisted(snapshot: Snapshot) -> list[str]:
+    return sorted(resource.plural for resource in snapshot.overview.unreadable)
+
+
+def _unknown_secrets(snapshot: Snapshot) -> str:
+    """The Secrets with the name of a revision that objects use, if Secrets were not listed."""
+    refs = () if snapshot.has_secrets else snapshot.overview.users
+    return _some(
+        [title(ref) for ref in sorted(refs) if ref[0] == "secret" and without_hash(ref[1])]
+    )
+
+
+def _revision_problems(
+    snapshot: Snapshot, status: RevisionStatus, attach: str
+) -> Iterator[Problem]:
+    """The problems of a revision in use; attach: how to add owners."""
+    name, revision = title(status.ref), status.revision
+    users = _some([user.title for user in status.users])
+    apply = f"Apply the manifests that contain {name}"
+
+    def problem(code: str, text: str, fix: str) -> Problem:
+        return Problem(code, (status.ref,), text, fix)
+
+    if revision is None or revision.is_deleting:
+        state = "is not in the file" if snapshot.is_file else "does not exist"
+        state = "is being deleted" if revision else state
+        yield problem("missing", f"{name} {state}, but is used by {users}", apply)
+    if revision is None:
+        return
+    content = snapshot.contents.get(revision.uid)
+    if status.state == EDITED and content and revision.group_name:
+        text = f"{content.difference} of {name} does not match the hash in the name"
+        fix = f"Delete {name}, then apply the manifests that contain {name} at once"
+        yield problem("edited", f"{text}, but {name} is used by {users}", fix)
+    added = status.outcome.added if status.outcome else ()
+    alive = [owner for owner, exists in status.owners if exists]
+    owners = conjoined([str(owner) for owner, _ in status.owners])
+    start = f"{name} is used by {users}, but "
+    if status.owners and not alive:
+        text = f"{start}Kubernetes deletes {name}, because no owner exists any more ({owners} did)"
+        yield problem("losing-owner", text, apply)
+    elif added and not alive:
+        yield problem("no-owner", f"{start}has no owner", attach)
+    elif added and not any(_lasts(owner) for owner in alive):
+        text = f"{start}Kubernetes deletes {name} together with {owners}"
+        yield problem("losing-owner", text, attach)
+
+
+def _lasts(owner: Owner) -> bool:
+    return BY_GROUP_KIND.get(owner.group_kind) not in CONTROLLER_MADE_KINDS
+
+
+def joined(names: Sequence[str]) -> str:
+    """A list in words, such as `a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(names[:_SHOWN_NAMES])
+    rest = len(names) - len(shown)
+    return conjoined([*shown, f"{rest:,} more"] if rest else shown)
