@@ -206,19 +206,24 @@ _BLANK = (
 )
 
 
+# Cyrillic and Greek letters that look like Latin letters, next to a Latin letter.
+_LOOK_ALIKE = "[АВЕКМНОРСТХІЈЅаеорсухіјѕһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]"
+_MIXED = rf"(?<=[A-Za-z]){_LOOK_ALIKE}|{_LOOK_ALIKE}(?=[A-Za-z])"
+
+
 def visible(text: str, keep: str = "") -> str:
     r"""Replace each character that a reader would not see, or that would control the terminal.
 
     The replacement is an escape such as `\x1b`. Invisible are control and format characters (such
     as those of bidirectional text), separators except the space, unassigned and private-use
-    characters, unpaired surrogates, fillers and variation selectors.
+    characters, unpaired surrogates, fillers and variation selectors. So is a
+    letter of another alphabet in a Latin word.
     keep: characters to leave unchanged, such as a tab, except fillers and variation selectors.
     """
-    has_blank = not text.isascii() and re.search(_BLANK, text) is not None
-    if text.isprintable() and not has_blank:
+    if not text.isascii():
+        text = re.sub(f"{_BLANK}|{_MIXED}", lambda match: _escaped(match[0]), text)
+    if text.isprintable():
         return text
-    if has_blank:
-        text = re.sub(_BLANK, lambda match: _escaped(match[0]), text)
     return "".join(
         character if character.isprintable() or character in keep else _escaped(character)
         for character in text

@@ -21,22 +21,19 @@ from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     CONTENT_KINDS,
     CRD,
-    MAX_CONTENT_SIZE,
-    POD,
     SECRET,
-    content_size,
     group_kind_of,
-    pod_templates,
     roots_of,
 )
-from postrender.text import shown, similar_words
+from postrender.kubernetes.validation import find_invalid
+from postrender.kubernetes.validation.checks import MISSING
+from postrender.text import similar_words
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import (
     Json,
     Path,
     format_path,
     mapping_at,
-    mappings_in,
     nested_mappings,
     value_at,
 )
@@ -202,7 +199,8 @@ def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Findin
 def find_rejected(inventory: Inventory) -> Iterator[Finding]:
     """A finding for each value that makes the API server reject an object.
 
-    Unlike the rest of postrender, this reads every document of the input.
+    The manifests can be fragments, so what is missing is no finding. Unlike the rest of postrender,
+    this reads every document of the input.
     """
     for index in range(len(inventory.stream.documents)):
         try:
@@ -211,49 +209,20 @@ def find_rejected(inventory: Inventory) -> Iterator[Finding]:
         except UserError:
             continue  # the program that applies the manifests reports this error
         for root_path, root in roots:
-            for path, problem, fix in _rejected_values(root):
+            for path, problem in find_invalid(root) if isinstance(root, dict) else ():
+                if problem.endswith(MISSING) or value_at(root, path) is None:
+                    continue
                 location = document.location_of((*root_path, *path))
+                kind, _, name = location.subject.partition("/")
+                if kind == SECRET[1] and without_hash(name):  # messages show no hash of a Secret
+                    location = location._replace(subject=f"{kind}/{without_hash(name)}")
                 yield Finding(
-                    code="rejected", problem=problem, fix=fix, location=location, strict=True
+                    code="rejected",
+                    problem=f"{problem}, so the API server rejects the object",
+                    fix="Correct the manifest",
+                    location=location,
+                    strict=True,
                 )
-
-
-def _rejected_values(root: Json) -> Iterator[tuple[Path, str, str]]:
-    """The path of each rejected value of an object, with the problem and the fix."""
-    group_kind = group_kind_of(root)
-    if group_kind is None:
-        return
-    size = content_size(root) if group_kind in (CONFIG_MAP, SECRET) else 0
-    if size > MAX_CONTENT_SIZE:
-        yield (
-            (),
-            f"the {group_kind[1]} has {size:,} bytes of data, and the API server accepts at most "
-            f"{MAX_CONTENT_SIZE:,}",
-            "Split the data into several objects",
-        )
-    templates = pod_templates(group_kind, root)
-    for path, part in (((), root), *templates):
-        for key in ("labels", "annotations"):
-            for name, value in mapping_at(part, ("metadata", key)).items():
-                if not isinstance(value, (str, type(None))):
-                    yield _not_a_string((*path, "metadata", key, name), value)
-    specs = [((*path, "spec"), mapping_at(part, ("spec",))) for path, part in templates]
-    if group_kind == POD:
-        specs = [(("spec",), mapping_at(root, ("spec",)))]
-    for path, spec in specs:
-        for key in ("initContainers", "containers"):
-            for number, container in enumerate(mappings_in(spec.get(key))):
-                for index, variable in enumerate(mappings_in(container.get("env"))):
-                    value = variable.get("value")
-                    if not isinstance(value, (str, type(None))):
-                        yield _not_a_string((*path, key, number, "env", index, "value"), value)
-
-
-def _not_a_string(path: Path, value: Json) -> tuple[Path, str, str]:
-    if isinstance(value, (dict, list)):
-        return path, "the value is not a string, so the API server rejects it", "Write a string"
-    problem = f"the value {shown(value)} is a number or a boolean, and the API server accepts only"
-    return path, f"{problem} strings", "Put the value in quotes"
 
 
 def find_no_objects(stream: Stream) -> Finding | None:

@@ -26,7 +26,7 @@ MAX_LABEL_LENGTH = 63
 MAX_CONTENT_SIZE = 1024 * 1024
 # A definition does not reference other objects.
 CRD = "CustomResourceDefinition"
-_ROLLOUT: GroupKind = ("argoproj.io", "Rollout")
+ROLLOUT: GroupKind = ("argoproj.io", "Rollout")
 _JOB: GroupKind = ("batch", "Job")
 _CLUSTER_ANALYSIS_TEMPLATE: GroupKind = ("argoproj.io", "ClusterAnalysisTemplate")
 
@@ -73,7 +73,7 @@ _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 # the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind that the
 # attacher need not follow is a custom kind in the catalogue instead.
 WORKLOAD_KINDS: dict[GroupKind, tuple[str, ...]] = {
-    _ROLLOUT: _SPEC_TEMPLATE,
+    ROLLOUT: _SPEC_TEMPLATE,
     ("apps", "Deployment"): _SPEC_TEMPLATE,
     ("apps", "StatefulSet"): _SPEC_TEMPLATE,
     ("apps", "DaemonSet"): _SPEC_TEMPLATE,
@@ -213,7 +213,7 @@ def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
     """The kind and name in spec.workloadRef of a Rollout, else None."""
-    if group_kind != _ROLLOUT:
+    if group_kind != ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))
     kind, name = reference.get("kind"), reference.get("name")

@@ -48,6 +48,16 @@ def format_path(path: Path) -> str:
     return text
 
 
+def readable_path(data: dict[str, Json], path: Path) -> str:
+    """A path with the names of list items, which stay the same if items are added."""
+    text = ""
+    for depth, part in enumerate(path):
+        name = value_at(data, (*path[: depth + 1], "name")) if isinstance(part, int) else None
+        part_text = f"[name={name}]" if isinstance(name, str) else format_path((part,))
+        text += part_text if part_text.startswith("[") or not text else f".{part_text}"
+    return text
+
+
 def item_path(path: Path) -> Path:
     """The path of the innermost list item with the value at a path, () if there is none."""
     numbers = [depth for depth, part in enumerate(path, 1) if isinstance(part, int)]

@@ -7,6 +7,7 @@ reject.
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections import Counter
@@ -18,6 +19,7 @@ from postrender.kubernetes.kinds import (
     DATA_FIELDS,
     MAX_CONTENT_SIZE,
     RBAC_GROUP,
+    ROLLOUT,
     GroupKind,
     content_size,
     group_kind_of,
@@ -32,17 +34,19 @@ from postrender.kubernetes.validation.checks import (
     needs_quotes,
 )
 from postrender.kubernetes.validation.pods import (
+    LIVE_POD_ROWS,
     NEW_POD_ROWS,
     POD_ROWS,
+    REPEATED_ROWS,
     ROLLOUT_ROWS,
     across_containers,
     restart_policy,
 )
-from postrender.kubernetes.validation.rows import KIND_ROWS
+from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
 from postrender.kubernetes.validation.types import find_wrong_types
+from postrender.text import decoded
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, mappings_in, value_at
 
-_ROLLOUT = ("argoproj.io", "Rollout")
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 # The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
@@ -62,6 +66,17 @@ def find_invalid(root: dict[str, Json], *, is_new: bool = True) -> Iterator[Prob
             yield path, text
 
 
+def find_repeated(root: dict[str, Json]) -> Iterator[Problem]:
+    """The items of lists with equal keys, which only a server-side apply rejects in an object."""
+    group_kind = group_kind_of(root)
+    if group_kind is not None and is_built_in(group_kind[0]):
+        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root):
+            yield from ((path, text) for text in check(value))
+        for start, template in pod_templates(group_kind, root):
+            for path, value, check in REPEATED_ROWS.find(template):
+                yield from (((*start, *path), text) for text in check(value))
+
+
 def _is_placeholder(value: Json) -> bool:
     return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
@@ -74,23 +89,25 @@ def _problems(root: dict[str, Json], *, is_new: bool) -> Iterator[Problem]:
     parts: list[tuple[Path, Json]] = [((), root), *pod_templates(group_kind, root)]
     for path, part in parts:
         yield from _labels((*path, "metadata"), mapping_at(part, ("metadata",)))
-    if not (is_built_in(group_kind[0]) or group_kind == _ROLLOUT):
+    if not (is_built_in(group_kind[0]) or group_kind == ROLLOUT):
         return
     if group_kind[1] != "CustomResourceDefinition":
         yield from find_wrong_types(root)
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
-    for path, value, check in KIND_ROWS.get(group_kind, _NO_ROWS).find(root):
-        yield from ((path, text) for text in check(value))
+    for rows in (KIND_ROWS, NEW_KIND_ROWS) if is_new else (KIND_ROWS,):
+        for path, value, check in rows.get(group_kind, _NO_ROWS).find(root):
+            yield from ((path, text) for text in check(value))
     pods = [((*path, "spec"), mapping_at(part, ("spec",))) for path, part in parts[1:]]
     if group_kind == ("", "Pod"):
         pods = [(("spec",), mapping_at(root, ("spec",)))]
     for path, pod in pods:
-        trees = [ROLLOUT_ROWS] if group_kind == _ROLLOUT else [POD_ROWS]
-        trees += [NEW_POD_ROWS] if is_new and group_kind != _ROLLOUT else []
+        trees = [ROLLOUT_ROWS] if group_kind == ROLLOUT else [POD_ROWS]
+        if group_kind != ROLLOUT:
+            trees.append(NEW_POD_ROWS if is_new else LIVE_POD_ROWS)
         for inner, value, check in (match for tree in trees for match in tree.find(pod)):
             yield from (((*path, *inner), text) for text in check(value))
-        if group_kind != _ROLLOUT:
+        if group_kind != ROLLOUT:
             claims = mappings_in(value_at(root, ("spec", "volumeClaimTemplates")))
             yield from across_containers(path, pod, claims, is_new=is_new)
             yield from restart_policy(group_kind, path, pod)
@@ -172,6 +189,20 @@ def _content(kind: str, root: dict[str, Json]) -> Iterator[Problem]:
     present = {key for field in DATA_FIELDS for key in mapping_at(root, (field,))}
     if missing := [key for key in needed if key not in present]:
         yield ("type",), f"a Secret of this type needs the key {missing[0]}"
+    elif needed and needed[0].startswith(".docker") and not _is_json(root, needed[0]):
+        yield ("type",), f"the value of the key {needed[0]} is not a mapping in JSON"
+
+
+def _is_json(root: dict[str, Json], key: str) -> bool:
+    """Whether a value of a Secret is a mapping in JSON, or contains a placeholder."""
+    text = value_at(root, ("stringData", key))
+    encoded = value_at(root, ("data", key))
+    if text is None and isinstance(encoded, str) and not _is_placeholder(encoded):
+        text = decoded(encoded)
+    try:
+        return _is_placeholder(text) or isinstance(json.loads(str(text)), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 _BASE64 = frozenset(string.ascii_letters + string.digits + "+/= \t\r\n")

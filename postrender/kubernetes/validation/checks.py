@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from postrender.text import shown
-from postrender.yaml.paths import Json, Path, PatternTree, mappings_in
+from postrender.yaml.paths import Json, Path, PatternTree, mappings_in, value_at
 
 # The path and a clause about the value there.
 Problem = tuple[Path, str]
@@ -19,6 +19,7 @@ _LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
 _SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
 _LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
 _PORT_NAME = re.compile(r"[-a-z0-9]{1,15}\Z")
+MISSING = "is missing"
 NOT_A_STRING = "is not a string, and needs quotes"
 
 
@@ -42,16 +43,26 @@ def needs_quotes(value: Json) -> str:
     return f"the value {shown(value)} {NOT_A_STRING}"
 
 
-def repeated(noun: str, names: Iterable[Json]) -> Iterator[str]:
+def repeated(noun: str, names: Iterable[Json], what: str = "name") -> Iterator[str]:
     """A clause for each name that occurs more than once."""
     for name, count in Counter(str(name) for name in names if name is not None).items():
         if count > 1:
-            yield f"{count} {noun}s have the name {name}"
+            yield f"{count} {noun}s have the {what} {name}"
 
 
-def unique(noun: str, key: str = "name") -> Check:
-    """A check of a list whose items have unique values in a key."""
-    return lambda items: repeated(noun, (item.get(key) for item in mappings_in(items)))
+def unique(noun: str, *keys: str) -> Check:
+    """A check of a list whose items have unique values in a key, "name" without keys.
+
+    With several keys, only items with the first key count, and a protocol is TCP if absent.
+    """
+    first, others = keys[0] if keys else "name", keys[1:]
+
+    def name(item: dict[str, Json]) -> Json:
+        values = [str(item.get(key) or ("TCP" if key == "protocol" else "")) for key in others]
+        return None if item.get(first) is None else "/".join([str(item[first]), *values])
+
+    what = "name" if first == "name" else first
+    return lambda items: repeated(noun, map(name, mappings_in(items)), what)
 
 
 def needs(*fields: str) -> Check:
@@ -60,7 +71,7 @@ def needs(*fields: str) -> Check:
     def check(value: Json) -> Iterator[str]:
         if isinstance(value, dict):
             missing = (field for field in fields if value.get(field) in (None, ""))
-            yield from (f"the field {field} is missing" for field in missing)
+            yield from (f"the field {field} {MISSING}" for field in missing)
 
     return check
 
@@ -82,6 +93,21 @@ def between(low: int, high: int | None = None) -> Check:
         if isinstance(value, int) and (value < low or (high is not None and value > high)):
             limit = f"from {low:,} to {high:,}" if high is not None else f"at least {low:,}"
             yield f"the value {value:,} is not {limit}"
+
+    return check
+
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def expression(*operators: str) -> Check:
+    """A check of a requirement of a selector; operators: what it knows besides."""
+
+    def check(value: Json) -> Iterator[str]:
+        operator, values = (value_at(value, (field,)) for field in ("operator", "values"))
+        yield from one_of(*_OPERATORS, *operators)(operator)
+        if bool(values) == (operator in _OPERATORS[2:]) and operator in _OPERATORS:
+            yield f"the operator {operator} {'cannot have' if values else 'needs'} values"
 
     return check
 

@@ -12,6 +12,7 @@ from postrender.kubernetes.validation.checks import (
     Check,
     Problem,
     between,
+    expression,
     label,
     needs,
     one_of,
@@ -47,9 +48,21 @@ def across_containers(
                 if str(mount.get("name")) not in volumes:
                     where = (*path, field, number, "volumeMounts")
                     yield where, f"the volume {mount.get('name')} does not exist"
+            for port in mappings_in(container.get("ports")):
+                host = port.get("hostPort") or port.get("containerPort")
+                if pod.get("hostNetwork") is True and host != port.get("containerPort"):
+                    where = (*path, field, number, "ports")
+                    yield where, "with hostNetwork, a hostPort must be the containerPort"
 
 
-_ALWAYS = ("Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController")
+_ALWAYS = (
+    "Rollout",
+    "Deployment",
+    "DaemonSet",
+    "StatefulSet",
+    "ReplicaSet",
+    "ReplicationController",
+)
 
 
 def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> Iterator[Problem]:
@@ -84,10 +97,16 @@ def _variable(value: Json) -> Iterator[str]:
             yield f"the {field} of {name} has no key"
 
 
-def _mount(value: Json) -> Iterator[str]:
-    path = str(value_at(value, ("subPath",)) or "")
+def _relative(value: Json) -> Iterator[str]:
+    path = value if isinstance(value, str) else ""
     if path.startswith("/") or ".." in path.split("/"):
-        yield f"the subPath {shown(path)} is absolute or contains .."
+        yield f"the path {shown(path)} is absolute or contains .."
+
+
+def _init_container(value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and value.get("restartPolicy") != "Always":
+        extra = [field for field in (*_PROBES, "lifecycle") if value.get(field) is not None]
+        yield from (f"an init container cannot have a {field}" for field in extra)
 
 
 def _volume(value: Json) -> Iterator[str]:
@@ -143,7 +162,7 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".ports[].protocol", one_of("TCP", "UDP", "SCTP")),
     (".env[]", _variable),
     (".volumeMounts[]", needs("mountPath")),
-    (".volumeMounts[]", _mount),
+    (".volumeMounts[].subPath", _relative),
     (".resources", _resources),
     (".resources.limits.*", quantity_text),
     (".resources.requests.*", quantity_text),
@@ -162,8 +181,39 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".securityContext", _privileges),
 )
 _CONTAINERS = ("initContainers", "containers")
+_FILES = ("configMap", "secret", "downwardAPI", "projected", "projected.sources[].configMap")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
+_TERMS = [
+    f"affinity.{kind}.{term}"
+    for kind in ("podAffinity", "podAntiAffinity")
+    for term in (f"{_REQUIRED}[]", f"{_PREFERRED}.podAffinityTerm")
+]
 POD_ROWS = tree_of(
     (
+        ("initContainers[]", _init_container),
+        *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
+        *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
+        *((f"volumes[].{source}.items[].path", _relative) for source in _FILES),
+        *(
+            (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
+            for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
+        ),
+        *((term, needs("topologyKey")) for term in _TERMS),
+        *(
+            (f"{term}.labelSelector.matchExpressions[]", expression())
+            for term in (*_TERMS, "topologySpreadConstraints[]")
+        ),
+        *(
+            (f"affinity.{kind}.{_PREFERRED}.weight", between(1, 100))
+            for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+        ),
+        ("topologySpreadConstraints[]", needs("topologyKey", "whenUnsatisfiable", "maxSkew")),
+        ("topologySpreadConstraints[].maxSkew", between(1)),
+        (
+            "topologySpreadConstraints[].whenUnsatisfiable",
+            one_of("DoNotSchedule", "ScheduleAnyway"),
+        ),
         *((f"{field}[]{path}", check) for field in _CONTAINERS for path, check in _CONTAINER_ROWS),
         ("volumes[]", _volume),
         ("volumes[]", needs("name")),
@@ -180,10 +230,42 @@ POD_ROWS = tree_of(
         ("dnsPolicy", one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     )
 )
+
+
+def _volumes(value: Json) -> Iterator[str]:
+    types: dict[str, frozenset[str]] = {}
+    for volume in mappings_in(value):
+        name, kinds = str(volume.get("name")), frozenset(volume) - {"name"}
+        if types.setdefault(name, kinds) != kinds:
+            yield f"2 volumes have the name {name} and different types"
+
+
+# What kubectl cannot merge into a live object.
+LIVE_POD_ROWS = tree_of([("volumes", _volumes)])
 NEW_POD_ROWS = tree_of(
     (
         ("volumes", unique("volume")),
         *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in _CONTAINERS),
+    )
+)
+# The lists of type "map" in the OpenAPI schema, with their keys.
+REPEATED_ROWS = tree_of(
+    (f"spec.{path}", check)
+    for path, check in (
+        ("volumes", unique("volume")),
+        ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
+        ("hostAliases", unique("alias", "ip")),
+        ("imagePullSecrets", unique("Secret")),
+        *(
+            (f"{field}{inner}", check)
+            for field in _CONTAINERS
+            for inner, check in (
+                ("", unique("container")),
+                ("[].env", unique("variable")),
+                ("[].ports", unique("port", "containerPort", "protocol")),
+                ("[].volumeMounts", unique("mount", "mountPath")),
+            )
+        ),
     )
 )
 # The definition of a Rollout checks little: the lists of named items, and types.

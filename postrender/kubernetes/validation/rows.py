@@ -13,6 +13,7 @@ from postrender.kubernetes.validation.checks import (
     PORT,
     Check,
     between,
+    expression,
     is_subdomain,
     label,
     needs,
@@ -82,16 +83,51 @@ def _stateful_set(value: Json) -> Iterator[str]:
         yield "the strategy OnDelete cannot have rollingUpdate"
 
 
-_FIELD = re.compile(r"[-*/,?\w]+\Z")
+# The numbers of each field in robfig/cron; a day of the week is at most 6.
+_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+_NAMES = {
+    12: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    6: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+}
+_RANGE = re.compile(r"(?:[*?]|([a-z]+|\d{1,9})(?:-([a-z]+|\d{1,9}))?)(?:/0*[1-9]\d*)?\Z")
+_DESCRIPTORS = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]
 
 
 def _schedule(value: Json) -> Iterator[str]:
-    if isinstance(value, str) and not value.startswith("@"):
-        fields = value.split()
-        if len(fields) != 5 or not all(map(_FIELD.match, fields)):
-            yield f"the schedule {shown(value)} does not have five fields"
-        elif any(int(number) > 59 for number in re.findall(r"\d{1,9}", value)):
-            yield f"the schedule {shown(value)} has a number above 59"
+    if not isinstance(value, str):
+        return
+    fields = value.split()
+    if value.startswith("@"):
+        if value not in _DESCRIPTORS and not value.startswith("@every "):
+            yield f"the value {shown(value)} is not one of {', '.join(_DESCRIPTORS)}"
+    elif len(fields) != len(_FIELDS):
+        yield f"the schedule {shown(value)} does not have five fields"
+    else:
+        for field, (low, high) in zip(fields, _FIELDS, strict=True):
+            if not all(_is_range(part, low, high) for part in field.split(",") if part):
+                yield f"the field {field} of the schedule has a number outside of {low} to {high}"
+
+
+def _is_range(text: str, low: int, high: int) -> bool:
+    match = _RANGE.match(text.lower())
+    names = {name: low + number for number, name in enumerate(_NAMES.get(high, ()))}
+    ends = [end for end in match.groups() if end] if match else [""]
+    numbers = [int(end) if end.isdigit() else names.get(end, -1) for end in ends]
+    return all(low <= number <= high for number in numbers) and numbers == sorted(numbers)
+
+
+def _time_zone(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        from zoneinfo import ZoneInfo  # rarely needed
+
+        try:
+            ZoneInfo("Etc/UTC")  # this machine can lack the data
+        except (KeyError, ValueError, OSError):
+            return
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            yield f"the time zone {shown(value)} does not exist"
 
 
 def _autoscaler(value: Json) -> Iterator[str]:
@@ -104,6 +140,26 @@ def _autoscaler(value: Json) -> Iterator[str]:
         yield "minReplicas is 0, without a metric of the type Object or External"
 
 
+# The types of metrics, each with the values of which a target has exactly one.
+_METRICS = {
+    "Resource": ("resource", "averageUtilization", "averageValue"),
+    "ContainerResource": ("containerResource", "averageUtilization", "averageValue"),
+    "Pods": ("pods", "averageValue"),
+    "Object": ("object", "value", "averageValue"),
+    "External": ("external", "value", "averageValue"),
+}
+
+
+def _metric(value: Json) -> Iterator[str]:
+    kind = str(value_at(value, ("type",)))
+    source, *values = _METRICS.get(kind, ("",))
+    target = mapping_at(value, (source, "target"))
+    if source and not mapping_at(value, (source,)):
+        yield f"a metric of the type {kind} needs the field {source}"
+    elif source and sum(target.get(field) is not None for field in values) != 1:
+        yield f"the target of the metric needs {' or '.join(values)}"
+
+
 def _service(value: Json) -> Iterator[str]:
     kind, ports = value_at(value, ("type",)), mappings_in(value_at(value, ("ports",)))
     if kind == "ExternalName":
@@ -114,11 +170,17 @@ def _service(value: Json) -> Iterator[str]:
     if is_headless and kind in ("NodePort", "LoadBalancer"):
         yield f"a {kind} cannot have the clusterIP None"
     if not ports and not is_headless:
-        yield "the Service has no ports"
+        yield "the field ports is missing"
     if len(ports) > 1 and not all(port.get("name") for port in ports):
         yield "one of several ports has no name"
     if value_at(value, ("externalTrafficPolicy",)) and kind not in ("NodePort", "LoadBalancer"):
         yield "externalTrafficPolicy needs the type NodePort or LoadBalancer"
+
+
+def _node_port(value: Json) -> Iterator[str]:
+    # The range is an option of the API server.
+    if isinstance(value, int) and value and not 30_000 <= value <= 32_767:
+        yield f"the node port {value} is not from 30000 to 32767, the range of most clusters"
 
 
 def _network(value: Json) -> Iterator[str]:
@@ -148,6 +210,28 @@ def _ingress_path(value: Json) -> Iterator[str]:
 def _ingress(value: Json) -> Iterator[str]:
     if not value_at(value, ("rules",)) and not value_at(value, ("defaultBackend",)):
         yield "the Ingress has neither rules nor a defaultBackend"
+
+
+def _exceptions(value: Json) -> Iterator[str]:
+    block = value if isinstance(value, dict) else {}
+    excepted = block.get("except")
+    for text in excepted if isinstance(excepted, list) else ():
+        try:
+            outer, inner = (ip_network(str(one), strict=False) for one in (block["cidr"], text))
+            is_inside = (outer.version, outer.network_address) == (
+                inner.version,
+                inner.supernet(new_prefix=outer.prefixlen).network_address,
+            )
+        except (KeyError, ValueError):
+            is_inside = False
+        if not is_inside or outer == inner:
+            yield f"the exception {shown(text)} is not a part of the network"
+
+
+def _ports(value: Json) -> Iterator[str]:
+    port, last = (value_at(value, (field,)) for field in ("port", "endPort"))
+    if last is not None and not (isinstance(port, int) and isinstance(last, int) and port <= last):
+        yield f"the endPort {last} needs a port that is a number, and not above the endPort"
 
 
 _PEERS = ("ipBlock", "podSelector", "namespaceSelector")
@@ -219,6 +303,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "ReplicaSet"): (("spec.replicas", COUNT),),
     ("batch", "CronJob"): (
         ("spec.schedule", _schedule),
+        ("spec.timeZone", _time_zone),
         ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
     ),
     ("", "Service"): (
@@ -232,6 +317,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.ports[].targetPort", PORT),
         ("spec.ports[].targetPort", port_name),
         ("spec.ports[].protocol", one_of("TCP", "UDP", "SCTP")),
+        ("spec.ports[].nodePort", _node_port),
     ),
     ("", "PersistentVolumeClaim"): (
         ("spec", needs("accessModes", "resources")),
@@ -250,6 +336,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", needs("maxReplicas")),
         ("spec.maxReplicas", between(1)),
         ("spec.scaleTargetRef", needs("kind", "name")),
+        ("spec.metrics[]", _metric),
     ),
     ("policy", "PodDisruptionBudget"): (
         ("spec", _both("minAvailable", "maxUnavailable")),
@@ -258,12 +345,17 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
     ("networking.k8s.io", "NetworkPolicy"): (
         ("spec.policyTypes[]", one_of("Ingress", "Egress")),
-        ("spec.ingress[].from[].ipBlock.cidr", _network),
-        ("spec.egress[].to[].ipBlock.cidr", _network),
-        ("spec.ingress[].from[]", _peer),
-        ("spec.egress[].to[]", _peer),
-        ("spec.ingress[].ports[].port", PORT),
-        ("spec.egress[].ports[].port", PORT),
+        *(
+            (f"spec.{way}[].{path}", check)
+            for way, peers in (("ingress", "from"), ("egress", "to"))
+            for path, check in (
+                (f"{peers}[].ipBlock.cidr", _network),
+                (f"{peers}[].ipBlock", _exceptions),
+                (f"{peers}[]", _peer),
+                ("ports[].port", PORT),
+                ("ports[]", _ports),
+            )
+        ),
     ),
     ("networking.k8s.io", "Ingress"): (
         ("spec", _ingress),
@@ -287,4 +379,14 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("roleRef.kind", one_of("ClusterRole")),
     ),
 }
+_SELECTORS = {
+    **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"), "spec.selector"),
+    "PodDisruptionBudget": "spec.selector",
+    "NetworkPolicy": "spec.podSelector",
+}
+for _group_kind in _ROWS:
+    if path := _SELECTORS.get(_group_kind[1]):
+        _ROWS[_group_kind] += ((f"{path}.matchExpressions[]", expression()),)
+# For a live object, kubectl and Helm 3 merge two ports of one number.
+NEW_KIND_ROWS = {("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))])}
 KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}

@@ -27,6 +27,8 @@ def find_wrong_types(root: dict[str, Json]) -> Iterator[Problem]:
             check = _CHECKS.get(key)
             if key == "value" and len(around) > 1 and around[-2] in _WITH_VALUES:
                 check = _string
+            if check is None and isinstance(key, str) and (field := _NAMES.get(key.lower())):
+                yield (*around, key), f"the field does not exist, and Kubernetes calls it {field}"
             if check:
                 yield from (((*around, key), text) for text in check(inner))
             if isinstance(inner, (dict, list)) and check not in _WHOLE:
@@ -70,6 +72,16 @@ def _boolean(value: Json) -> Iterator[str]:
         yield f"the value {shown(value)} is not true or false"
 
 
+def _list(value: Json) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield "the value is not a list"
+
+
+def _mapping(value: Json) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield "the value is not a mapping"
+
+
 def _of(check: Check, names: str) -> dict[Json, Check]:
     return dict.fromkeys(names.split(" "), check)
 
@@ -92,6 +104,19 @@ _CHECKS = {
     ),
     **_of(_string_map, "annotations matchLabels nodeSelector"),
     **_of(_none, "labels"),  # the rules of labels are with their names
+    **_of(_none, "parameters options volumeAttributes limits requests plugins hard"),  # free keys
+    **_of(
+        _list,
+        "containers initContainers env envFrom volumes volumeMounts tolerations imagePullSecrets "
+        "hostAliases topologySpreadConstraints volumeClaimTemplates matchExpressions subjects "
+        "ports rules tls metrics",
+    ),
+    **_of(
+        _mapping,
+        "spec template jobTemplate selector strategy updateStrategy rollingUpdate securityContext "
+        "affinity livenessProbe readinessProbe startupProbe lifecycle configMap emptyDir "
+        "valueFrom configMapKeyRef secretKeyRef scaleTargetRef roleRef",
+    ),
     **_of(_data, "stringData data binaryData"),
     **_of(
         _number,
@@ -108,3 +133,5 @@ _CHECKS = {
         "automountServiceAccountToken allowVolumeExpansion",
     ),
 }
+# The names of the fields, by the name in lower case.
+_NAMES = {str(name).lower(): name for name in _CHECKS}
