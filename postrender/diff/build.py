@@ -211,7 +211,7 @@ def _compare(
         workloads=tuple(workloads.values()),
     )
     rejections = find_risks(facts, rejected=True)
-    workloads = with_replacements(workloads, facts, [risk.identity for risk in rejections])
+    workloads = with_replacements(workloads, facts, rejections)
     graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
     removes_workload = any(change.change == REMOVED for change in workloads.values())
     lost = find_lost_owners() if removes_workload else NOTHING

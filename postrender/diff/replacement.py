@@ -19,17 +19,18 @@ from postrender.diff.model import (
     REFUSED,
     ROLLS,
     STAYS,
+    Risk,
     WorkloadChange,
 )
 from postrender.diff.pairs import ComparedObject
+from postrender.diff.risks import invalid_rollout
 from postrender.diff.risks.facts import Facts
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import POD, Identity, is_built_in, strings_at
+from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in, strings_at
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_ROLLOUT = ("argoproj.io", "Rollout")
-_PAUSABLE = (("apps", "Deployment"), _ROLLOUT)
+_PAUSABLE = (("apps", "Deployment"), ROLLOUT)
 _STATEFUL_SET = ("apps", "StatefulSet")
 _REPLICATED = (*_PAUSABLE, _STATEFUL_SET)
 _DURATION = re.compile(r"\d{1,9}(?:ms|s|m|h)?\Z")
@@ -49,13 +50,14 @@ _Scalers = Mapping[Identity, str]
 
 
 def with_replacements(
-    workloads: Mapping[int, WorkloadChange], facts: Facts, rejected: Iterable[Identity]
+    workloads: Mapping[int, WorkloadChange], facts: Facts, rejections: Iterable[Risk]
 ) -> dict[int, WorkloadChange]:
     """The workloads with the effect and the replacement that their strategy gives.
 
-    rejected: the objects that the API server rejects.
+    rejections: by the API server or, with another code, by Argo Rollouts.
     """
-    refused = set(rejected)
+    by_rollouts = {risk.identity for risk in rejections if risk.code == invalid_rollout.CODE}
+    refused = {risk.identity for risk in rejections if risk.code != invalid_rollout.CODE}
     pairs = {pair.identity: pair for pair in facts.pairs}
     scalers = _scalers(facts, workloads.values())
     result = {}
@@ -63,6 +65,9 @@ def with_replacements(
         pair = pairs.get(workload.identity)
         if workload.identity in refused:
             workload = workload._replace(effect=REFUSED)
+        elif workload.identity in by_rollouts and workload.effect == ROLLS:
+            text = "Argo Rollouts does not accept the spec"
+            workload = workload._replace(effect=STAYS, replacement=text)
         elif pair and workload.effect == ENDS:
             workload = workload._replace(replacement=_after_the_end(pair.newest.data))
         elif pair and pair.both and not pair.newest.is_hook:
@@ -129,8 +134,9 @@ def _replacement(
         steps += _ordinals(spec, partition, replicas, scaler)
     elif value_at(spec, ("strategy", "type")) == "Recreate":
         steps.append("Recreate: all old pods stop first")
-    elif kind == _ROLLOUT:
+    elif kind == ROLLOUT:
         steps += filter(None, [_canary(spec), _blue_green(spec)])
+        effect = STAYS if _waits_first(spec) else effect
     return effect, " · ".join(filter(None, steps))
 
 
@@ -140,7 +146,7 @@ def _without_roll(
     """The remark about a workload whose pods stay, or ""."""
     kind = workload.identity.group_kind
     if workload.causes:
-        return _EQUAL if kind == _ROLLOUT or (kind != POD and is_built_in(kind[0])) else ""
+        return _EQUAL if kind == ROLLOUT or (kind != POD and is_built_in(kind[0])) else ""
     is_resumed = old.get("paused") is True and new.get("paused") is not True
     if (kind in _PAUSABLE and is_resumed) or (
         kind == _STATEFUL_SET and _partition(new) < _partition(old)
@@ -190,6 +196,16 @@ def _canary(spec: dict[str, Json]) -> str:
         return ""
     words = [_step(step) for step in steps]
     return "canary " + " → ".join(words if words[-1] == "100 %" else [*words, "100 %"])
+
+
+def _waits_first(spec: dict[str, Json]) -> bool:
+    """Whether a canary has no pods before a person promotes the Rollout."""
+    for step in mappings_in(value_at(spec, ("strategy", "canary", "steps"))):
+        if "pause" in step and value_at(step, ("pause", "duration")) is None:
+            return True
+        if "pause" not in step and step.get("setWeight") != 0:
+            break
+    return False
 
 
 def _step(step: dict[str, Json]) -> str:

@@ -37,6 +37,10 @@ NO_LONGER_JSON, NO_LONGER_YAML = (
 
 # A line of a YAML mapping or list. Other texts are not worth a parser.
 _YAML_LINE = re.compile(r"(?:[\w\"'./-][^\n:]*:(?:\s|\Z)|- )")
+# A scalar that programs read differently, as YAML 1.1 or 1.2.
+_AMBIGUOUS = re.compile(
+    r"(?:^|[\s\[{,])(?:y|n|yes|no|on|off|0\d+|0o\d+|\d+_[\d_]+|\d+:[\d:]+)(?=$|[\s\]},:])", re.I
+)
 _ITEM = re.compile(r"\[(?!\")[^\[\]]*\]")
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 # The number of equal characters around a difference in a long line.
@@ -67,7 +71,9 @@ def compare_texts(
         return (), (NO_LONGER_JSON if is_json else NO_LONGER_YAML) if is_named else ""
     fields = tuple(find_field_changes(data, after[0]))
     if not fields:
-        return (), ONLY_NOTATION
+        lines = [line.text for hunk in hunks for line in hunk.lines if line.sign != " "]
+        is_ambiguous = not is_json and any(map(_AMBIGUOUS.search, lines))
+        return (), "" if is_ambiguous else ONLY_NOTATION
     return (() if not is_json and _changes_comments(hunks) else fields), ""
 
 

@@ -175,7 +175,7 @@ def whole_values(key: KeyChange, limit: int) -> tuple[str | None, str | None]:
         line.is_open and 0 < len(line.text) <= limit and line.text == line.text.strip()
         for line in lines
     )
-    if not is_short or key.remark or key.old_blob or key.new_blob:
+    if not is_short or key.fields or key.remark or key.old_blob or key.new_blob:
         return None, None
     texts = {line.sign: line.text for line in lines}
     return texts.get("-"), texts.get("+")

@@ -1,86 +1,79 @@
-"""New pods cannot start, because what they reference is not there any more.
+"""An object references what is not there any more.
 
 - A key of a ConfigMap or Secret (`configMapKeyRef`, `secretKeyRef`, `items`): the container stays
   in `CreateContainerConfigError`, or the volume cannot be mounted. For a `subPath`, kubelet mounts
   an empty folder in place of the file.
-- A whole ConfigMap or Secret, a ServiceAccount, PersistentVolumeClaim, PriorityClass or
-  RuntimeClass that the change removes.
+- Another object that a pod template needs and that the change removes: a ConfigMap, Secret,
+  ServiceAccount, PersistentVolumeClaim, PriorityClass or RuntimeClass.
+- The Service of an Ingress, HTTPRoute, StatefulSet, Rollout, webhook or APIService, and its port;
+  the Secret of an Ingress or ServiceAccount; the role and the accounts of a binding; the template
+  of an analysis; the target of an autoscaler; a StorageClass or IngressClass; the named port of a
+  probe.
 
 References with `optional: true` do not count. Nor do objects that are in neither input, because
 another release can own them, and references that were broken before. `postrender check` finds the
-missing keys of objects in its input.
+missing keys and ports of objects in its input.
 
-Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins), and the
-admission plugins ServiceAccount, Priority and RuntimeClass.
+Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins, probes), the
+admission plugins ServiceAccount, Priority and RuntimeClass, and the validation of Argo Rollouts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
 from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import Risk
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import DATA_FIELDS, GroupKind, Identity, ObjectKey
+from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey
+from postrender.kubernetes.uses import TARGETS, WITH_KEYS, Use, uses_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_CONFIG_MAP, _SECRET = ("", "ConfigMap"), ("", "Secret")
-_CONFIG_ERROR = "New pods cannot start (CreateContainerConfigError)"
-_MOUNT_ERROR = "New pods cannot mount the volume, and do not start"
-_EMPTY = "Kubelet mounts an empty folder in place of the file"
-_OTHERS = {
-    ("", "ServiceAccount"): "New pods cannot be created",
-    ("", "PersistentVolumeClaim"): "New pods stay Pending",
-    ("scheduling.k8s.io", "PriorityClass"): "New pods cannot be created",
-    ("node.k8s.io", "RuntimeClass"): "New pods cannot be created",
-}
-_KINDS = (_CONFIG_MAP, _SECRET, *_OTHERS)
-
-
-class _Use(NamedTuple):
-    """What a pod needs: an object, or a key of it; place: of the reference, for the message."""
-
-    group_kind: GroupKind
-    name: str
-    key: str
-    place: str
-    consequence: str
+_NO_TEXT = "\0"  # is in no document
 
 
 def find(facts: Facts) -> Iterator[Risk]:
     removed = {
         facts.resolver.key_of(item.identity)
         for item in facts.removed()
-        if item.identity.group_kind in _KINDS and not _stays(item)
+        if item.identity.kind in TARGETS and not _stays(item)
     }
-    data: tuple[dict[ObjectKey, Object], ...] = ({}, {})
-    for number, is_new in enumerate((False, True)):
-        for pair in facts.pairs:
-            compared = pair.new if is_new else pair.old
-            if compared and pair.identity.group_kind in (_CONFIG_MAP, _SECRET):
-                key = facts.resolver.key_of(pair.identity)
-                data[number][key] = Object(pair.identity, compared.data)
-    seen = set()
-    for pair in facts.pairs:
-        if pair.new and template_path(pair.identity.group_kind) is not None:
-            seen.add(pair.identity)
-            broken = list(_broken(facts, pair.identity, pair.new.data, data[1], removed))
-            old = pair.old if broken else None
-            before = set(_broken(facts, pair.identity, old.data, data[0])) if old else ()
-            # One risk for an object or key, however many containers use it.
-            new = {use[:3]: use for use in broken if use not in before}
-            yield from (_risk(pair.identity, use) for use in new.values())
-    names = [key.name for key in removed if key.group_kind in _OTHERS]
-    for item in facts.objects((), is_new=True, words=names) if names else ():
-        if item.identity not in seen and template_path(item.identity.group_kind) is not None:
-            for use in _broken(facts, item.identity, item.data, data[1], removed):
-                if use.group_kind in _OTHERS:
-                    yield _risk(item.identity, use)
+    old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
+    used = {
+        use.name
+        for pair in facts.pairs
+        if pair.new and pair.identity.kind in ("Ingress", "HTTPRoute", "GRPCRoute")
+        for use in _uses(pair.identity, pair.new.data)
+    }
+    contents = [_contents(facts, used, is_new=is_new) for is_new in (False, True)]
+    services = {identity.name for identity, *_ in facts.changed() if identity.kind == "Service"}
+    words = {_NO_TEXT, *services, *(key.name for key in removed)}
+    for item in facts.objects((), is_new=True, words=words):
+        data = old.get(item.identity, item.data)
+        broken = list(_broken(facts, item.identity, item.data, contents[1], removed))
+        before = set(_broken(facts, item.identity, data, contents[0])) if broken and data else ()
+        # One risk for an object or key, however many containers use it.
+        new = {use[:3]: use for use in broken if use not in before}
+        yield from (_risk(item.identity, use) for use in new.values())
+
+
+def _contents(facts: Facts, used: Collection[str], *, is_new: bool) -> dict[ObjectKey, Object]:
+    """The objects with keys or ports on one side, and the revisions under their own names.
+
+    used: the names in an Ingress or route, whose Services need not differ.
+    """
+    side = facts.new if is_new else facts.old
+    found = {
+        facts.resolver.key_of(one.identity, one.name): Object(one.identity, one.data)
+        for one in side.revisions
+    }
+    for item in facts.objects(WITH_KEYS, is_new=is_new, words=used or [_NO_TEXT]):
+        found[facts.resolver.key_of(item.identity)] = item
+    return found
 
 
 def _stays(removed: Object) -> bool:
@@ -89,8 +82,9 @@ def _stays(removed: Object) -> bool:
     return name == removed.identity.name and is_kept(removed)
 
 
-def _risk(identity: Identity, use: _Use) -> Risk:
-    key = f"the key {use.key} of " if use.key else ""
+def _risk(identity: Identity, use: Use) -> Risk:
+    noun = "key" if use.group_kind[1] in ("ConfigMap", "Secret") else "port"
+    key = f"the {noun} {use.key} of " if use.key else ""
     fact = f"{key}{use.group_kind[1]}/{use.name} does not exist"
     return Risk(identity, fact, use.consequence, use.place)
 
@@ -98,7 +92,7 @@ def _risk(identity: Identity, use: _Use) -> Risk:
 def find_missing_keys(
     objects: Sequence[Object], resolver: Resolver
 ) -> Iterator[tuple[Object, str, str]]:
-    """The objects with a pod template that uses a missing key, each with a fact and the place.
+    """The objects that use a missing key or port, each with a fact and the place.
 
     A ConfigMap or Secret without data does not count, because another program can fill it.
     """
@@ -106,14 +100,12 @@ def find_missing_keys(
     contents = {
         resolver.key_of(item.identity): item
         for item in objects
-        if item.identity.group_kind in (_CONFIG_MAP, _SECRET)
-        and any(mapping_at(item.data, (field,)) for field in DATA_FIELDS)
+        if item.identity.kind in WITH_KEYS and any(_keys_in(item))
     }
     for item in objects if contents else ():
-        if template_path(item.identity.group_kind) is not None:
-            for use in _broken(facts, item.identity, item.data, contents):
-                risk = _risk(item.identity, use)
-                yield item, f"{risk.fact}. {risk.consequence}", risk.path
+        for use in _broken(facts, item.identity, item.data, contents):
+            risk = _risk(item.identity, use)
+            yield item, f"{risk.fact}. {risk.consequence}", risk.path
 
 
 class Names(NamedTuple):
@@ -128,102 +120,32 @@ def _broken(
     identity: Identity,
     data: dict[str, Json],
     contents: Mapping[ObjectKey, Object],
-    removed: AbstractSet[ObjectKey] = frozenset(),
-) -> Iterator[_Use]:
+    removed: Collection[ObjectKey] = (),
+) -> Iterator[Use]:
     """The uses whose target is removed, or does not have the key."""
-    for template in _pod_specs(identity.group_kind, data):
-        for use in dict.fromkeys(_uses(template)):
-            use = use._replace(name=facts.base_names.get(use.name, use.name))
-            is_global = use.group_kind[0] in ("scheduling.k8s.io", "node.k8s.io")
-            namespace = None if is_global else identity.namespace
-            key = facts.resolver.key_of(Identity(*use.group_kind, namespace, use.name))
-            target = contents.get(key)
-            if key in removed:
-                yield use._replace(key="")
-            elif target and use.key and not _has_key(target, use.key):
-                yield use
+    for use in dict.fromkeys(_uses(identity, data)):
+        target = Identity(*use.group_kind, use.namespace, use.name)
+        item = contents.get(facts.resolver.key_of(target))
+        name = facts.base_names.get(use.name, use.name)
+        key = facts.resolver.key_of(target, name)
+        use = use._replace(name=name)
+        item = item or contents.get(key)
+        is_missing = use.key and item and use.key not in _keys_in(item)
+        if key in removed:
+            yield use._replace(key="")
+        elif is_missing or use.group_kind[1] == "Container":
+            yield use
 
 
-def _has_key(target: Object, key: str) -> bool:
-    return any(key in mapping_at(target.data, (field,)) for field in DATA_FIELDS)
+def _keys_in(item: Object) -> Iterator[str]:
+    """The keys of a ConfigMap or Secret, the numbers and names of the ports of a Service."""
+    for field in DATA_FIELDS:
+        yield from mapping_at(item.data, (field,))
+    for port in mappings_in(value_at(item.data, ("spec", "ports"))):
+        yield from (str(port[field]) for field in ("port", "name") if field in port)
 
 
-def _pod_specs(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, Json]]:
-    return [mapping_at(template, ("spec",)) for template in pod_templates_of(group_kind, data)]
-
-
-def _uses(spec: dict[str, Json]) -> Iterator[_Use]:
-    for group_kind, field in (
-        (("", "ServiceAccount"), "serviceAccountName"),
-        (("", "ServiceAccount"), "serviceAccount"),
-        (("scheduling.k8s.io", "PriorityClass"), "priorityClassName"),
-        (("node.k8s.io", "RuntimeClass"), "runtimeClassName"),
-    ):
-        if isinstance(name := spec.get(field), str):
-            yield _Use(group_kind, name, "", field, _OTHERS[group_kind])
-    volumes: dict[Json, dict[str, Json]] = {}
-    for volume in mappings_in(spec.get("volumes")):
-        name = volume.get("name")
-        place = f"volumes[name={name}]"
-        if isinstance(name, str):
-            volumes[name] = volume
-        yield from _volume_uses(volume, place)
-        for source in mappings_in(value_at(volume, ("projected", "sources"))):
-            yield from _volume_uses(source, place)
-        claim = value_at(volume, ("persistentVolumeClaim", "claimName"))
-        if isinstance(claim, str):
-            kind = ("", "PersistentVolumeClaim")
-            yield _Use(kind, claim, "", place, _OTHERS[kind])
-    for field in ("initContainers", "containers"):
-        for container in mappings_in(spec.get(field)):
-            yield from _container_uses(container, f"{field}[name={container.get('name')}]", volumes)
-
-
-def _source(source: dict[str, Json]) -> tuple[GroupKind, str] | None:
-    """The ConfigMap or Secret of a volume or of a projection, None if it is optional."""
-    for field, group_kind in (("configMap", _CONFIG_MAP), ("secret", _SECRET)):
-        part = source.get(field)
-        if isinstance(part, dict) and part.get("optional") is not True:
-            name = part.get("secretName") or part.get("name")
-            return (group_kind, name) if isinstance(name, str) else None
-    return None
-
-
-def _items(source: dict[str, Json]) -> list[dict[str, Json]]:
-    return mappings_in(
-        value_at(source, ("configMap", "items")) or value_at(source, ("secret", "items"))
-    )
-
-
-def _volume_uses(source: dict[str, Json], place: str) -> Iterator[_Use]:
-    if target := _source(source):
-        yield _Use(*target, "", place, _MOUNT_ERROR)
-        for item in _items(source):
-            if isinstance(key := item.get("key"), str):
-                yield _Use(*target, key, place, _MOUNT_ERROR)
-
-
-def _container_uses(
-    container: dict[str, Json], place: str, volumes: Mapping[Json, dict[str, Json]]
-) -> Iterator[_Use]:
-    for source in mappings_in(container.get("envFrom")):
-        for field, group_kind in (("configMapRef", _CONFIG_MAP), ("secretRef", _SECRET)):
-            reference = mapping_at(source, (field,))
-            name = reference.get("name")
-            if isinstance(name, str) and reference.get("optional") is not True:
-                yield _Use(group_kind, name, "", f"{place}.envFrom", _CONFIG_ERROR)
-    for variable in mappings_in(container.get("env")):
-        for field, group_kind in (("configMapKeyRef", _CONFIG_MAP), ("secretKeyRef", _SECRET)):
-            reference = mapping_at(variable, ("valueFrom", field))
-            name, key = reference.get("name"), reference.get("key")
-            is_optional = reference.get("optional") is True
-            if isinstance(name, str) and isinstance(key, str) and not is_optional:
-                where = f"{place}.env[name={variable.get('name')}]"
-                yield _Use(group_kind, name, key, where, _CONFIG_ERROR)
-    for mount in mappings_in(container.get("volumeMounts")):
-        path, name = mount.get("subPath"), mount.get("name")
-        volume = volumes.get(name) if isinstance(name, str) else None
-        target = _source(volume) if volume else None
-        if isinstance(path, str) and path and volume and target and not _items(volume):
-            where = f"{place}.volumeMounts[name={name}]"
-            yield _Use(*target, path.strip("/").partition("/")[0], where, _EMPTY)
+def _uses(identity: Identity, data: dict[str, Json]) -> Iterator[Use]:
+    group_kind = identity.group_kind
+    has_pods = template_path(group_kind) is not None
+    return uses_of(identity, data, pod_templates_of(group_kind, data) if has_pods else [])

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import strings_at
+from postrender.kubernetes.kinds import Identity, strings_at
 from postrender.yaml.paths import value_at
 
-_CONSEQUENCES = {
+LOSSES = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "Kubernetes deletes all objects of this "
     "kind, in every namespace",
     ("", "Namespace"): "Kubernetes deletes all objects in the namespace",
@@ -44,10 +44,11 @@ _REPLICAS = ("spec", "replicas")
 
 def find(facts: Facts) -> Iterator[Risk]:
     for removed in facts.removed():
-        consequence = _CONSEQUENCES.get(removed.identity.group_kind, "")
+        consequence = LOSSES.get(removed.identity.group_kind, "")
         if _has_claims(removed, "whenDeleted"):
             consequence = _CLAIMS
         if consequence and not is_kept(removed):
+            consequence += _inside(facts, removed.identity)
             yield Risk(removed.identity, "the object is removed", consequence)
     for identity, old, new in facts.changed():
         counts = [value_at(data, _REPLICAS) for data in (old, new)]
@@ -60,6 +61,16 @@ def find(facts: Facts) -> Iterator[Risk]:
         ):
             fact = f"the replicas go from {before} to {after}"
             yield Risk(identity, fact, _SCALED, ".".join(_REPLICAS))
+
+
+def _inside(facts: Facts, namespace: Identity) -> str:
+    """Names an object of the newer side in a removed namespace."""
+    if namespace.group_kind != ("", "Namespace"):
+        return ""
+    others = facts.objects((), is_new=True, words=[namespace.name])
+    inside = [str(one.identity) for one in others if one.identity.namespace == namespace.name]
+    more = f" and {len(inside) - 1:,} more" if len(inside) > 1 else ""
+    return f", also {inside[0]}{more} of the newer manifests" if inside else ""
 
 
 def is_kept(removed: Object) -> bool:

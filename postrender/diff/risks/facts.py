@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.inventory.prefilter import root_kind
-from postrender.kubernetes.kinds import Identity, group_kind_of, roots_of
+from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, roots_of
+from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json, mapping_at
+from postrender.yaml.paths import Json, mapping_at, readable_path
 from postrender.yaml.stream import has_content
 
 # What is around a name or the value of a label.
 _SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
 _FEW_WORDS = 8
-_SCALERS = ("HorizontalPodAutoscaler",)
-SCALER_TARGET = ("spec", "scaleTargetRef")
+_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+_SCALER_TARGET = ("spec", "scaleTargetRef")
 
 
 class Object(NamedTuple):
@@ -89,15 +90,35 @@ class Facts(NamedTuple):
                 continue
             yield from objects_of(parse_document(document.text, stream.location_of(document)).data)
 
+    def new_problems(
+        self, find: Callable[[dict[str, Json], bool], Iterator[Problem]], *kinds: GroupKind
+    ) -> Iterator[tuple[Identity, str, str]]:
+        """The problems that only the newer side has, with the identity and the path of each.
+
+        find: what finds them in an object; its second argument is whether the object is new.
+        kinds: of the objects, all without kinds.
+        """
+
+        def found(data: dict[str, Json], *, is_new: bool) -> Iterator[tuple[str, str]]:
+            return ((readable_path(data, path), text) for path, text in find(data, is_new))
+
+        for pair in self.pairs:
+            is_wanted = not kinds or pair.identity.group_kind in kinds
+            if pair.new and is_wanted and not (pair.old and pair.old.data == pair.new.data):
+                after = dict.fromkeys(found(pair.new.data, is_new=not pair.old))
+                before = set(found(pair.old.data, is_new=False)) if after and pair.old else ()
+                yield from ((pair.identity, *one) for one in after if one not in before)
+
     def scalers(self, names: Iterable[str]) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
         """The autoscalers of the newer side, each with the namespace, kind and name of its target.
 
         names: of the targets that the rule looks for, as in `objects`.
         """
         for item in self.objects(_SCALERS, is_new=True, words=names):
-            target = mapping_at(item.data, SCALER_TARGET)
+            target = mapping_at(item.data, _SCALER_TARGET)
             namespace = self.resolver.namespace_of(item.identity.namespace)
-            yield item, (namespace, str(target.get("kind")), str(target.get("name")))
+            kind = target.get("kind") or "Deployment"  # KEDA
+            yield item, (namespace, str(kind), str(target.get("name")))
 
 
 def _has_word(text: str, words: set[str]) -> bool:

@@ -17,15 +17,16 @@ Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from postrender.diff.model import REFUSED, Risk
+from postrender.diff.risks.data_loss import LOSSES
 from postrender.diff.risks.facts import Facts, rejection
 from postrender.diff.stored import without_defaults
 from postrender.diff.texts import content_of
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.kubernetes.quantities import quantity
 from postrender.records import NamedTuple
+from postrender.text import conjoined
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 REJECTS = True
@@ -95,10 +96,14 @@ def _balancer(change: _Change) -> bool:
 
 
 def _storage_version(change: _Change) -> bool:
-    """Objects can be stored in a version that is gone."""
+    return bool(_gone(change))
+
+
+def _gone(change: _Change) -> list[Json]:
+    """The names of the versions that are gone, and in which objects can be stored."""
     stored = [one for one in mappings_in(change.before) if one.get("storage") is True]
     names = [one.get("name") for one in mappings_in(change.after)]
-    return any(version.get("name") not in names for version in stored)
+    return [one.get("name") for one in stored if one.get("name") not in names]
 
 
 def _to_on_delete(change: _Change) -> bool:
@@ -184,7 +189,8 @@ _CLAIM_TEMPLATES = ("spec", "volumeClaimTemplates")
 def find(facts: Facts) -> Iterator[Risk]:
     for workload in facts.workloads:
         if workload.effect == REFUSED:
-            yield _rejection(facts, workload.identity, "the pod template cannot change")
+            fact = "the pod template cannot change"
+            yield rejection(facts, workload.identity, fact, fix=_FIX)
     for pair in facts.pairs:
         # A changed name makes a new object.
         if not pair.both or pair.both[0].name != pair.both[1].name or pair.newest.is_hook:
@@ -194,17 +200,19 @@ def find(facts: Facts) -> Iterator[Risk]:
             continue
         for path, values in _rejected(pair.identity.group_kind, old, new):
             what = f"the field cannot change{values}"
-            yield _rejection(facts, pair.identity, what, path)
+            fix = _KEEP if pair.identity.group_kind in LOSSES else _FIX
+            yield rejection(facts, pair.identity, what, path, fix=fix)
         # In an output, revisions are immutable. The records know that of a rendered input too.
         before, after = pair.both
         is_secret = pair.identity.group_kind == SECRET
         is_rewritten = content_of(old, is_secret=is_secret) != content_of(new, is_secret=is_secret)
         if before.is_immutable and before.is_content and (is_rewritten or not after.is_immutable):
             fact = "the object is immutable, and the change does not give it another name"
-            yield _rejection(facts, pair.identity, fact)
+            yield rejection(facts, pair.identity, fact, fix=_FIX)
 
 
-_rejection = partial(rejection, fix="Delete or rename the object before the apply")
+_FIX = "Delete or rename the object before the apply"
+_KEEP = "Undo the change, because to delete the object deletes data"
 
 
 def _rejected(
@@ -216,7 +224,11 @@ def _rejected(
         if row.is_rejected(change):
             texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
             is_short = len(texts) == 2 and max(map(len, texts)) <= _LONGEST_VALUE
-            yield ".".join(row.path), f" from {texts[0]} to {texts[1]}" if is_short else ""
+            values = f" from {texts[0]} to {texts[1]}" if is_short else ""
+            if row.is_rejected is _storage_version:
+                names = [str(name) for name in _gone(change)]
+                values = f", and lacks the stored version {conjoined(names)}"
+            yield ".".join(row.path), values
     if group_kind == ("apps", "StatefulSet") and _claims(old) != _claims(new):
         yield ".".join(_CLAIM_TEMPLATES), ""
 

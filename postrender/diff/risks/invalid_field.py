@@ -23,32 +23,11 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts, rejection
 from postrender.kubernetes.validation import find_invalid
-from postrender.yaml.paths import Json, Path, format_path, value_at
 
 REJECTS = True
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    for pair in facts.pairs:
-        if pair.new is None or (pair.old and pair.old.data == pair.new.data):
-            continue
-        problems = dict.fromkeys(_problems(pair.new.data, is_new=not pair.old))
-        before = set(_problems(pair.old.data, is_new=False)) if problems and pair.old else ()
-        for path, fact in problems:
-            if (path, fact) not in before:
-                yield rejection(facts, pair.identity, fact, path)
-
-
-def _problems(data: dict[str, Json], *, is_new: bool) -> Iterator[tuple[str, str]]:
-    for path, fact in find_invalid(data, is_new=is_new):
-        yield _shown(data, path), fact
-
-
-def _shown(data: dict[str, Json], path: Path) -> str:
-    """A path with the names of list items, which stay the same if items are added."""
-    text = ""
-    for depth, part in enumerate(path):
-        name = value_at(data, (*path[: depth + 1], "name")) if isinstance(part, int) else None
-        part_text = f"[name={name}]" if isinstance(name, str) else format_path((part,))
-        text += part_text if part_text.startswith("[") or not text else f".{part_text}"
-    return text
+    problems = facts.new_problems(lambda data, is_new: find_invalid(data, is_new=is_new))
+    for identity, path, fact in problems:
+        yield rejection(facts, identity, fact, path)

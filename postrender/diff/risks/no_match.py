@@ -2,7 +2,7 @@
 
 - A Service without pods refuses every connection.
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
-- A HorizontalPodAutoscaler without its target no longer scales.
+- A Service whose `targetPort` is a name that no container of its pods has.
 
 The rule looks at pod templates and objects of both inputs. What matched nothing before the change
 can match the pods of another release, and is not a risk.
@@ -13,12 +13,12 @@ Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import Risk
 from postrender.diff.pairs import ComparedObject
-from postrender.diff.risks.facts import SCALER_TARGET, Facts, Object
+from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -27,17 +27,13 @@ _SELECTORS = {
     "PodDisruptionBudget": (("spec", "selector"), "Nothing protects the pods during a drain"),
     "NetworkPolicy": (("spec", "podSelector"), "The policy no longer restricts any pod"),
 }
+_PORT = "port "  # not a character of a label
 _MOST_CANDIDATES = 1_000
 
 _Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    yield from _selectors(facts)
-    yield from _scalers(facts)
-
-
-def _selectors(facts: Facts) -> Iterator[Risk]:
     lost = _lost_labels(facts)
     old = {item.identity: item for item in _candidates(facts, lost, is_new=False)}
     new = [item for item in _candidates(facts, lost, is_new=True) if item.identity in old]
@@ -52,6 +48,28 @@ def _selectors(facts: Facts) -> Iterator[Risk]:
             path, consequence = _SELECTORS[item.identity.kind]
             fact = "the selector matched pods before the change, and now matches none"
             yield Risk(item.identity, fact, consequence, ".".join(path))
+        elif before:
+            yield from _ports(facts, old[item.identity], item, templates)
+
+
+def _ports(
+    facts: Facts, old: Object, new: Object, templates: Sequence[_Templates]
+) -> Iterator[Risk]:
+    """The named ports of a Service that its pods lack. A port counts as a label of the pod."""
+    before, after = (
+        {name for name in _named_ports(item) if not _is_matched(facts, item, side, name)}
+        for item, side in zip((old, new), templates, strict=True)
+    )
+    for name in sorted(after - before):
+        fact = f"no container of its pods has a port with the name {name}"
+        yield Risk(new.identity, fact, "Connections to the port fail", "spec.ports")
+
+
+def _named_ports(item: Object) -> Iterator[str]:
+    for port in mappings_in(value_at(item.data, ("spec", "ports"))):
+        name = port.get("targetPort")
+        if isinstance(name, str) and not name.isdigit():
+            yield name
 
 
 def _lost_labels(facts: Facts) -> set[str]:
@@ -81,7 +99,9 @@ def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Ob
 
 
 def _differs(identity: Identity, old: ComparedObject, new: ComparedObject) -> bool:
-    return _selector(Object(identity, old.data)) != _selector(Object(identity, new.data))
+    before, after = Object(identity, old.data), Object(identity, new.data)
+    ports = [list(_named_ports(item)) for item in (before, after)]
+    return _selector(before) != _selector(after) or ports[0] != ports[1]
 
 
 def _selector(item: Object) -> dict[str, Json]:
@@ -112,23 +132,35 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templa
 def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
     if template_path(group_kind) is None:
         return []
-    templates = pod_templates_of(group_kind, data)
-    return [
-        {str(key): str(value) for key, value in mapping.items()}
-        for mapping in (mapping_at(template, ("metadata", "labels")) for template in templates)
-    ]
+    found = []
+    for template in pod_templates_of(group_kind, data):
+        labels = mapping_at(template, ("metadata", "labels"))
+        ports = [
+            str(port.get("name"))
+            for container in mappings_in(value_at(template, ("spec", "containers")))
+            for port in mappings_in(container.get("ports"))
+        ]
+        found.append(
+            {
+                **{str(key): str(value) for key, value in labels.items()},
+                **{f"{_PORT}{name}": name for name in ports},
+            }
+        )
+    return found
 
 
-def _is_matched(facts: Facts, item: Object, templates: _Templates) -> bool:
+def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "") -> bool:
     """Whether a selector matches a pod template. A selector with very many candidates counts as
     one that does, so that the work stays linear.
     """
     namespace, selector = facts.resolver.namespace_of(item.identity.namespace), _selector(item)
-    wanted = mapping_at(selector, ("matchLabels",))
+    ports = {f"{_PORT}{port}": port} if port else {}
+    wanted = {**mapping_at(selector, ("matchLabels",)), **ports}
+    selector = {**selector, "matchLabels": wanted}
     groups = [templates.get((namespace, key, str(value)), []) for key, value in wanted.items()]
     candidates = min(groups or [templates.get((namespace, "", ""), [])], key=len)
     return len(candidates) > _MOST_CANDIDATES or any(
-        _matches(selector, labels) for labels in candidates
+        _matches(selector, candidate) for candidate in candidates
     )
 
 
@@ -149,16 +181,3 @@ def _meets(condition: dict[str, Json], labels: dict[str, str]) -> bool:
     if operator == "NotIn":
         return value not in listed
     return (value is not None) == (operator == "Exists")
-
-
-def _scalers(facts: Facts) -> Iterator[Risk]:
-    namespace_of = facts.resolver.namespace_of
-    removed = {
-        (namespace_of(identity.namespace), identity.kind, identity.name)
-        for identity, _ in facts.removed()
-    }
-    for item, target in facts.scalers([name for *_, name in removed]) if removed else ():
-        if target in removed:
-            fact = f"the change removes the target {target[1]}/{target[2]}"
-            path = ".".join(SCALER_TARGET)
-            yield Risk(item.identity, fact, "The autoscaler no longer scales anything", path)

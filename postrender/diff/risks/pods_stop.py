@@ -2,6 +2,8 @@
 
 - The strategy `Recreate` stops all old pods before new pods start. So does a `maxUnavailable` of
   100 %, or of all of several replicas.
+- The replicas go to 0, or are no longer in the manifest: `kubectl apply` and Helm then set the
+  default, 1, also if an autoscaler had another number.
 - A workload whose kind changes under the same name, such as a Deployment that becomes a Rollout:
   the tool deletes the old workload with all its pods, whether or not the new pods are ready.
 - A revision that loses all owners: Kubernetes deletes the revision while pods use it, and a pod
@@ -31,6 +33,7 @@ def find(facts: Facts) -> Iterator[Risk]:
             if fact:
                 consequence = "All pods stop at once, before new pods are ready"
                 yield Risk(pair.identity, fact, consequence)
+    yield from _fewer(facts)
     yield from _kind_changes(facts)
     for revision in facts.revisions:
         if revision.lost_owners:
@@ -57,6 +60,21 @@ def _stops_all(data: dict[str, Json]) -> str:
         if isinstance(most, int) and isinstance(replicas, int) and 1 < replicas <= most:
             return f"the workload rolls with a maxUnavailable of {most} of {replicas} replicas"
     return ""
+
+
+def _fewer(facts: Facts) -> Iterator[Risk]:
+    path = ("spec", "replicas")
+    for identity, *sides in facts.changed():
+        before, after = (value_at(data, path) for data in sides)
+        if not isinstance(before, int) or template_path(identity.group_kind) is None:
+            continue
+        if before > 1 and after is None:
+            fact = f"the replicas go from {before} to the default, 1"
+            consequence = "The other pods stop at once, also if an autoscaler starts them again"
+            yield Risk(identity, fact, consequence, ".".join(path))
+        elif before and after == 0:
+            fact = f"the replicas go from {before} to 0"
+            yield Risk(identity, fact, "All pods stop", ".".join(path))
 
 
 def _kind_changes(facts: Facts) -> Iterator[Risk]:

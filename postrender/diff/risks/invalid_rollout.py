@@ -1,0 +1,30 @@
+"""Argo Rollouts does not accept the new spec of a Rollout, which the API server accepts.
+
+Argo Rollouts then sets the phase `InvalidSpec`, and replaces no pods until the spec is corrected.
+Examples are a strategy with both `canary` and `blueGreen`, traffic routing without a canary and a
+stable Service, a step with two actions, a weight above 100, and a pod template that is not valid,
+such as a resource request above its limit. A missing Service or AnalysisTemplate is a
+`broken-reference`.
+
+Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.model import Risk
+from postrender.diff.risks.facts import Facts
+from postrender.kubernetes.kinds import ROLLOUT
+from postrender.kubernetes.validation.rollouts import find_invalid_spec
+
+REJECTS = True
+CODE = "invalid-rollout"
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    for identity, path, fact in facts.new_problems(
+        lambda data, _: find_invalid_spec(data), ROLLOUT
+    ):
+        consequence = "Argo Rollouts reports InvalidSpec, and replaces no pods"
+        yield Risk(identity, fact, consequence, path)
