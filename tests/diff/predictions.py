@@ -5,6 +5,7 @@ A file is a list of changes of one kind. The fields of a change:
 - `name`
 - `change`: both sides; a line begins with `- ` if only OLD has it, with `+ ` if only NEW has it
 - `postrender`: the configuration, and `postrender_old` for the older side, if it differs
+- `server_side: true`: kubectl applies both sides on the server, as Helm 4 does
 - `effects`: what is observed on a workload or another object, as `Kind/name: effect`
 - `rejected`: objects that the API server rejects, with a pattern of its message
 - `facts`: each a list of patterns that occur together in one entry of the preview
@@ -67,6 +68,7 @@ class Prediction(NamedTuple):
     change: str
     postrender: Mapping[str, Any] = NOTHING
     postrender_old: Mapping[str, Any] | None = None
+    server_side: bool = False
     effects: Mapping[str, str] = NOTHING
     rejected: Mapping[str, str] = NOTHING
     facts: Sequence[Sequence[str]] = ()

@@ -18,7 +18,7 @@ from typing import TypeVar
 from tests.diff.change_cases import run
 from tests.diff.predictions import Prediction, predictions, write_sides
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
-from tests.e2e.cluster import ControlPlane
+from tests.e2e.cluster import ControlPlane, kubeconfig
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.releases import Release
 from tests.manifests import is_hook, normalise
@@ -47,7 +47,10 @@ class Change:
         self.prediction = prediction
         self.old, self.new = rendered(prediction)
         self.api = plane.api(make_namespace(plane.api(), prediction.name))
-        self.kubectl = Release("helm3", plane, self.api.namespace, folder / prediction.name).kubectl
+        folder /= prediction.name
+        self.kubectl = Release("helm3", plane, self.api.namespace, folder).kubectl
+        self.config = folder / "namespace.kubeconfig"
+        self.config.write_text(kubeconfig(plane.url, plane.token, plane.ca, self.api.namespace))
         self.pods: Pods = {}
         self.templates: dict[str, object] = {}
         self.errors = ""
@@ -118,13 +121,17 @@ class Change:
 
     def clean_up(self) -> None:
         if "predicted" in self.prediction.change:
-            self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=self.old)
+            options = ["--namespace=", f"--kubeconfig={self.config}", "--ignore-not-found"]
+            self.kubectl("delete", *options, "--wait=false", "-f", "-", stdin=self.old)
         self.api.delete("Namespace", self.api.namespace)
 
     def _apply(self, text: str, check: bool) -> str:
         """Apply manifests; return what kubectl says if it fails."""
         # The annotation of a client-side apply has a lower limit than the object.
-        options = ["--server-side"] if "LARGE" in self.prediction.change else []
+        is_large = "LARGE" in self.prediction.change
+        options = ["--server-side"] if is_large or self.prediction.server_side else []
+        # With the option --namespace, kubectl refuses objects of other namespaces.
+        options += ["--namespace=", f"--kubeconfig={self.config}"]
         done = self.kubectl("apply", *options, "-f", "-", stdin=text, check=check)
         return done.stderr if done.returncode else ""
 
@@ -157,10 +164,11 @@ class Change:
     def _has_all_pods(self) -> bool:
         live = [(*name.split("/"), name) for name in names_of(self.old)]
         found = pods_of(self.api)
+        # A workload of another namespace has no spec here.
         return all(
-            len(found.get(name, {})) == self._spec(name).get("replicas", 1)
+            len(found.get(name, {})) == spec.get("replicas", 1)
             for kind, _, name in live
-            if kind in PODS
+            if kind in PODS and (spec := self._spec(name))
         )
 
 
