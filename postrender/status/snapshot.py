@@ -183,23 +183,21 @@ def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapsho
     client.list_all(CONFIG_MAPS, partial(found.revision, CONFIG_MAPS))
     has_secrets = _list_if_allowed(client, SECRETS, partial(found.revision, SECRETS))
     overview = Overview(found.revisions, *read_consumers(client, found.consumer))
-    if any(revision.group_name for revision in found.revisions):
-        live = [item for item in starmap(overview.find, targets) if item]
-        found.wanted = {ref for item in overview.below(live).values() for ref in item.references}
-        client.list_all(CONFIG_MAPS, found.content, GROUP_LABEL, is_whole=True)
+    live = [item for item in starmap(overview.find, targets) if item]
+    found.wanted = {ref for item in overview.below(live).values() for ref in item.references}
+    if overview.groups.keys() - {""}:
+        selector = _selector(overview, found.wanted)
+        client.list_all(CONFIG_MAPS, found.content, selector, is_whole=True)
     # attach compares the content of objects without the label too, if they have the name of a
     # revision that a workload of postrender references.
-    for revision in found.revisions:
+    for revision in overview.groups[""]:
         users = overview.users.get(revision.key, ())
         if (
             revision.resource == CONFIG_MAPS
-            and not revision.group_name
             and without_hash(revision.name)
             and any(overview.top_of(user).render_id for user in users)
         ):
-            data = client.read(CONFIG_MAPS, revision.name)
-            if data:
-                found.content(data)
+            client.list_all(CONFIG_MAPS, found.content, name=revision.name, is_whole=True)
     if found.has_inventory:
         client.list_all(CONFIG_MAPS, found.inventory, INVENTORY_LABEL, is_whole=True)
     for resource in sorted(_release_owner_kinds(found.revisions)):
@@ -213,6 +211,24 @@ def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapsho
         has_secrets=has_secrets,
         is_file=False,
     )
+
+
+def _selector(overview: Overview, wanted: Iterable[RevisionRef]) -> str:
+    """The selector of the ConfigMaps whose content matters: those of one group, or of all.
+
+    wanted: what the targets use. The run of a group can also look after revisions of other groups,
+    if they have the same base names.
+    """
+    groups = {item.group_name for ref in wanted if (item := overview.revisions.get(ref))} - {""}
+    if len(groups) != 1:
+        return GROUP_LABEL
+    [group_name] = groups
+    bases = {item.base_name for item in overview.groups[group_name]}
+    is_shared = any(
+        item.base_name in bases and item.group_name not in ("", group_name)
+        for item in overview.revisions.values()
+    )
+    return GROUP_LABEL if is_shared else f"{GROUP_LABEL}={group_name}"
 
 
 def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object], object]) -> bool:

@@ -211,12 +211,19 @@ def _arguments(cluster: Cluster, source: str) -> Sequence[str]:
 # Reading
 
 
-def test_each_list_is_requested_once() -> None:
+@pytest.mark.parametrize(
+    ("targets", "selector"),
+    [
+        ((), "postrender/attach-group"),
+        (("rollout/shop-web",), "postrender/attach-group=app-attach"),
+    ],
+)
+def test_each_list_is_requested_once(targets: Sequence[str], selector: str) -> None:
     cluster = Cluster(*STORIES["canary"].objects)
-    status_of(cluster, "rollout/shop-web")
+    status_of(cluster, *targets)
     # The second list of ConfigMaps has the content of those with the label.
     assert cluster.requests.count("list ConfigMap") == 2
-    assert cluster.selectors == ["", "postrender/attach-group"]
+    assert cluster.selectors == ["", selector]
     others = [request for request in cluster.requests if request != "list ConfigMap"]
     assert len(others) == len(set(others)) == 16
     assert not cluster.writes
@@ -284,8 +291,10 @@ def test_an_unlabelled_object_with_the_name_of_a_revision_is_foreign() -> None:
         data={"x": "y"},
         metadata={"labels": {}, "annotations": {}},
     )
-    status = status_of(Cluster(*objects, stories.config("b", "web-config", 9)), "deploy/web")
+    cluster = Cluster(*objects, stories.config("b", "web-config", 9))
+    status = status_of(cluster, "deploy/web")
     assert [problem.code for problem in status.problems] == ["foreign"]
+    assert not [request for request in cluster.requests if request.startswith("get")]
 
 
 # Files
