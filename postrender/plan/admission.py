@@ -17,6 +17,7 @@ import json
 from postrender.config.settings import EXTERNAL, SHARED_ACCOUNT, AttacherSettings
 from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
+    COLLECT_LABEL,
     GROUP_LABEL,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
@@ -34,6 +35,8 @@ from postrender.plan.attacher_job import (
 )
 from postrender.yaml.paths import Json
 
+# The name of the CronJob that runs `postrender collect`, and of its account.
+COLLECTOR = "postrender-collect"
 VERSION = "admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
@@ -47,6 +50,9 @@ _VARIABLES = {
     "isUpdate": "variables.isRevision && request.operation == 'UPDATE'",
     "isDelete": "request.operation == 'DELETE'",
     "oldLabels": "variables.old.metadata.?labels.orValue({})",
+    # A ConfigMap of another tool that the user lets `postrender collect` delete.
+    "isReleased": f"variables.isDelete && variables.oldLabels[?'{COLLECT_LABEL}'] "
+    "== optional.of('true')",
     "oldAnnotations": "variables.old.metadata.?annotations.orValue({})",
     "newAnnotations": "variables.new.metadata.?annotations.orValue({})",
     "oldOwners": "variables.old.metadata.?ownerReferences.orValue([])",
@@ -60,7 +66,8 @@ _SAME_FIELDS = "\n  && ".join(
 # The message and the condition of each validation.
 _VALIDATIONS = {
     f"an attacher may change and delete only objects with the label {GROUP_LABEL}": (
-        f"request.operation == 'CREATE' || '{GROUP_LABEL}' in variables.oldLabels"
+        f"request.operation == 'CREATE' || '{GROUP_LABEL}' in variables.oldLabels\n"
+        "  || variables.isReleased"
     ),
     f"an attacher may change only owner references and the annotation {UNUSED_ANNOTATION}": (
         f"!variables.isUpdate || ({_SAME_FIELDS})"
@@ -81,7 +88,7 @@ _VALIDATIONS = {
     ),
     f"an attacher may delete a revision only if it has the annotation {UNUSED_ANNOTATION}, and if "
     f"{SWEEP_ANNOTATION} is not false": (
-        "!(variables.isRevision && variables.isDelete)\n"
+        "!(variables.isRevision && variables.isDelete) || variables.isReleased\n"
         f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
         f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"
     ),
@@ -144,12 +151,12 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 def _condition(settings: AttacherSettings) -> str:
     """The CEL condition that selects the requests of attachers, by ServiceAccount.
 
-    The condition selects every account with the suffix SUFFIX. It also selects the account in
-    attacher.serviceAccount.name if releases create it. An account that a user creates could have
-    other tasks.
+    The condition selects every account with the suffix SUFFIX, and those of collectors. It also
+    selects the account in attacher.serviceAccount.name if releases create it. An account that a
+    user creates could have other tasks.
     """
     user = "request.userInfo.username"
-    suffixes = [SUFFIX]
+    suffixes = [SUFFIX, f":{COLLECTOR}"]
     if settings.service_account and settings.creates_service_account:
         suffixes.append(f":{settings.service_account}")
     # Each JSON string is also a CEL string, so a name cannot inject CEL.
@@ -177,7 +184,6 @@ def rbac_objects(
     return objects
 
 
-_COLLECTOR = "postrender-collect"
 # What an uninstall has left is at least this old before the CronJob marks it.
 _LEFTOVER_AGE = "1d"
 
@@ -190,14 +196,14 @@ def collector_objects(
     namespace: of the CronJob, and if is_cluster_wide is False, of the releases. "" for objects
         without a namespace.
     """
-    metadata = metadata_of(_COLLECTOR, namespace)
+    metadata = metadata_of(COLLECTOR, namespace)
     rules = role_rules(EXTERNAL, with_secrets)
     arguments = ["collect", "--yes", "--older-than", _LEFTOVER_AGE]
     arguments += ["--all-namespaces"] if is_cluster_wide else []
     job: Json = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": 3600,
-        "template": pod_template(labels_of(), _COLLECTOR, arguments, settings),
+        "template": pod_template(labels_of(), COLLECTOR, arguments, settings),
     }
     schedule: Json = {
         "schedule": "17 * * * *",
@@ -209,6 +215,6 @@ def collector_objects(
     }
     return [
         service_account(metadata),
-        *role_objects(metadata, _COLLECTOR, rules, "Cluster" if is_cluster_wide else ""),
+        *role_objects(metadata, COLLECTOR, rules, "Cluster" if is_cluster_wide else ""),
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": schedule},
     ]

@@ -57,7 +57,8 @@ def test_a_namespace_limits_the_binding(
 
 @pytest.mark.parametrize("release", ["shop", "shop-attach", "x" * 80, "Ä"])
 def test_the_policy_applies_to_every_account_with_the_name_of_a_group(release: str) -> None:
-    [suffix] = re.findall(r'endsWith\("([^"]*)"\)', condition(AttacherSettings()))
+    suffix, collector = re.findall(r'endsWith\("([^"]*)"\)', condition(AttacherSettings()))
+    assert collector == ":postrender-collect"
     assert AttacherSettings().account_of(group_name_for_release(release)).endswith(suffix)
     assert AttacherSettings(creates_rbac=False).account_of("any").endswith(suffix)
 

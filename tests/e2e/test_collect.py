@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from postrender.kubernetes.hashing import hashed_content, revision_name
+from postrender.kubernetes.kinds import CONFIG_MAP
 from tests.e2e.accounts import account_kubeconfig, is_allowed
 from tests.e2e.api import Api, Json
 from tests.e2e.applications import Application
@@ -19,12 +21,15 @@ from tests.e2e.queries import (
     UNUSED,
     age_marks,
     all_owners,
+    referenced_config_maps,
     revision_with,
     revisions,
     wait_for_phase,
 )
 from tests.e2e.releases import Done, Release, run
+from tests.e2e.test_admission_policy import policy, refusal, token_client, wait_until_in_force
 
+__all__ = ["policy"]
 EXTERNAL: Json = {"attacher": {"mode": "external", "group": "app"}}
 INVENTORY = "app-attach-inventory"
 ACCOUNT = "postrender-collect"
@@ -169,6 +174,41 @@ def test_the_change_from_a_job_to_an_inventory(
         api.wait_for(
             lambda: "Rollout/app" in all_owners(revision_with(api, greeting="bye")), "the Job ran"
         )
+
+
+def test_a_collector_under_the_admission_policy(
+    policy: Release, manifests: Release, api: Api, plane: ControlPlane, collector: Collector
+) -> None:
+    wait_until_in_force(policy, api, plane)
+    manifests.config = EXTERNAL
+    web: Json = {"name": "web", "kind": "Deployment", "envFrom": ["app-config"]}
+
+    def apply(text: str) -> None:
+        config_maps = {"app-config": {"greeting": text}}
+        workloads = [{**web, "revisionHistoryLimit": 0}]
+        manifests.apply({"configMaps": config_maps, "workloads": workloads})
+        new = revision_with(api, greeting=text)["metadata"]["name"]
+        api.wait_for(
+            lambda: [referenced_config_maps(item) for item in api.list("ReplicaSet")] == [{new}],
+            "only the new ReplicaSet exists",
+        )
+
+    released = {"name": "other-bcdfghkmt2", "labels": {"postrender/collect": "true"}}
+    content = hashed_content(CONFIG_MAP, {"data": {"a": "b"}}, True)
+    released["name"] = revision_name("other", content)
+    api.create({"kind": "ConfigMap", "metadata": released, "data": {"a": "b"}})
+    apply("hello")
+    collector.run("--yes")
+    apply("bye")
+    collector.run("--yes")
+    age_marks(api)
+    collector.run("--yes", "--older-than=0s")
+    assert [item["data"] for item in revisions(api)] == [{"greeting": "bye"}]
+    assert released["name"] not in api.names("ConfigMap")
+    thief = token_client(api, plane, ACCOUNT)
+    api.create({"kind": "ConfigMap", "metadata": {"name": "foreign"}})
+    for name in ("foreign", INVENTORY, revision_with(api, greeting="bye")["metadata"]["name"]):
+        assert "denied request" in refusal(lambda name=name: thief.delete("ConfigMap", name))  # type: ignore[misc]
 
 
 def test_the_printed_role_does_not_allow_another_namespace(collector: Collector) -> None:

@@ -146,3 +146,21 @@ def test_retained_revisions_are_in_the_inventory(run: Run, tmp_path: Path) -> No
     (tmp_path / "previous").write_text(output)
     _, job, _ = run("render", "--previous=previous", *JOB, stdin=GREEN)
     assert "postrender/applied" not in job
+
+
+def test_check_and_fn_know_the_form(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "postrender.yaml"
+    file.write_text("attacher: {mode: external, group: shop}\n")
+    assert run("check", "-", stdin=BLUE)[0] == 0
+    file.unlink()
+    items = "".join(
+        f"- {text.strip()}\n".replace("\n", "\n  ").rstrip() + "\n" for text in BLUE.split("---\n")
+    )
+    head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+    config = (
+        "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: settings}\n"
+        "  data: {attacher.mode: external, attacher.group: shop}\n"
+    )
+    code, output, error = run("fn", stdin=f"{head}{config}items:\n{items}")
+    assert (code, "name: shop-attach-inventory" in output) == (0, True), error
+    assert "kind: Job" not in output
