@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,6 +50,8 @@ _OPTIONS = frozenset(
     }
 )
 _TOOL_LABEL = "app.kubernetes.io/managed-by"
+# The end of the name of a generated ConfigMap (#ImmutableConfig of Timoni).
+_TIMONI = re.compile(r"-[0-9a-f]{8}\Z")
 _FLUX_LABEL = "kustomize.toolkit.fluxcd.io/name"
 
 
@@ -198,8 +201,8 @@ def _read_hashed(revision: Revision, data: Object) -> Hashed | None:
     tool = labels.get(_TOOL_LABEL, "")
     if revision.resource != CONFIG_MAPS or revision.group_name or INVENTORY_LABEL in labels:
         return None
-    if not (without_hash(revision.name) or (tool == "timoni" and "-" in revision.name)):
+    if not (without_hash(revision.name) or (tool == "timoni" and _TIMONI.search(revision.name))):
         return None
     if _FLUX_LABEL in labels:
         tool = "Flux"
-    return Hashed(revision, tool or "kustomize", labels.get(COLLECT_LABEL) == "true")
+    return Hashed(revision, tool or "another tool", labels.get(COLLECT_LABEL) == "true")

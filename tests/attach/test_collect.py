@@ -499,11 +499,16 @@ def test_hashed_config_maps_of_other_tools_need_a_label_and_an_age() -> None:
     young, old = other_tool("young", 1, **RELEASED), other_tool("old", 40, **RELEASED)
     edited = {**other_tool("edited", 40, **RELEASED), "data": {"value": "changed"}}
     plain = created(obj("ConfigMap", "settings", data={}), 40, **RELEASED)
+    timoni, no_hash = (
+        created(obj("ConfigMap", name, data={}), 40, **{"app.kubernetes.io/managed-by": "timoni"})
+        for name in ("app-0a1b2c3d", "app-settings")
+    )
     pod = user("Pod", "a", name_of(used))
-    cluster = Cluster(flux, used, owned, young, old, edited, plain, pod)
+    cluster = Cluster(flux, used, owned, young, old, edited, plain, timoni, no_hash, pod)
     run = collect(cluster)
     assert not cluster.writes
-    assert len(run.lines) == 4
+    assert len(run.lines) == 5
+    assert "app-0a1b2c3d, because timoni created it, and the label" in "".join(run.lines)
     assert (
         f"namespace prod: collect keeps the unused ConfigMap/{name_of(flux)}, because Flux created "
         "it, and the label postrender/collect is not true (40 d old)"
