@@ -14,6 +14,7 @@ import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.sources.paths import ENDINGS
+from postrender.terminal import BLUE, END, MAGENTA, RED, columns_on, wrap
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 UNREADABLE = USAGE
 
-_COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
-_END = "\x1b[0m"
+_COLOURS = {ERROR: RED, WARNING: MAGENTA, NOTE: BLUE}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands
 # The maximum number of stack frames in a bug report. An endless recursion has thousands of frames.
 _MOST_FRAMES = 50
@@ -168,8 +168,8 @@ def _print_message(
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    line = visible(line)
-    text = f"{colour}{line}{_END}" if colour and is_coloured(sys.stderr) else line
+    text = "\n".join(wrap(visible(line), columns_on(sys.stderr), "", "  "))
+    text = f"{colour}{text}{END}" if colour and is_coloured(sys.stderr) else text
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):

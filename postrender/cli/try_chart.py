@@ -201,14 +201,15 @@ def try_chart(
     shown = change or first_release
     file = _write_page(shown._replace(risks=(*shown.risks, *unstable)), page)
     explanation = explain(trial.plan)
-    start = [
-        *first_look.name_lines(
-            explanation,
-            trial.title,
-            options.release,
-            is_short=trial.new is not None,
-            with_secrets=settings.with_secrets,
-        ),
+    width = stdout_terminal().width
+    names = first_look.name_lines(
+        explanation,
+        trial.title,
+        options.release,
+        is_short=trial.new is not None,
+        with_secrets=settings.with_secrets,
+    )
+    facts = [
         *first_look.first_release_lines(
             explanation,
             first_release,
@@ -217,6 +218,10 @@ def try_chart(
             find_reloads(trial.plan.context) if trial.plan.context else {},
         ),
         *first_look.risk_lines(unstable),
+    ]
+    start = [
+        *(first_look.fitted(names, width) if width else names),
+        *first_look.fitted(facts, width),
     ]
     arguments = _render_arguments(current, config, given, settings, options)
     if trial.plan.groups and settings.attacher.is_enabled and not has_image(settings.attacher):
@@ -399,7 +404,10 @@ def _change_report(trial: _Trial, other_lines: int) -> list[str]:
     # The report already has the configuration and its findings.
     preview = preview._replace(undecided=parts, configuration=None)
     shown = only_sections(preview, ("workloads", "configmaps"))
-    text = REPORTERS["text"].render(shown, stdout_terminal())
+    terminal = stdout_terminal()
+    # preview_lines() indents the lines.
+    terminal = terminal._replace(width=terminal.width and terminal.width - 2)
+    text = REPORTERS["text"].render(shown, terminal)
     return ["The change", *first_look.preview_lines(text, other_lines + 3), ""]
 
 

@@ -8,7 +8,6 @@ of the first release.
 from __future__ import annotations
 
 from itertools import pairwise
-from textwrap import wrap
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import ROLLS
@@ -17,6 +16,7 @@ from postrender.diff.values import and_more, counted, name_of
 from postrender.errors import sentences
 from postrender.explain.build import Explanation, ObjectEntry
 from postrender.kubernetes.kinds import SECRET
+from postrender.terminal import wrap
 from postrender.text import conjoined, visible
 
 TYPE_CHECKING = False
@@ -35,6 +35,7 @@ _SCREEN_LINES = 46
 _MAX_NAMES = 4
 _MAX_KEPT = 2
 _MAX_RELOADS = 2
+# The width of a report in a file or pipe.
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
@@ -165,15 +166,14 @@ def _names(identities: Sequence[Identity]) -> str:
 
 
 def _row(label: str, text: str) -> list[str]:
-    """A label and a text as lines of limited width; [] if the text is empty."""
-    return wrap(
-        visible(text),
-        _WIDTH,
-        initial_indent=f"  {label}".ljust(_TEXT_COLUMN),
-        subsequent_indent=" " * _TEXT_COLUMN,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    """A label and a text as one line, which fitted() wraps; [] if the text is empty."""
+    return [f"{f'  {label}'.ljust(_TEXT_COLUMN)}{visible(text)}"] if text else []
+
+
+def fitted(lines: Sequence[str], width: int | None) -> list[str]:
+    """Lines of at most this width, None for a file or pipe."""
+    hang = " " * _TEXT_COLUMN
+    return [part for line in lines for part in wrap(line, width or _WIDTH, "", hang)]
 
 
 def _title(identity: Identity) -> str:

@@ -19,6 +19,7 @@ from postrender.explain.build import (
     ObjectReference,
 )
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
+from postrender.terminal import BOLD, END, GREEN, GREY, MAGENTA, wrap
 from postrender.text import conjoined, visible
 
 TYPE_CHECKING = False
@@ -51,7 +52,22 @@ class TextReporter(Reporter):
         ]
         lines.append(f"postrender would {_renames(explanation)}")
         lines += filter(None, [describe_configuration(explanation.configuration, visible)])
-        return "\n".join(lines) + "\n"
+        return "".join(f"{part}\n" for line in lines for part in _painted(line, terminal))
+
+
+def _painted(line: str, terminal: Terminal) -> Iterator[str]:
+    """A line as lines that fit the terminal, with the colour of its sort."""
+    text = line.lstrip()
+    indent = line[: len(line) - len(text)]
+    colour = "" if indent else BOLD
+    if text.startswith(("not renamed:", "also ", "Configuration", "No configuration")):
+        colour = GREY
+    elif text.startswith(("original kept:", "dropped:", "checksum:")):
+        colour = MAGENTA
+    elif " -> " in line and not indent:
+        colour = BOLD + GREEN
+    for part in wrap(text, terminal.width, indent, f"{indent}    "):
+        yield f"{colour}{part}{END}" if colour and terminal.is_coloured else part
 
 
 def _renames(explanation: Explanation) -> str:

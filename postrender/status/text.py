@@ -16,7 +16,6 @@ from postrender.attach.request import (
 )
 from postrender.diff.formats import Reporter
 from postrender.diff.formats import text as diff_text
-from postrender.diff.formats.text import columns_of, wrap
 from postrender.diff.model import Preview
 from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
@@ -35,6 +34,7 @@ from postrender.status.model import (
     Workload,
 )
 from postrender.status.problems import joined
+from postrender.terminal import BOLD, END, RED, columns_of, wrap
 from postrender.text import conjoined, visible
 
 # With more pod templates, the list replaces the matrix.
@@ -46,7 +46,6 @@ _GAP = "  "
 _SHOWN_PODS = 3
 # What a Rollout reports in an ordinary canary.
 _NO_PROBLEMS = ("Paused: ", "Progressing: ", "Healthy: ")
-_RED, _BOLD, _END = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _DOES = Forms("has", "have")
 _GRACE_MINUTES = int(GRACE.total_seconds() // 60)
 
@@ -63,7 +62,7 @@ class _Page(NamedTuple):
 
     def lines(self, text: str, colour: str = "") -> Iterator[str]:
         for line in wrap(visible(text), self.width, "", _GAP):
-            yield f"{colour}{line}{_END}" if colour and self.terminal.is_coloured else line
+            yield f"{colour}{line}{END}" if colour and self.terminal.is_coloured else line
 
     def table(
         self, rows: Sequence[Row], right: Sequence[int] = (), *, has_head: bool = False
@@ -85,7 +84,7 @@ class _Page(NamedTuple):
                 )
                 line = _GAP.join(padded).rstrip()
                 is_head = has_head and not number and self.terminal.is_coloured
-                yield f"{_BOLD}{line}{_END}" if is_head else line
+                yield f"{BOLD}{line}{END}" if is_head else line
 
 
 def _fitting(widths: list[int], page: _Page) -> list[int]:
@@ -139,7 +138,7 @@ def _lines(page: _Page) -> Iterator[str]:
 
 def _problems(page: _Page) -> Iterator[str]:
     for problem in page.status.problems:
-        yield from page.lines(f"error: {sentences(problem.problem, problem.fix)}", _RED)
+        yield from page.lines(f"error: {sentences(problem.problem, problem.fix)}", RED)
 
 
 # ---------------------------------------------------------------------------- the list of revisions

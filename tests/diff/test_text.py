@@ -66,7 +66,7 @@ from tests.update_golden import CheckFile
 
 EXPECTED = Path(__file__).parent / "preview"
 WIDTHS = (40, 80, 200)
-COLOUR = re.compile(r"\x1b\[[0-9]+m")
+COLOUR = re.compile(r"\x1b\[[0-9;]+m")
 
 
 NOTHING = Preview("old.yaml", "new.yaml")
@@ -407,9 +407,9 @@ def test_colours_do_not_change_the_text() -> None:
     coloured = TextReporter().render(sample(), Terminal(80, is_coloured=True))
     assert COLOUR.sub("", coloured) == text_of(sample())
     for shown in (
-        "\x1b[31m-  timeout: 30s\x1b[0m",
-        "\x1b[32m+  timeout: 5s\x1b[0m",
-        "\x1b[1m\x1b[33m~ Rollout/web\x1b[0m\x1b[1m\x1b[33m rolls\x1b[0m",
+        "\x1b[38;5;131m-  timeout: 30s\x1b[0m",
+        "\x1b[38;5;29m+  timeout: 5s\x1b[0m",
+        "\x1b[1m\x1b[38;5;163m~ Rollout/web\x1b[0m\x1b[1m\x1b[38;5;163m rolls\x1b[0m",
     ):
         assert shown in coloured
 

@@ -7,8 +7,6 @@ ConfigMap cannot control the terminal.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -72,6 +70,7 @@ from postrender.diff.words import (
     revision_name,
 )
 from postrender.records import NamedTuple
+from postrender.terminal import BLUE, BOLD, END, GREEN, GREY, MAGENTA, RED, wrap
 from postrender.text import visible
 
 TYPE_CHECKING = False
@@ -82,27 +81,23 @@ if TYPE_CHECKING:
 
     Item = TypeVar("Item")
 
-_END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
-_RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
-
-_MARK_COLOURS = {"+": _GREEN, "-": _RED, "~": _YELLOW}
+_MARK_COLOURS = {"+": GREEN, "-": RED, "~": MAGENTA}
 _EFFECT_COLOURS = {
-    REFUSED: _BOLD + _RED,
-    ROLLS: _BOLD + _YELLOW,
-    HOOK: _YELLOW,
-    NEXT_RUN: _CYAN,
-    NEXT_PODS: _CYAN,
-    STARTS: _GREEN,
-    ENDS: _RED,
+    REFUSED: BOLD + RED,
+    ROLLS: BOLD + MAGENTA,
+    HOOK: MAGENTA,
+    NEXT_RUN: BLUE,
+    NEXT_PODS: BLUE,
+    STARTS: GREEN,
+    ENDS: RED,
 }
-_DIFF_COLOURS = {"-": _RED, "+": _GREEN, "@": _CYAN, "\\": _DIM}
+_DIFF_COLOURS = {"-": RED, "+": GREEN, "@": BLUE, "\\": GREY}
 
 _MIN_WIDTH = 20
 # The longest value on one line of a pipe or file, which are not wrapped.
 _PIPE_LIMIT = 120
 _INDENT = "    "
 _HANG = "  "
-_BREAK = re.compile(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):
@@ -125,7 +120,7 @@ class _Page(NamedTuple):
 
     def paint(self, text: str, colour: str) -> str:
         """A text in a colour, if the output is coloured."""
-        return f"{colour}{text}{_END}" if colour and text and self.is_coloured else text
+        return f"{colour}{text}{END}" if colour and text and self.is_coloured else text
 
 
 class TextReporter(Reporter):
@@ -139,13 +134,13 @@ class TextReporter(Reporter):
         limit = min(max(width * 3 // 2, 60), 300) if width else _PIPE_LIMIT
         style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
         page = _Page(width, style, terminal.is_coloured)
-        summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
+        summary = list(page.lines(visible(summary_line(preview)), "", BOLD))
         body = [line for section in _sections(preview, page) for line in section]
         used = describe_configuration(preview.configuration, visible, preview.old_configuration)
-        configuration = list(page.lines(used, "", _DIM)) if used else []
+        configuration = list(page.lines(used, "", GREY)) if used else []
         if not body:
             return "\n".join([*summary, *configuration]) + "\n"
-        sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", _DIM)
+        sides = page.lines(f"from {visible(preview.old)} to {visible(preview.new)}", "", GREY)
         return "\n".join([*summary, *sides, *configuration, *body]) + "\n"
 
 
@@ -174,7 +169,7 @@ def _section(
     """
     for number, change in enumerate(changes):
         if not number:
-            yield from ("", page.paint(TITLES[name].upper(), _BOLD))
+            yield from ("", page.paint(TITLES[name].upper(), BOLD))
         if not number or not is_dense:
             yield ""
         yield from write(change, page)
@@ -182,7 +177,7 @@ def _section(
 
 def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
     names = ", ".join(visible(page.style.name(risk.identity)) for risk in group)
-    yield from page.lines(f"! {names}", "", _BOLD + _RED)
+    yield from page.lines(f"! {names}", "", BOLD + RED)
     yield from page.lines(describe_risk(group[0], page.style))
 
 
@@ -205,12 +200,12 @@ def _group(
         if first and not more and page.width is None:
             yield from page.lines(f"{title} {first}")
             continue
-        yield from page.lines(title, colour=_BOLD)
+        yield from page.lines(title, colour=BOLD)
         yield from write(change, page, _INDENT + _HANG)
     if rest:
         yield from page.lines(describe_shared(group))
     yield from write(shared, page, _INDENT + _HANG if rest else _INDENT)
-    yield from page.lines(describe_members(members, shared, page.style), colour=_DIM)
+    yield from page.lines(describe_members(members, shared, page.style), colour=GREY)
 
 
 def _workload(workload: WorkloadChange, page: _Page, indent: str) -> Iterator[str]:
@@ -219,7 +214,7 @@ def _workload(workload: WorkloadChange, page: _Page, indent: str) -> Iterator[st
     for cause in workload.causes:
         yield from page.described(describe_cause(cause, page.style), indent)
     if workload.fields and workload.change not in (ADDED, REMOVED):
-        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", indent, _DIM)
+        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", indent, GREY)
     for field in describe_object(workload.fields, page.style):
         yield from page.described(field, indent + _HANG)
 
@@ -228,7 +223,7 @@ def _content(content: ContentChange, page: _Page, indent: str) -> Iterator[str]:
     is_lost = content.fate is not None and content.fate.outcome == DELETED
     for fact in describe_content(content, page.style):
         is_loss = is_lost and "DELETED on apply" in fact
-        yield from page.lines(fact, indent, _BOLD + _RED if is_loss else "")
+        yield from page.lines(fact, indent, BOLD + RED if is_loss else "")
     for field in describe_object(content.fields, page.style):
         yield from page.described(field, indent)
     for key in content.keys:
@@ -246,7 +241,7 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
         return
     yield ""
     title = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
-    yield from page.lines(title, indent[len(_HANG) :], _BOLD)
+    yield from page.lines(title, indent[len(_HANG) :], BOLD)
     if key.remark:
         yield from page.lines(key.remark, indent)
     for part in describe_fields(key.fields, page.style):
@@ -258,7 +253,7 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
 
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     line = f"{revision_name(revision, page.style)}: {describe_revision(revision, page.style)}"
-    yield from page.lines(line, _HANG, _BOLD + _RED if revision.lost_owners else "")
+    yield from page.lines(line, _HANG, BOLD + RED if revision.lost_owners else "")
 
 
 def _blocks(groups: Iterable[Group[ObjectChange]]) -> list[list[Group[ObjectChange]]]:
@@ -276,7 +271,7 @@ def _objects(groups: Iterable[Group[ObjectChange]], page: _Page) -> Iterator[str
 
 
 def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
-    yield from page.lines(f"? {visible(item.location)}: {visible(item.problem)}", "", _YELLOW)
+    yield from page.lines(f"? {visible(item.location)}: {visible(item.problem)}", "", MAGENTA)
     yield from page.lines(visible(item.fix))
 
 
@@ -285,56 +280,14 @@ def _head(
 ) -> Iterator[str]:
     colour = ""
     if isinstance(change, WorkloadChange):
-        colour = _EFFECT_COLOURS.get(change.effect, _DIM)
+        colour = _EFFECT_COLOURS.get(change.effect, GREY)
     mark = mark_of(change)
     start = f"{mark} {subject}"
     first, *rest = wrap(f"{start} {verb}", page.width, "", _HANG)
-    start_colour = _BOLD + _MARK_COLOURS.get(mark, "")
+    start_colour = BOLD + _MARK_COLOURS.get(mark, "")
     if first.startswith(start):
         yield page.paint(start, start_colour) + page.paint(first[len(start) :], colour)
     else:
         yield page.paint(first, start_colour)
     for line in rest:
         yield page.paint(line, colour)
-
-
-def wrap(text: str, width: int | None, indent: str, hang: str) -> list[str]:
-    """A text as lines of at most `width` columns; all lines but the first begin with `hang`."""
-    if width is None or len(indent) + columns_of(text) <= width:
-        return [indent + text]
-    lines: list[str] = []
-    line, used = indent, len(indent)
-    for gap, piece in _pieces(text, width - len(hang)):
-        columns = columns_of(piece)
-        if used + len(gap) + columns > width:
-            lines.append(line.rstrip(" "))
-            line, used = hang + piece, len(hang) + columns
-        else:
-            line, used = line + gap + piece, used + len(gap) + columns
-    return [*lines, line]
-
-
-def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """Pairs of the space before a piece, or "", and a piece of at most `room` columns.
-
-    A word that is too long is broken after the punctuation of a path or name, else at any
-    character.
-    """
-    gap = ""
-    for word in text.split(" "):
-        for part in [word] if columns_of(word) <= room else _BREAK.split(word):
-            step = room if part.isascii() else room // 2  # wide characters have two columns
-            for start in range(0, len(part) or 1, step):
-                yield gap, part[start : start + step]
-                gap = ""
-        gap = " "
-
-
-def columns_of(text: str) -> int:
-    """The width of a text on a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
-        for char in text
-    )
