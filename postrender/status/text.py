@@ -31,6 +31,7 @@ from postrender.status.model import (
     RevisionStatus,
     Status,
     Template,
+    User,
     Workload,
 )
 from postrender.status.problems import joined
@@ -319,13 +320,19 @@ def _why(revision: RevisionStatus, status: Status) -> str:
         return "MISSING: " + conjoined([user.title for user in revision.users])
     if revision.users:
         users = [
-            f"{user.title}, for a rollback" if user.pods == 0 else user.title
+            f"{user.title}, for a rollback" if _is_for_rollback(user) else user.title
             for user in revision.users[:_SHOWN_PODS]
         ]
         rest = len(revision.users) - len(users)
         edited = f"{EDITED}: " if revision.state == EDITED else ""
         return edited + "; ".join([*users, *([f"{rest:,} more"] if rest else [])])
     return describe_unused(revision, status)
+
+
+def _is_for_rollback(user: User) -> bool:
+    """Whether a user is a ReplicaSet or ControllerRevision without Pods."""
+    kind, _, _ = user.title.partition("/")
+    return user.pods == 0 and kind in (REPLICA_SETS.kind, CONTROLLER_REVISIONS.kind)
 
 
 # ------------------------------------------------------------------------------ unused revisions
@@ -402,9 +409,7 @@ def _summary(status: Status) -> str:
     if status.workloads:
         return have + state
     releases = len({item.group_name for item in status.revisions if item.group_name})
-    rollback = sum(
-        bool(item.users) and all(user.pods == 0 for user in item.users) for item in status.revisions
-    )
+    rollback = sum(bool(item.users) and all(map(_is_for_rollback, item.users)) for item in used)
     parts = [f"{len(used) - rollback} used", f"{rollback} for rollbacks"]
     parts += [f"{counts[state]} {state}" for state in (UNUSED, UNKNOWN) if counts[state]]
     total = counted(len(status.revisions), "revision")

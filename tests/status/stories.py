@@ -342,13 +342,14 @@ def unused() -> list[Json]:
 def other_kinds() -> list[Json]:
     """Return a CronJob, a bare Pod, an operator's StatefulSet and a Secret."""
     found = config("x", "report-config", DAY, "CronJob/report")
+    earlier = config("w", "report-config", 2 * DAY, "CronJob/report", "Job/report-0")
     name = name_of(found)
     run = obj("Job", "report-1", owner="CronJob/report", spec={"template": template(name)})
     ended = obj(
         "Job",
         "report-0",
         owner="CronJob/report",
-        spec={"template": template(name)},
+        spec={"template": template(name_of(earlier))},
         status={"conditions": [{"type": "Complete", "status": "True"}]},
     )
     secret = created(
@@ -369,6 +370,7 @@ def other_kinds() -> list[Json]:
     return [
         account(),
         found,
+        earlier,
         secret,
         user,
         created(workload("CronJob/report", "ff", name), DAY),
