@@ -122,10 +122,12 @@ SITE_SCRIPTS := mermaid@11.17.2 iframe-worker@1.0.4
 
 # With --quiet, mkdocs does not stop on a dead link.
 site: $(SITE)/.ready
+	@echo 'Building the pages. This takes a minute ...'
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/venv/bin/mkdocs build
 	@echo 'Site: $(SITE)/built/index.html'
 
 $(SITE)/.ready: docs/requirements.txt
+	@echo 'Installing mkdocs and mermaid in $(SITE). This takes half a minute ...'
 	@rm -rf $(SITE) && mkdir -p $(SITE)/mermaid $(SITE)/worker
 	@$(PYTHON) -I -m venv $(SITE)/venv
 	@$(SITE)/venv/bin/python -I -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt

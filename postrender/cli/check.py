@@ -17,8 +17,16 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
+from postrender.cli.progress import progress
 from postrender.cli.render import check_content, plan_before_delivery, strict_error
-from postrender.cli.report import DONE, FAULT, UNREADABLE, report_error, report_finding, write
+from postrender.cli.report import (
+    DONE,
+    FAULT,
+    UNREADABLE,
+    report_error,
+    report_finding,
+    write,
+)
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
 from postrender.diff.risks.broken_reference import find_missing_keys
@@ -86,7 +94,8 @@ def check(files: tuple[str, ...], form: str, config: str | None, **given: object
         # Findings about the attacher would be wrong, because check does not append the attacher.
         attacher = settings.attacher._replace(is_enabled=False)
         settings = settings._replace(is_strict=True, attacher=attacher)
-        mistakes = _mistakes(files or ("-",), settings, config)
+        with progress("postrender checks the manifests"):
+            mistakes = _mistakes(files or ("-",), settings, config)
     except UserError as error:
         report_error(error)
         return UNREADABLE

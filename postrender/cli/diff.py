@@ -14,8 +14,14 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
+from postrender.cli.progress import progress
 from postrender.cli.render import check_content
-from postrender.cli.report import CHANGES, DONE, stdout_terminal, write_for_reader
+from postrender.cli.report import (
+    CHANGES,
+    DONE,
+    stdout_terminal,
+    write_for_reader,
+)
 from postrender.cli.settings import (
     FoundConfig,
     config_source,
@@ -133,7 +139,8 @@ def diff(
     old_settings = settings if old_found == found else side_settings(old_found, given)
     settings, old_settings = (_in_namespace(one, (old, new)) for one in (settings, old_settings))
     report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
-    sides = [_side(name, settings) for name in (old, new)]
+    with progress("postrender reads OLD and NEW"):
+        sides = [_side(name, settings) for name in (old, new)]
     if not any(side.documents for side in sides):
         raise UserError(
             f"{old} and {new} do not contain manifests",
@@ -141,17 +148,20 @@ def diff(
         )
     unused = [find_unused_configuration(side, settings, config) for side in sides]
     report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
-    preview = compare(
-        sides[0],
-        sides[1],
-        settings,
-        context,
-        old_settings=old_settings,
-        is_first_release=is_first_release,
-    )
-    preview = only_sections(preview, only)
     reporter = REPORTERS[form]
-    write_for_reader(reporter.render(preview, stdout_terminal()), reporter.escapes)
+    count = sum(len(side.documents) for side in sides)
+    with progress(f"postrender compares {count:,} documents"):
+        preview = compare(
+            sides[0],
+            sides[1],
+            settings,
+            context,
+            old_settings=old_settings,
+            is_first_release=is_first_release,
+        )
+        preview = only_sections(preview, only)
+        text = reporter.render(preview, stdout_terminal())
+    write_for_reader(text, reporter.escapes)
     is_failure = (exit_code and preview.has_changes) or (fail_on and preview.risks)
     return CHANGES if is_failure else DONE
 

@@ -20,11 +20,14 @@ COLOUR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
 def shown(width: int, *arguments: str) -> str:
-    """What a command prints on a terminal with this width."""
+    """What a command of postrender prints on a terminal with this width."""
+    return shown_by(width, [sys.executable, "-m", "postrender", *arguments])
+
+
+def shown_by(width: int, command: list[str]) -> str:
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     variables = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "CI")}
-    command = [sys.executable, "-m", "postrender", *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=variables, cwd=ROOT
     ) as process:
@@ -85,3 +88,26 @@ def test_colours_have_a_contrast_of_at_least_4_5_on_white_and_on_black() -> None
 def test_explain_has_colours_on_a_terminal() -> None:
     text = shown(80, "explain", V1)
     assert set(COLOUR.findall(text)) >= {"1", "0", "38;5;29", "38;5;243"}
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_long_step_shows_its_progress_and_leaves_nothing(is_quiet: bool) -> None:
+    code = (
+        "import time; from postrender.cli import report;"
+        "from postrender.cli.progress import progress;"
+        f"report.set_presentation(is_quiet={is_quiet}, is_verbose=False, color='auto');"
+        "step = progress('works', 0.02); step.__enter__(); time.sleep(0.3);"
+        "step.__exit__(None, None, None); print('done', flush=True)"
+    )
+    text = shown_by(80, [sys.executable, "-c", code])
+    assert ("works ..." in text) is not is_quiet
+    assert text.endswith("done\n" if is_quiet else "\r\x1b[2Kdone\n")
+
+
+def test_a_pipe_gets_no_progress() -> None:
+    code = (
+        "import time; from postrender.cli.progress import progress; p = progress('works', 0.02);"
+        "p.__enter__(); time.sleep(0.1); p.__exit__(None, None, None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
