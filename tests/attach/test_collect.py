@@ -149,6 +149,30 @@ def test_an_edited_revision_stays() -> None:
     assert OLD_NAME in cluster.names("ConfigMap")
 
 
+def test_an_adopted_original_is_owned_by_its_users_only() -> None:
+    labels = {"postrender/attach-group": GROUP}
+    original = obj("ConfigMap", "app", metadata={"labels": labels}, data={})
+    cluster = Cluster(*RELEASE, original, workload("ReplicaSet/app-0", "", "app"))
+    cluster.objects["ReplicaSet/app-0"]["metadata"]["ownerReferences"] = [
+        owner_of("Deployment/app", controller=True)
+    ]
+    collect(cluster)
+    assert cluster.owners("ConfigMap/app") == ["Deployment/app", "ReplicaSet/app-0"]
+    cluster.remove("ReplicaSet/app-0")
+    collect(cluster)
+    assert cluster.mark("ConfigMap/app") == time_ago(0)
+    cluster.sleep(700)
+    collect(cluster)
+    assert "app" not in cluster.names("ConfigMap")
+
+
+def test_a_retained_revision_that_nothing_uses_stays() -> None:
+    retained = inventory(WANTED, more=["--emitted", f"configmap/{OLD_NAME}"])
+    cluster = Cluster(*RELEASE, OLD_MARKED, retained)
+    collect(cluster)
+    assert (cluster.owners(OLD_KEY), cluster.mark(OLD_KEY)) == ([OWNER], None)
+
+
 def test_without_prune_nothing_is_marked_or_deleted() -> None:
     cluster = Cluster(*RELEASE[:3], inventory(WANTED, more=["--no-prune"]), OLD_MARKED)
     cluster.add(external("older"))

@@ -38,11 +38,11 @@ ACCOUNT = "postrender-collect"
 class Collector:
     """Runs collect with the account that `postrender config collector` prints."""
 
-    def __init__(self, plane: ControlPlane, api: Api, folder: Path) -> None:
+    def __init__(self, plane: ControlPlane, api: Api, folder: Path, *more: str) -> None:
         self.plane, self.api = plane, api
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "postrender", "config", "collector"]
-        options = [f"--namespace={api.namespace}", "--attacher-image=postrender:e2e"]
+        options = [f"--namespace={api.namespace}", "--attacher-image=postrender:e2e", *more]
         printed = run([*command, *options], {"PYTHONPATH": str(ROOT)}, folder)
         manifests = Release("helm3", plane, api.namespace, folder / "kubectl")
         manifests.kubectl("apply", "-f", "-", stdin=printed.stdout)
@@ -217,17 +217,20 @@ def test_the_printed_role_does_not_allow_another_namespace(collector: Collector)
     assert "cannot list configmaps in all namespaces (HTTP status 403" in done.stderr
 
 
-def test_all_namespaces(
-    plane: ControlPlane, release: Release, api: Api, collector: Collector
-) -> None:
-    del collector
-    release.config = EXTERNAL
-    release_to(release, api, "hello")
-    access = plane.kubeconfig.read_text()
-    # A dry run, because other tests use other namespaces of this cluster.
-    done = postrender(plane, api, access, ["collect", "-A"], env={"IS_IN_CLUSTER": "false"})
-    assert f"namespace {api.namespace}: collect would add owners to ConfigMap/app" in done.stdout
-    assert not all_owners(revision_with(api, greeting="hello"))
+@pytest.mark.parametrize("release", ["helm4"], indirect=True)
+def test_all_namespaces(plane: ControlPlane, release: Release, api: Api, tmp_path: Path) -> None:
+    """A dry run with the ClusterRole, because other tests use other namespaces of the cluster."""
+    collector = Collector(plane, api, tmp_path / "collector", "--all-namespaces")
+    try:
+        release.config = EXTERNAL
+        release_to(release, api, "hello")
+        done = collector.start("--all-namespaces")
+        line = f"namespace {api.namespace}: collect would add owners to ConfigMap/app-config-"
+        assert line in done.stdout, done.stderr
+        assert not all_owners(revision_with(api, greeting="hello"))
+    finally:
+        for kind in ("clusterrole", "clusterrolebinding"):
+            release.kubectl("delete", kind, ACCOUNT)
 
 
 def test_argo_cd_syncs_and_deletes_an_application(

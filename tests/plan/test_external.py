@@ -164,3 +164,34 @@ def test_check_and_fn_know_the_form(run: Run, tmp_path: Path) -> None:
     code, output, error = run("fn", stdin=f"{head}{config}items:\n{items}")
     assert (code, "name: shop-attach-inventory" in output) == (0, True), error
     assert "kind: Job" not in output
+
+
+SECRET = """\
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: token}
+stringData: {token: abc}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec:
+      containers: [{name: web, image: "web:1", envFrom: [{secretRef: {name: token}}]}]
+"""
+
+
+def test_the_inventory_keeps_the_names_of_retired_secrets(run: Run, tmp_path: Path) -> None:
+    previous = tmp_path / "previous"
+    _, with_secrets, _ = run("render", *EXTERNAL, "--secrets", stdin=BLUE + SECRET)
+    previous.write_text(with_secrets)
+    [name] = [text for text in kinds(with_secrets) if text.startswith("Secret/token-")]
+    _, output, _ = run("render", *EXTERNAL, "--previous=previous", stdin=BLUE + SECRET)
+    assert f"--retired secret/{name.partition('/')[2]}\n" in output
+    previous.write_text(output)
+    _, again, _ = run("render", *EXTERNAL, "--previous=previous", stdin=BLUE + SECRET)
+    assert f"--retired secret/{name.partition('/')[2]}\n" in again
