@@ -449,6 +449,12 @@ class Client:
                 return data
         except _transport_errors() as problem:
             self._forbidden_seconds = self._forbidden_limit
+            if "Illegal header" in str(problem):  # this message has the token
+                raise UserError(
+                    f"postrender cannot {action} in {self._place}, because the token has a "
+                    "character that no header can have, such as a line break",
+                    "Fix the token in the kubeconfig, or the program that prints the token",
+                ) from None
             raise self._no_answer(problem, action) from None
         raise self._error(answer, content, action, name)
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import ssl
+from collections.abc import Iterable
+from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from postrender.attach.live import text_at
-from postrender.errors import UsageError, UserError
+from postrender.errors import Location, UsageError, UserError
 from postrender.records import NamedTuple
 from postrender.text import shown
+from postrender.yaml.document import parse_document
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from httpx2 import Auth, Request, Response
     from httpx2 import Client as Session
-    from lightkube.config.kubeconfig import SingleConfig
+    from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 
 # The maximum times for the connection, and for each wait for data.
 CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
@@ -56,7 +61,7 @@ def connect(in_cluster: bool | None, context: str | None, kubeconfig: str | None
     in_cluster: whether to use the service account of the Pod. None means True if the process
         runs in a Pod, and neither a context nor a kubeconfig is passed.
     context: None for the current context.
-    kubeconfig: None for $KUBECONFIG or ~/.kube/config.
+    kubeconfig: None for $KUBECONFIG, which can be a list of files, or ~/.kube/config.
     """
     import httpx2
     from lightkube.config.client_adapter import ConnectionParams
@@ -156,6 +161,13 @@ def _reason(error: Exception) -> str:
     cause = error.__cause__ or error
     if isinstance(cause, OSError) and cause.strerror:
         return f"{cause.filename}: {cause.strerror}" if cause.filename else cause.strerror
+    if isinstance(error, UserError):
+        # The parser can quote the text, which can be a token.
+        place = error.location
+        line = f"{place.source}, line {place.line}: " if place else ""
+        return line + re.sub(r"'.*'", "...", error.problem)
+    if isinstance(error, (TypeError, AttributeError)):
+        return "a value has another type than in a kubeconfig"
     # The message of a KeyError is only the missing key.
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
@@ -167,9 +179,8 @@ def _config(context: str | None, kubeconfig: str | None, *, uses_pod: bool) -> S
     if uses_pod:
         configs = KubeConfig.from_service_account()
     else:
-        configs = KubeConfig.from_file(
-            kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
-        )
+        names = [kubeconfig] if kubeconfig else os.environ.get("KUBECONFIG", "").split(os.pathsep)
+        configs = _read_files(list(filter(None, names)) or [DEFAULT_KUBECONFIG])
     config = configs.get(context)
     if config is None:
         raise LookupError("the kubeconfig has no current context")
@@ -178,3 +189,40 @@ def _config(context: str | None, kubeconfig: str | None, *, uses_pod: bool) -> S
         # lightkube rejects v1. The fields that lightkube reads are the same in v1beta1 and v1.
         plugin.apiVersion += "beta1"
     return config
+
+
+def _read_files(names: list[str]) -> KubeConfig:
+    """Merge kubeconfigs as kubectl does: files can be absent, and the first entry of a name counts.
+
+    lightkube would show the text of a file that is not valid YAML, which can have a token.
+    """
+    from lightkube.config.kubeconfig import KubeConfig
+
+    paths = [Path(name).expanduser() for name in names]
+    files = [path for path in paths if path.is_file()]
+    if not files:
+        raise LookupError(f"the file {' or '.join(map(str, paths))} is not found")
+    merged = KubeConfig(clusters={}, contexts={}, users={})
+    for path in reversed(files):
+        data = parse_document(path.read_text("utf-8"), Location(str(path), line=1)).data
+        if data is None and len(files) == 1:
+            raise LookupError(f"the file {path} is empty")
+        if not isinstance(data, (dict, NoneType)):
+            raise TypeError
+        fields = {key: value for key, value in (data or {}).items() if value is not None}
+        found = KubeConfig.from_dict({"clusters": [], "contexts": [], **fields})
+        _make_absolute(found.clusters.values(), ["certificate_auth"], path)
+        _make_absolute(found.users.values(), ["client_cert", "client_key"], path)
+        for field in ("clusters", "contexts", "users"):
+            getattr(merged, field).update(getattr(found, field))
+        merged.current_context = found.current_context or merged.current_context
+    return merged
+
+
+def _make_absolute(entries: Iterable[object], fields: Iterable[str], path: Path) -> None:
+    """Resolve the relative paths in entries of a kubeconfig, which begin at its folder."""
+    for entry in entries:
+        for field in fields:
+            name = getattr(entry, field)
+            if name:
+                setattr(entry, field, str(path.absolute().parent / name))

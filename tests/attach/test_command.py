@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -13,8 +15,9 @@ import pytest
 
 from postrender import __version__
 from postrender.attach import adopt, command
+from postrender.attach.client import Client
 from postrender.attach.connect import Connection, connect
-from postrender.attach.request import CONFIG_MAPS, CONSUMER_KINDS
+from postrender.attach.request import CONFIG_MAPS, CONSUMER_KINDS, PODS
 from postrender.cli import main
 from postrender.errors import UserError
 from tests.attach.cluster import (
@@ -616,7 +619,11 @@ def test_the_service_account_of_the_pod_or_a_kubeconfig(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{}", "is missing"),
+        ("{}", "No current context"),
+        ("", "config is empty"),
+        ("[]", "a value has another type"),
+        ("clusters: [x]", "a value has another type"),
+        ("users: [{name: x}]", "'user' is missing"),
         (KUBECONFIG.replace("current-context: main\n", ""), "No current context"),
         (
             KUBECONFIG.replace("current-context: main", "current-context: x"),
@@ -630,6 +637,76 @@ def test_a_kubeconfig_that_cannot_be_used(text: str | None, reason: str, kubecon
     kubeconfig.unlink() if text is None else kubeconfig.write_text(text)
     with pytest.raises(UserError, match=reason):
         connect(None, None, str(kubeconfig))
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "token: SECRET: a b",
+        'token: "SECRET',
+        "token: [SECRET",
+        "token: *SECRET",
+        "exec: !SECRET x",
+        "token: {SECRET: [x}",
+        "token: %SECRET\n%SECRET",
+        'token: "SECRET\\q"',
+        "? [SECRET]\n: x",
+        "token: &a [*a, SECRET]",
+        "token: [SECRET]",
+        "token: {SECRET: x}",
+        "exec: SECRET",
+        "<<: SECRET",
+        'token: "SECRET\\uD800"',
+    ],
+)
+def test_no_error_shows_a_token(user: str, kubeconfig: Path) -> None:
+    lines = "".join(f"    {line}\n" for line in user.split("\n"))
+    kubeconfig.write_text(KUBECONFIG.replace("  user: {}\n", f"  user:\n{lines}"))
+    with pytest.raises(UserError) as caught:
+        connect(None, None, str(kubeconfig))
+    assert "SECRET" not in str(caught.value)
+    assert "cannot use the kubeconfig (" in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["SECRET\n", "SECRET\nx", " SECRET ", "SECRET\0"])
+@pytest.mark.parametrize("is_of_plugin", [False, True])
+def test_no_error_shows_a_token_that_no_header_can_have(
+    token: str, is_of_plugin: bool, kubeconfig: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = kubeconfig.with_name("plugin")
+    plugin.write_text(f"#!/bin/sh\ncat <<END\n{json.dumps({'status': {'token': token}})}\nEND\n")
+    plugin.chmod(0o755)
+    login = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}
+    user = json.dumps({"exec": login} if is_of_plugin else {"token": token})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        text = KUBECONFIG.replace("user: {}", f"user: {user}")
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        kubeconfig.write_text(text.replace("https://cluster.example.com", address))
+        client = Client(connect(None, None, str(kubeconfig)).session, "web", "test")
+        with pytest.raises(UserError, match="token has a character that no header can") as caught:
+            client.list_all(PODS, dict)
+    assert "SECRET" not in str(caught.value) + caplog.text
+
+
+def test_several_kubeconfigs_are_merged(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two entries with one name, kubectl takes the first, and ignores absent files."""
+    folder = kubeconfig.with_name("folder")
+    folder.mkdir()
+    (folder / "users").write_text(
+        "users:\n- {name: me, user: {token: d.e.f, client-certificate: c, client-key: k}}\n"
+        "clusters: null\ncurrent-context: other\n"
+    )
+    paths = [folder / "users", kubeconfig.with_name("absent"), kubeconfig]
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(["", *map(str, paths)]))
+    assert connect(None, None, None).session.base_url.host == "cluster.example.com"
+    assert connect(None, None, None).namespace == "default"
+    with pytest.raises(UserError, match="No such file"):  # the certificate of the first file
+        connect(None, "main", None)
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, reversed(paths))))
+    assert connect(None, None, None).namespace == "web"
+    monkeypatch.setenv("KUBECONFIG", f"/absent{os.pathsep}/other")
+    with pytest.raises(UserError, match="/absent or /other is not found"):
+        connect(None, None, None)
 
 
 PLUGIN = """\
