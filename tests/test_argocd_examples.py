@@ -143,15 +143,38 @@ def test_all_files_use_the_tested_version_of_argo_cd() -> None:
 # Parameters. Without a check, a misspelled one would deploy the default values of the chart.
 
 HELM = "#!/bin/sh\nprintf '%s\\n' \"$@\"\ncat\n"
-READ: dict[str, tuple[list[Any], list[str]]] = {
-    "nothing": ([], []),
+# Per case: the parameters, arguments of helm, the release, and the values that helm reads on stdin.
+READ: dict[str, tuple[list[Any], list[str], str, str]] = {
+    "nothing": ([], [], "shop", ""),
+    "a release name": ([{"name": "release-name", "string": "app"}], [], "app", ""),
+    "values": (
+        [{"name": "values", "string": "a: 1\nb: ü\n"}],
+        [],
+        "shop",
+        "a: 1\nb: ü\n",
+    ),
+    "all parameters": (
+        [
+            {"name": "parameters", "map": {"b": "2"}},
+            {"name": "values", "string": "a: 1"},
+            {"name": "release-name", "string": "--app"},
+            {"name": "values-files", "array": ["values-prod.yaml"]},
+        ],
+        ["--values", "CHART/values-prod.yaml", "--set", "b=2"],
+        "--app",
+        "a: 1",
+    ),
     "a values file": (
         [{"name": "values-files", "array": ["values-prod.yaml"]}],
         ["--values", "CHART/values-prod.yaml"],
+        "shop",
+        "",
     ),
     "single values": (
         [{"name": "parameters", "map": {"image.tag": "1,2", "empty": ""}}],
         ["--set", "image.tag=1\\,2", "--set", "empty="],
+        "shop",
+        "",
     ),
 }
 REFUSED: dict[str, tuple[list[Any], str]] = {
@@ -237,10 +260,54 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         [{"name": "values", "string": "a: 1"}, {"name": "values", "string": "b: 1"}],
         '"values" is there twice. Remove one of the two.',
     ),
+    "a number in a map": (
+        [{"name": "parameters", "map": {"api.replicas": 3}}],
+        '"parameters" has a number. Quote it.',
+    ),
+    "a number in a list": (
+        [{"name": "values-files", "array": [1.5]}],
+        '"values-files" has a number. Quote it.',
+    ),
+    "a number": ([{"name": "values", "string": 5}], '"values" has a number. Quote it.'),
+    "a truth value": (
+        [{"name": "parameters", "map": {"debug": True}}],
+        '"parameters" has true or false without quotes. Quote it.',
+    ),
+    "nothing in a map": (
+        [{"name": "parameters", "map": {"a": None}}],
+        '"parameters" has null. Write a text.',
+    ),
+    "nested values": (
+        [{"name": "parameters", "map": {"a": {"b": "c"}}}],
+        '"parameters" has a map. Write a text.',
+    ),
+    "a text in array": (
+        [{"name": "values-files", "array": "values-prod.yaml"}],
+        '"values-files" has a text. Write a list.',
+    ),
+    "a list in map": (
+        [{"name": "parameters", "map": ["a=b"]}],
+        '"parameters" has a list. Write a map.',
+    ),
+    "a zero byte": (
+        [{"name": "values", "string": "a: 1\0--post-renderer=x"}],
+        '"values" has a character that is not text. Remove the character.',
+    ),
+    "half a character": (
+        [{"name": "parameters", "map": {"a": "\ud800"}}],
+        '"parameters" has a character that is not text. Remove the character.',
+    ),
+    "a number as the name": (
+        [{"name": 5, "string": "a"}],
+        '"5" is not a parameter of the plugin. Use release-name (string) or '
+        "values-files (array) or values (string) or parameters (map).",
+    ),
 }
+# Only a shell can have these: the API server of Argo CD refuses them.
+MALFORMED = ['{"helm": {"a": 1}}', "- name: values", "[5]", '"values"', "3", "[" * 100_000]
 
 
-def generate(folder: Path, parameters: list[Any]) -> subprocess.CompletedProcess[str]:
+def generate(folder: Path, parameters: list[Any] | str) -> subprocess.CompletedProcess[str]:
     """Run the plugin with a helm that prints its arguments, and a postrender that passes them."""
     chart, programs = folder / "chart", folder / "bin"
     for path in (chart, programs, chart / ".git"):
@@ -256,7 +323,9 @@ def generate(folder: Path, parameters: list[Any]) -> subprocess.CompletedProcess
         "ARGOCD_APP_NAMESPACE": "prod",
         "KUBE_VERSION": "1.36.0",
         "KUBE_API_VERSIONS": "v1",
-        "ARGOCD_APP_PARAMETERS": json.dumps(parameters),
+        "ARGOCD_APP_PARAMETERS": (
+            parameters if isinstance(parameters, str) else json.dumps(parameters)
+        ),
     }
     assert BASH
     return subprocess.run(
@@ -267,11 +336,22 @@ def generate(folder: Path, parameters: list[Any]) -> subprocess.CompletedProcess
 @pytest.mark.skipif(not BASH, reason="needs bash")
 @pytest.mark.parametrize("case", READ)
 def test_parameters_become_arguments_of_helm(case: str, tmp_path: Path) -> None:
-    parameters, expected = READ[case]
+    parameters, expected, release, values = READ[case]
     done = generate(tmp_path, parameters)
-    lines = done.stdout.replace(str(tmp_path / "chart"), "CHART").splitlines()
-    first, last = lines.index("v1") + 1, len(lines) - lines[::-1].index("--values") - 1
-    assert (done.returncode, lines[first:last]) == (0, expected), done.stderr
+    given = done.stdout.replace(str(tmp_path / "chart"), "CHART").partition("\nv1\n")[2]
+    arguments = "".join(f"{line}\n" for line in (*expected, "--values", "-", "--", release, "."))
+    assert (done.returncode, given) == (0, f"{arguments}{values}\n"), done.stderr
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+@pytest.mark.parametrize("text", MALFORMED)
+def test_parameters_that_are_not_a_list_are_refused(text: str, tmp_path: Path) -> None:
+    done = generate(tmp_path, text)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: ARGOCD_APP_PARAMETERS is not a list of parameters in JSON. Write the list as in "
+        """'[{"name": "values", "string": "replicaCount: 3"}]'.\n"""
+    )
 
 
 @pytest.mark.skipif(not BASH, reason="needs bash")

@@ -222,25 +222,54 @@ def test_the_plugin_runs_in_a_shell(tmp_path: Path) -> None:
     [block] = commands_in(page, "Render an Application in a shell")[:1]
     shutil.copytree(ROOT / "examples" / "chart", tmp_path / "chart")
     (tmp_path / "postrender").symlink_to(ROOT)
-    for name, command in (
-        ("helm", str(program("helm4"))),
-        ("postrender", f"{sys.executable} -m postrender"),
+    # Like pipx: PATH has only the program, which is next to its Python.
+    venv = tmp_path / "venv" / "bin"
+    for file, command in (
+        (tmp_path / "bin" / "helm", str(program("helm4"))),
+        (venv / "postrender", f"{sys.executable} -m postrender"),
+        (venv / "python", sys.executable),
     ):
-        write_script(tmp_path / "bin" / name, f'exec {command} "$@"')
+        write_script(file, f'exec {command} "$@"')
+    (tmp_path / "bin" / "postrender").symlink_to(venv / "postrender")
+    for name in ("python", "python3"):
+        write_script(tmp_path / "bin" / name, "exit 7")
     variables = {
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "TMPDIR": str(tmp_path),
         "PYTHONPATH": str(ROOT),
     }
-    subprocess.run(
-        ["bash", "-euc", block.text], cwd=tmp_path / "chart", env=variables, check=True, timeout=60
-    )
+
+    def run(text: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euc", f'{text}\necho "<${{ARGOCD_APP_NAME-}}>"'],
+            cwd=tmp_path / "chart",
+            env=variables,
+            check=True,
+            timeout=60,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return done.stdout
+
+    assert run(block.text) == "<>\n", "a later command has no variable of the recipe"
     after = (tmp_path / "chart" / "after.yaml").read_text()
     values_v2 = (ROOT / "examples" / "chart" / "values-v2.yaml").read_text()
     assert "shop-web-config-" in after
     assert "name: shop-attach" in after
     assert re.findall(r"tag: (\S+)", values_v2)[0].strip('"') in after
+    entry = '{"name": "values-files", "array": ["values-v2.yaml"]}'
+    others = [
+        {"name": "release-name", "string": "app"},
+        {"name": "values", "string": "web: {replicas: 7}"},
+        {"name": "parameters", "map": {"api.image.tag": "9.9"}},
+    ]
+    assert entry in block.text
+    run(block.text.replace(entry, f"{entry}, {json.dumps(others)[1:-1]}"))
+    after = (tmp_path / "chart" / "after.yaml").read_text()
+    assert "name: app-web-config-" in after
+    assert "replicas: 7" in after
+    assert re.search(r"image: \S+:9\.9", after)
 
 
 def test_an_application_set_creates_an_application_for_each_environment(

@@ -166,6 +166,15 @@ def test_values_files_are_never_downloaded(sidecar: Sidecar, name: str) -> None:
     assert not sidecar.log.exists()
 
 
+def test_a_values_file_of_another_source_is_explained(sidecar: Sidecar) -> None:
+    done = sidecar.run("generate", **files("$values/prod.yaml"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: values-files: $values/prod.yaml is in another source of the Application, and Argo "
+        "CD does not resolve $values for plugins. Put the file into the chart's repository.\n"
+    )
+
+
 def test_values_files_are_yaml(sidecar: Sidecar) -> None:
     sidecar.write("id_rsa", "secret")
     done = sidecar.run("generate", **files("id_rsa"))
@@ -473,6 +482,38 @@ def test_a_chart_without_dependencies_links_and_parameters_starts_no_python(
         (sidecar.chart / name).touch()
         assert sidecar.run("generate").returncode == 7
         (sidecar.chart / name).unlink()
+
+
+# The interpreter. postrender needs ruamel.yaml, and the Python on PATH can be another one.
+
+
+@pytest.mark.parametrize("layout", ["pipx", "pip"])
+def test_the_plugin_runs_in_the_python_of_postrender(sidecar: Sidecar, layout: str) -> None:
+    programs, other = sidecar.folder / "bin", sidecar.folder / "venv" / "bin"
+    other.mkdir(parents=True)
+    (programs / "python").rename(other / "python")
+    for name in ("python", "python3"):
+        sidecar.program(name, "#!/bin/sh\nexit 7\n")
+    if layout == "pip":
+        (other / "python").rename(other / "python3")
+        sidecar.program("postrender", f"#!{other}/python3 -sE\n")
+    else:
+        (programs / "postrender").rename(other / "postrender")
+        (programs / "postrender").symlink_to("../venv/bin/postrender")
+    sidecar.write("values.yaml", "replicas: 2\n")
+    done = sidecar.run("parameters")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["map"] == {"replicas": "2"}
+
+
+def test_another_python_is_an_error(sidecar: Sidecar) -> None:
+    bare = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n'
+    sidecar.program("python", bare)
+    sidecar.write("values.yaml", "replicas: 2\n")
+    done = sidecar.run("parameters")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "does not have the libraries of postrender. Put the folder with" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 # A helm that counts how many of its kind run. It ends with the file `go`, or after a failed test.
