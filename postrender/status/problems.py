@@ -51,9 +51,9 @@ def find_lacks(snapshot: Snapshot) -> Iterator[str]:
     kinds, secrets = _unlisted(snapshot), _unknown_secrets(snapshot)
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
-        yield f"The file has no {joined(kinds)}. Such an object can use a revision."
+        yield f"The file has no {_joined(kinds)}. Such an object can use a revision."
     if owners:
-        yield f"The file has no {joined(owners)}, so such an owner counts as existing."
+        yield f"The file has no {_joined(owners)}, so such an owner counts as existing."
     if secrets:
         yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
 
@@ -110,7 +110,7 @@ def _lasts(owner: Owner) -> bool:
     return BY_GROUP_KIND.get(owner.group_kind) not in CONTROLLER_MADE_KINDS
 
 
-def joined(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     """A list in words, such as `a, b or c`."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 

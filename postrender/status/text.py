@@ -34,7 +34,6 @@ from postrender.status.model import (
     User,
     Workload,
 )
-from postrender.status.problems import joined
 from postrender.terminal import BOLD, END, RED, columns_of, wrap
 from postrender.text import conjoined, visible
 
@@ -346,7 +345,7 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
     mark = live.unused_since if live else None
     since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
     if revision.state == UNKNOWN:
-        return f"{since}no user found, but {joined(status.unreadable)} could not be read"
+        return f"{since}no user found, but some kinds were not read"
     start = since or "unused, "
     if outcome is None or not outcome.is_unused:
         return f"{start}no attacher looks after it"
@@ -376,7 +375,7 @@ def _unused(page: _Page) -> Iterator[str]:
         yield ""
         yield from page.lines("Unused revisions, and what the next run of the attacher does")
         yield from page.table([(title(item.ref), describe_unused(item, status)) for item in unused])
-    uids = {item.revision.uid for item in unused if item.revision}
+    uids = {item.revision.uid for item in unused if item.revision and item.state != UNKNOWN}
     runs = [run for run in status.runs if not uids.isdisjoint(run.outcomes)]
     if runs:
         yield ""
