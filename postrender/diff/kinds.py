@@ -58,6 +58,9 @@ _EFFECTS = {
     ("", "ReplicationController"): NEXT_PODS,
     ("", "PodTemplate"): NO_PODS,
 }
+# The kinds that set the replicas of a workload.
+SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+SCALER_TARGET = ("spec", "scaleTargetRef")
 # The values of spec.workloadRef.scaleDown with which Argo Rollouts removes the workload's pods.
 _SCALES_DOWN = ("onsuccess", "progressively")
 

@@ -97,9 +97,12 @@ def _scalers(facts: Facts, workloads: Iterable[WorkloadChange]) -> _Scalers:
     names = [name for _, _, name in targets]
     for item, target in facts.scalers(names) if names else ():
         if identity := targets.get(target):
-            low, high = (value_at(item.data, ("spec", f"{end}Replicas")) for end in ("min", "max"))
+            spec = mapping_at(item.data, ("spec",))
+            low, high = (spec.get(f"{end}Replicas") for end in ("min", "max"))
+            if item.identity.kind == "ScaledObject":
+                low, high = spec.get("minReplicaCount", 0), spec.get("maxReplicaCount", 100)
             bounds = _count(low, 1), _count(high, 0)
-            is_known = bounds[0] and bounds[1]
+            is_known = bounds[0] is not None and bounds[1]
             found[identity] = f"{bounds[0]:,} to {bounds[1]:,} pods" if is_known else "pods"
     return found
 

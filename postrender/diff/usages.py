@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
-from postrender.diff.kinds import is_in_custom_template, is_workload
+from postrender.diff.kinds import SCALER_TARGET, SCALERS, is_in_custom_template, is_workload
 from postrender.diff.model import (
     ADDED,
     REMOVED,
@@ -29,10 +29,10 @@ from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
-from postrender.yaml.paths import EVERY_ITEM, Json, Path, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
 
 AUTO_MOUNT = "auto-mount"
-WORKLOAD_REF = "workloadRef"
+WORKLOAD_REF, _SCALES = "workloadRef", "scales"
 
 # The label of a reference in a pod spec, by a part of the path. If a path has several of these
 # parts, the part that is first in this dict decides.
@@ -312,10 +312,23 @@ def _role(pair: Pair) -> str:
 
 def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
     numbers: dict[ItemKey, int] = {}
+    workloads: dict[tuple[str | None, str, str], int] = {}
+    targets = []
     for number, pair in enumerate(pairs):
         compared = pair.new if is_new else pair.old
         if compared is not None and compared.item is not None:
             numbers[compared.item.key] = number
+        if compared is not None and pair.identity.kind in SCALERS:
+            target = mapping_at(compared.data, SCALER_TARGET)
+            # KEDA has the default Deployment.
+            kind, name = target.get("kind") or "Deployment", target.get("name")
+            targets.append((number, (pair.identity.namespace, str(kind), str(name))))
+        elif compared is not None and is_workload(compared):
+            identity = pair.identity
+            workloads[identity.namespace, identity.kind, identity.name] = number
+    for number, scaled in targets:
+        if scaled in workloads:
+            yield Edge(source=number, target=workloads[scaled], label=_SCALES)
     for key, number in numbers.items():
         for usage in index.by_item.get(key, ()):
             if isinstance(usage.target, int) and usage.target != number:

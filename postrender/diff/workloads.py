@@ -46,9 +46,9 @@ from postrender.diff.reads import (
     read_key,
     template_usages,
 )
-from postrender.diff.stored import without_defaults
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
+from postrender.kubernetes.stored import without_defaults
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 

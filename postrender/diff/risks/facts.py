@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
+from postrender.diff.kinds import SCALER_TARGET, SCALERS
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.inventory.prefilter import root_kind
@@ -19,8 +20,6 @@ from postrender.yaml.stream import has_content
 # What is around a name or the value of a label.
 _SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
 _FEW_WORDS = 8
-_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
-_SCALER_TARGET = ("spec", "scaleTargetRef")
 
 
 class Object(NamedTuple):
@@ -114,8 +113,8 @@ class Facts(NamedTuple):
 
         names: of the targets that the rule looks for, as in `objects`.
         """
-        for item in self.objects(_SCALERS, is_new=True, words=names):
-            target = mapping_at(item.data, _SCALER_TARGET)
+        for item in self.objects(SCALERS, is_new=True, words=names):
+            target = mapping_at(item.data, SCALER_TARGET)
             namespace = self.resolver.namespace_of(item.identity.namespace)
             kind = target.get("kind") or "Deployment"  # KEDA
             yield item, (namespace, str(kind), str(target.get("name")))

@@ -1,0 +1,215 @@
+"""The fields that cannot change in a live object, as a table.
+
+Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes. Most rows were
+tried with an API server of Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.quantities import quantity
+from postrender.kubernetes.stored import without_defaults
+from postrender.kubernetes.validation.checks import Problem
+from postrender.records import NamedTuple
+from postrender.text import conjoined
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+_RBAC = "rbac.authorization.k8s.io"
+_STORAGE = "storage.k8s.io"
+_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+class _Change(NamedTuple):
+    """The value of a field on each side, and the objects."""
+
+    before: Json
+    after: Json
+    old: dict[str, Json]
+    new: dict[str, Json]
+
+
+def _differs(change: _Change) -> bool:
+    return change.before != change.after
+
+
+def _was_set(change: _Change) -> bool:
+    return _differs(change) and change.before is not None
+
+
+def _both_set(change: _Change) -> bool:
+    """The API server or a controller fills in an absent value, which can be the new value."""
+    return _differs(change) and change.before is not None and change.after is not None
+
+
+def _address(change: _Change) -> bool:
+    """The API server keeps the address if the new one is absent (patchAllocatedValues)."""
+    types = [value_at(data, ("spec", "type")) for data in (change.old, change.new)]
+    return change.after not in (None, "", change.before) and "ExternalName" not in types
+
+
+def _smaller(change: _Change) -> bool:
+    before, after = quantity(change.before), quantity(change.after)
+    return before is not None and after is not None and after < before
+
+
+def _not_elastic(change: _Change) -> bool:
+    """An indexed Job can change `completions` together with an equal `parallelism`."""
+    is_indexed = value_at(change.new, ("spec", "completionMode")) == "Indexed"
+    before, after = (
+        # Without a parallelism too, the API server fills in 1.
+        1 if number is None and parallelism is None else number
+        for number, parallelism in (
+            (change.before, value_at(change.old, ("spec", "parallelism"))),
+            (change.after, value_at(change.new, ("spec", "parallelism"))),
+        )
+    )
+    is_elastic = is_indexed and value_at(change.new, ("spec", "parallelism")) == after
+    is_kept = change.before is None and change.after is None
+    return before != after and not is_elastic and not is_kept
+
+
+def _role(change: _Change) -> bool:
+    roles = [value if isinstance(value, dict) else {} for value in change[:2]]
+    before, after = ({"apiGroup": _RBAC, **role} for role in roles)
+    return before != after
+
+
+def _balancer(change: _Change) -> bool:
+    types = {value_at(data, ("spec", "type")) for data in (change.old, change.new)}
+    return _differs(change) and types == {"LoadBalancer"}
+
+
+def _storage_version(change: _Change) -> bool:
+    return bool(_gone(change))
+
+
+def _gone(change: _Change) -> list[Json]:
+    """The names of the versions that are gone, and in which objects can be stored."""
+    stored = [one for one in mappings_in(change.before) if one.get("storage") is True]
+    names = [one.get("name") for one in mappings_in(change.after)]
+    return [one.get("name") for one in stored if one.get("name") not in names]
+
+
+def _to_on_delete(change: _Change) -> bool:
+    """The API server keeps the rollingUpdate that it filled in, and OnDelete cannot have it."""
+    strategy = mapping_at(change.new, ("spec", "updateStrategy"))
+    return change.after == "OnDelete" != change.before and "rollingUpdate" not in strategy
+
+
+class _Row(NamedTuple):
+    """A field that cannot change; default: the value that an absent field has."""
+
+    group_kind: GroupKind
+    path: tuple[str, ...]
+    is_rejected: Callable[[_Change], bool] = _differs
+    default: Json = None
+
+
+def _rows(group: str, kind: str, parent: str, *fields: str | tuple[str, Json]) -> Iterator[_Row]:
+    for field in fields:
+        name, default = (field, None) if isinstance(field, str) else field
+        yield _Row((group, kind), tuple(filter(None, (parent, name))), default=default)
+
+
+_ROWS = (
+    # apps/validation and registry/apps/*/strategy.go; a StatefulSet has a list of what can change.
+    *_rows("apps", "Deployment", "spec", "selector"),
+    *_rows("apps", "ReplicaSet", "spec", "selector"),
+    *_rows("apps", "DaemonSet", "spec", "selector"),
+    *_rows("apps", "StatefulSet", "spec", "selector", ("serviceName", "")),
+    *_rows("apps", "StatefulSet", "spec", ("podManagementPolicy", "OrderedReady")),
+    _Row(("apps", "StatefulSet"), ("spec", "updateStrategy", "type"), _to_on_delete),
+    # The CustomResourceDefinition of Argo Rollouts 1.10.
+    *_rows("argoproj.io", "Rollout", "spec", "selector"),
+    # batch/validation, ValidateJobSpecUpdate.
+    *_rows("batch", "Job", "spec", ("completionMode", "NonIndexed"), "podFailurePolicy"),
+    *_rows("batch", "Job", "spec", "backoffLimitPerIndex", "managedBy", "successPolicy"),
+    _Row(("batch", "Job"), ("spec", "selector"), _both_set),
+    _Row(("batch", "Job"), ("spec", "completions"), _not_elastic),
+    # rbac/validation, ValidateRoleBindingUpdate.
+    _Row((_RBAC, "RoleBinding"), ("roleRef",), _role),
+    _Row((_RBAC, "ClusterRoleBinding"), ("roleRef",), _role),
+    # core/validation: ValidateServiceUpdate, ValidatePersistentVolumeClaimUpdate.
+    _Row(("", "Service"), ("spec", "clusterIP"), _address),
+    _Row(("", "Service"), ("spec", "ipFamilies"), _both_set),
+    _Row(("", "Service"), ("spec", "loadBalancerClass"), _balancer),
+    *_rows("", "PersistentVolume", "spec", "hostPath", "local", "nfs", "csi", "iscsi", "fc", "rbd"),
+    *_rows("", "PersistentVolume", "spec", "cephfs", "awsElasticBlockStore", "gcePersistentDisk"),
+    *_rows("", "PersistentVolume", "spec", "azureDisk", "azureFile"),
+    *_rows("", "PersistentVolume", "spec", ("volumeMode", "Filesystem")),
+    *_rows("", "ResourceQuota", "spec", "scopes", "scopeSelector"),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _was_set),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "volumeName"), _both_set),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage"), _smaller),
+    *_rows("", "PersistentVolumeClaim", "spec", "accessModes", "selector", "dataSource"),
+    *_rows("", "PersistentVolumeClaim", "spec", ("volumeMode", "Filesystem")),
+    *_rows("", "Secret", "", ("type", "Opaque")),
+    # storage/validation, ValidateStorageClassUpdate.
+    *_rows(_STORAGE, "StorageClass", "", "provisioner", "parameters"),
+    *_rows(_STORAGE, "StorageClass", "", ("reclaimPolicy", "Delete")),
+    *_rows(_STORAGE, "StorageClass", "", ("volumeBindingMode", "Immediate")),
+    *_rows(_STORAGE, "VolumeAttributesClass", "", "driverName", "parameters"),
+    *_rows(_STORAGE, "CSIDriver", "spec", ("attachRequired", True)),
+    *_rows(_STORAGE, "CSIDriver", "spec", ("volumeLifecycleModes", ["Persistent"])),
+    # scheduling/validation, ValidatePriorityClassUpdate.
+    *_rows("scheduling.k8s.io", "PriorityClass", "", ("value", 0)),
+    *_rows("scheduling.k8s.io", "PriorityClass", "", ("preemptionPolicy", "PreemptLowerPriority")),
+    # node/validation and networking/validation.
+    *_rows("node.k8s.io", "RuntimeClass", "", "handler"),
+    *_rows("networking.k8s.io", "IngressClass", "spec", "controller"),
+    *_rows("discovery.k8s.io", "EndpointSlice", "", "addressType"),
+    # apiextensions/validation, for an established definition.
+    *_rows(*_DEFINITION, "spec", "scope"),
+    _Row(_DEFINITION, ("spec", "names", "kind")),
+    _Row(_DEFINITION, ("spec", "versions"), _storage_version),
+)
+_ROWS_BY_KIND: dict[GroupKind, list[_Row]] = {}
+for _row in _ROWS:
+    _ROWS_BY_KIND.setdefault(_row.group_kind, []).append(_row)
+_LONGEST_VALUE = 60
+_CLAIM_TEMPLATES = ("spec", "volumeClaimTemplates")
+
+
+def find_rejected_changes(
+    group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json]
+) -> Iterator[Problem]:
+    """The fields of an object that the API server does not let change."""
+    for row in _ROWS_BY_KIND.get(group_kind, ()):
+        change = _Change(_value(old, row), _value(new, row), old, new)
+        if row.is_rejected(change):
+            texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
+            is_short = len(texts) == 2 and max(map(len, texts)) <= _LONGEST_VALUE
+            values = f" from {texts[0]} to {texts[1]}" if is_short else ""
+            if row.is_rejected is _storage_version:
+                names = [str(name) for name in _gone(change)]
+                values = f", and lacks the stored version {conjoined(names)}"
+            yield row.path, f"the field cannot change{values}"
+    if group_kind == ("apps", "StatefulSet") and _claims(old) != _claims(new):
+        yield _CLAIM_TEMPLATES, "the field cannot change"
+
+
+def _value(data: dict[str, Json], row: _Row) -> Json:
+    """A null and an empty mapping count as absent."""
+    value = value_at(data, row.path)
+    return row.default if value is None or value == {} else value
+
+
+def _claims(data: dict[str, Json]) -> list[Json]:
+    """The claim templates without what the API server fills in or ignores."""
+    templates = without_defaults(value_at(data, _CLAIM_TEMPLATES))
+    result: list[Json] = []
+    for template in templates if isinstance(templates, list) else ():
+        spec, metadata = value_at(template, ("spec",)), value_at(template, ("metadata",))
+        spec = {"volumeMode": "Filesystem", **spec} if isinstance(spec, dict) else {}
+        kept = metadata if isinstance(metadata, dict) else {}
+        result.append(
+            {
+                "spec": {key: value for key, value in spec.items() if value is not None},
+                "metadata": {
+                    key: kept.get(key) or None for key in ("name", "labels", "annotations")
+                },
+            }
+        )
+    return result
