@@ -23,7 +23,7 @@ from postrender.diff.model import (
     Preview,
 )
 from postrender.diff.redact import NOT_SHOWN
-from postrender.diff.texts import compare_long, folded
+from postrender.diff.texts import compare_long, folded, word_changes
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
 from postrender.text import common_length, visible
@@ -65,6 +65,8 @@ WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
 # The length up to which text shows a line of an added or removed key as it is.
 _LONGEST_LINE = 2_000
+# The length of both lines from which the words of a changed line are shown.
+_LONG_LINES = 800
 
 # This pattern matches strings that look like a value of another type, and therefore need quotes.
 _OTHER_TYPE = re.compile(
@@ -179,6 +181,21 @@ def whole_values(key: KeyChange, limit: int) -> tuple[str | None, str | None]:
         return None, None
     texts = {line.sign: line.text for line in lines}
     return texts.get("-"), texts.get("+")
+
+
+def describe_long_line(key: KeyChange, style: Style) -> list[str]:
+    """The words that differ if few words of one very long line do, else []."""
+    lines = [line for hunk in key.hunks for line in hunk.lines if line.sign != " "]
+    length = sum(len(line.text) for line in lines)
+    if [line.sign for line in lines] != ["-", "+"] or length < _LONG_LINES:
+        return []
+    words = list(word_changes(lines[0].text, lines[1].text))
+    if sum(len(before) + len(after) for before, after in words) > length / 2:
+        return []
+    return [
+        f"{style.code(text_of(before))} {style.arrow} {style.code(text_of(after))}"
+        for before, after in words
+    ]
 
 
 def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:

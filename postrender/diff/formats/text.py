@@ -47,6 +47,7 @@ from postrender.diff.values import (
     Terminal,
     describe_fields,
     describe_key,
+    describe_long_line,
     describe_whole,
     namer,
     outline,
@@ -244,9 +245,10 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
     yield from page.lines(title, indent[len(_HANG) :], BOLD)
     if key.remark:
         yield from page.lines(key.remark, indent)
-    for part in describe_fields(key.fields, page.style):
+    parts = [*describe_fields(key.fields, page.style)] or describe_long_line(key, page.style)
+    for part in parts:
         yield from page.lines(part, indent)
-    for line in () if key.fields else diff_lines(key):
+    for line in () if parts else diff_lines(key):
         line = line if key.change == CHANGED else line[0] + outline(line[1:])
         yield indent + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 

@@ -33,6 +33,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
+_KEYS = (*((field,) for field in DATA_FIELDS), ("spec", "ports"))
 _NO_TEXT = "\0"  # is in no document
 
 
@@ -100,7 +101,7 @@ def find_missing_keys(
     contents = {
         resolver.key_of(item.identity): item
         for item in objects
-        if item.identity.kind in WITH_KEYS and any(_keys_in(item))
+        if item.identity.kind in WITH_KEYS and any(value_at(item.data, path) for path in _KEYS)
     }
     for item in objects if contents else ():
         for use in _broken(facts, item.identity, item.data, contents):
@@ -130,19 +131,19 @@ def _broken(
         key = facts.resolver.key_of(target, name)
         use = use._replace(name=name)
         item = item or contents.get(key)
-        is_missing = use.key and item and use.key not in _keys_in(item)
+        is_missing = use.key and item and not _has_key(item, use.key)
         if key in removed:
             yield use._replace(key="")
         elif is_missing or use.group_kind[1] == "Container":
             yield use
 
 
-def _keys_in(item: Object) -> Iterator[str]:
-    """The keys of a ConfigMap or Secret, the numbers and names of the ports of a Service."""
-    for field in DATA_FIELDS:
-        yield from mapping_at(item.data, (field,))
-    for port in mappings_in(value_at(item.data, ("spec", "ports"))):
-        yield from (str(port[field]) for field in ("port", "name") if field in port)
+def _has_key(item: Object, key: str) -> bool:
+    """Whether a ConfigMap or Secret has a key, or a Service a port of this number or name."""
+    ports = mappings_in(value_at(item.data, ("spec", "ports")))
+    return any(key in mapping_at(item.data, (field,)) for field in DATA_FIELDS) or any(
+        key in (str(port.get("port")), port.get("name")) for port in ports
+    )
 
 
 def _uses(identity: Identity, data: dict[str, Json]) -> Iterator[Use]:

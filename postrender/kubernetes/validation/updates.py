@@ -182,10 +182,11 @@ def find_rejected_changes(
             texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
             is_short = len(texts) == 2 and max(map(len, texts)) <= _LONGEST_VALUE
             values = f" from {texts[0]} to {texts[1]}" if is_short else ""
+            fact = f"the field cannot change{values}"
             if row.is_rejected is _storage_version:
                 names = [str(name) for name in _gone(change)]
-                values = f", and lacks the stored version {conjoined(names)}"
-            yield row.path, f"the field cannot change{values}"
+                fact = f"the stored version {conjoined(names)} is missing"
+            yield row.path, fact
     if group_kind == ("apps", "StatefulSet") and _claims(old) != _claims(new):
         yield _CLAIM_TEMPLATES, "the field cannot change"
 
