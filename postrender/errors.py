@@ -19,6 +19,7 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 
 # The codes that several modules use.
 HOOK_ON_HELM_3, NEVER_DELETED = "hook-on-helm-3", "never-deleted"
+DUPLICATE_KEY = "duplicate-key"
 
 
 class Location(NamedTuple):
@@ -132,7 +133,7 @@ CODES = {
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
     HOOK_ON_HELM_3: "a hook references a ConfigMap, and with Helm 3 postrender would not keep the "
     "original",
-    "duplicate-key": "a mapping has a key twice",
+    DUPLICATE_KEY: "a mapping has a key twice",
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
     "rejected": "the API server rejects the object",
     "broken-reference": "a pod uses a key that its ConfigMap or Secret in the input does not have",

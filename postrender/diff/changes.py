@@ -74,7 +74,7 @@ def find_changes(
     context: the number of unchanged lines before and after each change in a text.
     """
     is_exact = old.is_rendered and new.is_rendered
-    users = _users(pairs, *usages)
+    users, readers = (_users(pairs, *usages, in_pods=in_pods) for in_pods in (True, False))
     contents: dict[int, ContentChange] = {}
     rewritten = set()
     for number, pair in enumerate(pairs):
@@ -83,7 +83,9 @@ def find_changes(
             both, former = users.get(number, ((), ()))
             content = compare_content(pair, names, context, left_out, both, former)
             if content:
-                contents[number], is_rewritten = content
+                both, former = readers.get(number, ((), ()))
+                found, is_rewritten = content
+                contents[number] = found._replace(users=tuple(both), former=tuple(former))
                 if is_rewritten:
                     rewritten.add(number)
     comparison = Comparison(
@@ -147,11 +149,14 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
 
 
 def _users(
-    pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex
+    pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex, *, in_pods: bool
 ) -> dict[Target, tuple[list[Identity], list[Identity]]]:
-    """The workloads that reference each target, and those that no longer do."""
+    """The objects that reference each target, and those that no longer do.
+
+    in_pods: only workloads with a reference in their pod template. A Role only permits.
+    """
     before, after = (
-        _identities_by_target(pairs, index, is_new=is_new)
+        _identities_by_target(pairs, index, is_new=is_new, in_pods=in_pods)
         for index, is_new in ((old, False), (new, True))
     )
     return {
@@ -164,13 +169,15 @@ def _users(
 
 
 def _identities_by_target(
-    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
+    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool, in_pods: bool
 ) -> defaultdict[Target, set[Identity]]:
     by_target: defaultdict[Target, set[Identity]] = defaultdict(set)
     for pair in pairs:
         compared = pair.new if is_new else pair.old
+        is_role = pair.identity.group == RBAC_GROUP
         for usage in index.by_item.get(compared.item.key, ()) if compared and compared.item else ():
-            if usage.is_in_template and _is_of_pair(usage, pairs, is_new=is_new):
+            is_user = usage.is_in_template or not (in_pods or is_role)
+            if is_user and _is_of_pair(usage, pairs, is_new=is_new):
                 by_target[usage.target].add(pair.identity)
     return by_target
 

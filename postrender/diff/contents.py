@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.fields import differing, find_field_changes
+from postrender.diff.kinds import template_path
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
@@ -390,7 +391,8 @@ def with_original_notes(
             return content.note
         key = resolver.key_of(identity)
         if content.old_revision == identity.name:
-            return "" if key in roles or not content.users else _deletion_note(identity)
+            has_pods = any(template_path(user.group_kind) is not None for user in content.users)
+            return _deletion_note(identity) if has_pods and key not in roles else ""
         if roles.get(key) != ORIGINAL or not content.keys:
             return ""
         return _change_note(identity, readers.get(key, frozenset()))

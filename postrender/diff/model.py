@@ -180,7 +180,7 @@ class ContentChange(NamedTuple):
     "" on a side without the object, for a Secret, and for a redacted revision name.
     keys: the keys that change, sorted; always empty for a Secret.
     fields: the changes outside of the data, such as labels; always empty for a Secret.
-    users: the workloads that reference the object, on either side.
+    users: the objects that reference the object, on either side, except Roles.
     note: a remark without a final period, or "".
     former: the users that reference the object only on the older side.
     fate: of the old revision, None if no pods that stay in the cluster use it.

@@ -10,7 +10,7 @@ from postrender.diff.fields import is_same
 from postrender.diff.model import Undecided
 from postrender.diff.pairs import ComparedObject, Duplicates, Pair, Side
 from postrender.diff.usages import UsageIndex
-from postrender.errors import HOOK_ON_HELM_3, Finding, Location
+from postrender.errors import DUPLICATE_KEY, HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 from postrender.text import conjoined
@@ -42,7 +42,7 @@ def find_undecided(
         *_ambiguous_references(old, identities),
         *_ambiguous_references(new, identities),
         *_missing_templates(old, new, pairs, usages),
-        *_hooks_on_helm_3(old, new, has_changes=bool(connected)),
+        *_findings(old, new),
     ]
     return tuple(dict.fromkeys(undecided))
 
@@ -222,14 +222,12 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
     )
 
 
-def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Each original that postrender would not keep with Helm 3.
-
-    If `has_changes` is False, only problems that the older side does not have count.
-    """
-    known = {finding.problem for finding in old.findings}
-    for finding in new.findings:
-        if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):
+def _findings(old: Side, new: Side) -> Iterator[Undecided]:
+    """What only the newer side has: originals that Helm 3 would lose, and a missing `---`."""
+    known = {finding.problem for finding in (*old.findings, *old.inventory.findings)}
+    for finding in (*new.findings, *new.inventory.findings):
+        is_cut = finding.code == DUPLICATE_KEY and finding.strict
+        if (is_cut or finding.code == HOOK_ON_HELM_3) and finding.problem not in known:
             yield as_undecided(finding)
 
 

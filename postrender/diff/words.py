@@ -371,9 +371,13 @@ def _describe_parts(parts: Sequence[str]) -> str:
 def describe_users(content: ContentChange, style: Style) -> list[str]:
     """Who references an object, and who no longer does."""
     current = [user for user in content.users if user not in content.former]
+    still = "still " if content.change == REMOVED else ""
     return [
         f"{verb} {listed([style.code(style.name(user)) for user in users])}"
-        for verb, users in (("referenced by", current), ("no longer referenced by", content.former))
+        for verb, users in (
+            (f"{still}referenced by", current),
+            ("no longer referenced by", content.former),
+        )
         if users
     ]
 

@@ -8,7 +8,7 @@ YAML, and a quoted "true". These tools then pick a value at random (sigs.k8s.io/
 from __future__ import annotations
 
 from postrender.config.settings import Settings
-from postrender.errors import Finding, UserError
+from postrender.errors import DUPLICATE_KEY, Finding, UserError
 from postrender.inventory.model import Item, PodTemplate, Reference
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
@@ -376,7 +376,7 @@ def _duplicate_finding(document: ParsedDocument, duplicate: DuplicateKey) -> Fin
     elif duplicate.is_ambiguous:
         problem = _ambiguity(document, duplicate).problem
     return Finding(
-        code="duplicate-key",
+        code=DUPLICATE_KEY,
         problem=problem,
         fix=fix,
         location=document.nodes.location_of(duplicate.key, duplicate.path),
