@@ -224,11 +224,15 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 def _findings(old: Side, new: Side) -> Iterator[Undecided]:
     """What only the newer side has: originals that Helm 3 would lose, and a missing `---`."""
-    known = {finding.problem for finding in (*old.findings, *old.inventory.findings)}
-    for finding in (*new.findings, *new.inventory.findings):
-        is_cut = finding.code == DUPLICATE_KEY and finding.strict
-        if (is_cut or finding.code == HOOK_ON_HELM_3) and finding.problem not in known:
-            yield as_undecided(finding)
+    before, after = (
+        {
+            (finding.code, finding.location.subject): finding
+            for finding in (*side.findings, *side.inventory.findings)
+            if finding.code == HOOK_ON_HELM_3 or (finding.code == DUPLICATE_KEY and finding.strict)
+        }
+        for side in (old, new)
+    )
+    yield from (as_undecided(after[key]) for key in after if key not in before)
 
 
 def as_undecided(finding: Finding) -> Undecided:
