@@ -165,7 +165,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
         resource=resource,
         name=text_at(data, "metadata", "name"),
         uid=text_at(data, "metadata", "uid"),
-        controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
+        controller=next((owner.uid for owner, controls in owners_of(data) if controls), ""),
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         references=frozenset(_references(group_kind, template_holder)),
         render_id=strings_at(data, "annotations").get(RENDER_ID_ANNOTATION, "")[:_LONGEST_TEXT],
@@ -190,7 +190,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         base_name=annotations.get(BASE_NAME_ANNOTATION, "")[:_LONGEST_TEXT],
         is_sweepable=annotations.get(SWEEP_ANNOTATION) != "false",
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
-        owners=tuple(owner for owner, _ in _owners(data)),
+        owners=tuple(owner for owner, _ in owners_of(data)),
         our_owners=frozenset(_uids_of_our_owners(data)),
         proven_owners=frozenset(
             uid for manager, uid in _managed_owners(data) if manager == FIELD_MANAGER
@@ -214,7 +214,7 @@ def managers_of(data: Object, *path: str) -> Iterator[str]:
             yield text_at(entry, "manager")
 
 
-def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
+def owners_of(data: Object) -> Iterator[tuple[Owner, bool]]:
     """Each owner, and whether it is the controller."""
     for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         owner = Owner(

@@ -32,15 +32,17 @@ from postrender.kubernetes.kinds import DATA_FIELDS, Identity
 from postrender.status.model import (
     ACTIVE,
     CURRENT,
+    CURRENT_STATE,
     EARLIER,
     EDITED,
     KEPT,
     MISSING,
-    NEW,
     OLD,
     STABLE,
+    STATE_OF_PROBLEM,
     UNKNOWN,
     UNUSED,
+    USED,
     Difference,
     RevisionStatus,
     Status,
@@ -140,6 +142,18 @@ class _Builder:
             if outcome != _NOTHING
         }
         revisions = sorted((self._revision(ref, outcomes) for ref in refs), key=_sort_key)
+        problems = tuple(find_problems(self._snapshot, revisions, runs))
+        states = {
+            ref: state
+            for code, state in STATE_OF_PROBLEM.items()
+            for problem in problems
+            if problem.code == code
+            for ref in problem.refs
+        }
+        revisions = [
+            item._replace(state=states.get(item.ref, item.state)) if item.revision else item
+            for item in revisions
+        ]
         return Status(
             namespace=self._snapshot.namespace,
             now=self._snapshot.now,
@@ -147,9 +161,9 @@ class _Builder:
             workloads=workloads,
             revisions=tuple(revisions),
             runs=tuple(runs),
-            problems=tuple(find_problems(self._snapshot, revisions, runs)),
+            problems=problems,
             unreadable=tuple(sorted(item.plural for item in self._overview.unreadable)),
-            notes=tuple(find_lacks(self._snapshot)),
+            notes=tuple(find_lacks(self._snapshot, revisions)),
             key_counts=dict(self._key_counts(workloads)),
             differences=tuple(map(self._difference, workloads)) if self._with_difference else (),
         )
@@ -178,8 +192,7 @@ class _Builder:
         missing = [
             ref
             for ref in self._overview.users
-            if self._is_missing(ref)
-            and ((ref[0], without_hash(ref[1])) in bases or not self._group)
+            if self._is_lost(ref) and ((ref[0], without_hash(ref[1])) in bases or not self._group)
         ]
         return [*(revision.key for revision in ours), *missing]
 
@@ -187,10 +200,13 @@ class _Builder:
         used = {
             ref
             for workload in workloads
-            for item in (workload.consumer, *(entry.consumer for entry in workload.templates))
+            for item in (
+                *(entry.consumer for entry in workload.templates),
+                *self._overview.below([workload.consumer]).values(),
+            )
             for ref in item.references
         }
-        found = [ref for ref in used if self._is_ours(ref) or self._is_missing(ref)]
+        found = [ref for ref in used if self._is_ours(ref) or self._is_lost(ref)]
         bases = {(ref[0], self._base_name(ref)) for ref in found}
         others = (
             revision.key
@@ -207,12 +223,10 @@ class _Builder:
         is_loose = (ref[0], without_hash(revision.name)) in self._bases
         return bool(revision.group_name or revision.base_name) or is_loose
 
-    def _is_missing(self, ref: RevisionRef) -> bool:
-        """Whether a live object requires a revision that does not exist."""
+    def _is_lost(self, ref: RevisionRef) -> bool:
+        """Whether a live object requires a revision that does not exist, or is unknown."""
         base_name = without_hash(ref[1])
         if not base_name or ref in self._overview.revisions:
-            return False
-        if ref[0] == "secret" and not self._snapshot.has_secrets:
             return False
         users = [user for user in self._overview.users.get(ref, ()) if self._requires(user, ref)]
         is_known = (ref[0], base_name) in self._bases
@@ -258,13 +272,19 @@ class _Builder:
     def _state(self, ref: RevisionRef, *, is_new: bool, is_used: bool) -> str:
         revision = self._overview.revisions.get(ref)
         if revision is None:
-            return MISSING
+            is_unread = ref[0] == "secret" and not self._snapshot.has_secrets
+            return UNKNOWN if is_unread else MISSING
         content = self._snapshot.contents.get(revision.uid)
         if content and content.difference:
             return EDITED
         if not is_used:
             return UNKNOWN if self._overview.unreadable else UNUSED
-        return NEW if is_new else KEPT
+        if is_new:
+            return CURRENT_STATE
+        consumers = self._overview.consumers
+        tops = map(self._overview.top_of, self._overview.users.get(ref, ()))
+        is_known = all(not top.controller or top.controller in consumers for top in tops)
+        return KEPT if is_known or not self._overview.unreadable else USED
 
     def _users(self, ref: RevisionRef) -> tuple[list[User], bool]:
         """The uses of a revision, and whether the current template of a workload is one of them."""
@@ -276,22 +296,27 @@ class _Builder:
             users[top.uid].append(user)
         found: Counter[str] = Counter()
         without_pods: dict[str, None] = {}
+        unknown: set[str] = set()
         is_new = False
         for top in sorted(tops.values(), key=str):
             workload = self._workload(top)
             using = self._using[top.uid][ref]
             columns = [item for item in using if item.role != EARLIER]
             source = self._overview.source_of(top)
-            is_new = is_new or bool(source and ref in source.references)
-            if len(columns) > 1 and len(columns) == len(workload.columns):
-                found[f"{top}, all"] = sum(len(item.pods) for item in columns)
-            else:
-                for item in columns:
-                    used = _user(workload, item)
-                    found[used.title] += used.pods or 0
-                    if used.pods is None:
-                        without_pods[used.title] = None
-            found.update({str(item.consumer): 0 for item in using if item.role == EARLIER})
+            is_new = is_new or bool(source and ref in source.references and not top.controller)
+            is_all = len(columns) == len(workload.columns) > 1 and not workload.unread
+            for item in columns:
+                used = _user(workload, item)
+                name = f"{top}, all" if is_all else used.title
+                found[name] += used.pods or 0
+                if not used.is_known:
+                    unknown.add(name)
+                elif used.pods is None:
+                    without_pods[name] = None
+            for item in using:
+                if item.role == EARLIER:
+                    found[str(item.consumer)] = 0
+                    unknown.update([str(item.consumer)] if item.desired is None else [])
             if not using:
                 # No pod template shows these users, such as a Pod that an operator creates.
                 others = (user for user in users[top.uid] if user != top)
@@ -300,7 +325,9 @@ class _Builder:
                 found[str(top)] += 0
                 without_pods[str(top)] = None
         return [
-            User(name, None if name in without_pods and not count else count)
+            User(name, None, is_known=False)
+            if name in unknown
+            else User(name, None if name in without_pods and not count else count)
             for name, count in found.items()
         ], is_new
 
@@ -396,9 +423,12 @@ class _Builder:
 def _user(workload: Workload, template: Template) -> User:
     role = "" if template.role in (CURRENT,) else f" {template.role}"
     has_pods = template.pods or template.consumer.resource in (REPLICA_SETS, PODS)
+    name = f"{workload.consumer}{role}"
+    if template.desired is None:
+        return User(name, None, is_known=False)
     count = len(template.pods) or (template.desired if has_pods else 0)
     is_plain = not has_pods and template.consumer == workload.consumer
-    return User(f"{workload.consumer}{role}", None if is_plain else count)
+    return User(name, None if is_plain else count)
 
 
 def _sort_key(status: RevisionStatus) -> tuple[str, str, str, float, str]:

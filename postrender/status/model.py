@@ -14,13 +14,18 @@ from postrender.records import NamedTuple
 from postrender.status.next_run import NextRun, Outcome
 
 # The states of a revision.
-NEW = "new"  # the current pod template of a workload references it
+CURRENT_STATE = "current"  # the current pod template of a workload references it
 KEPT = "kept"  # only earlier pod templates or pods reference it
+USED = "used"  # an object references it whose workload could not be read
 UNUSED = "unused"  # nothing references it
-UNKNOWN = "unknown"  # nothing that status could read references it
+UNKNOWN = "unknown"  # nothing that status could read references it, or Secrets could not be read
 EDITED = "EDITED"  # the content is not what the name stands for
 MISSING = "MISSING"  # an object references it, and it does not exist
-STATES = (NEW, KEPT, UNUSED, UNKNOWN, EDITED, MISSING)
+NO_OWNER = "NO OWNER"  # it is in use without an owner
+LOST = "BEING LOST"  # it is in use, and Kubernetes deletes it, or would with its last owner
+STATES = (CURRENT_STATE, KEPT, USED, UNUSED, UNKNOWN, EDITED, MISSING, NO_OWNER, LOST)
+# The states of the problems of a revision that exists, the worst last.
+STATE_OF_PROBLEM = {"no-owner": NO_OWNER, "losing-owner": LOST, "missing": LOST}
 
 # The roles of the pod templates of a workload.
 STABLE, CANARY, ACTIVE, PREVIEW = "stable", "canary", "active", "preview"
@@ -34,7 +39,7 @@ class Template(NamedTuple):
     role: EARLIER if it is kept only for a rollback.
     label: the hash of the template, or the name of the object.
     pods: the names of the live Pods with the template.
-    desired: how many Pods there should be.
+    ready, desired: how many Pods are ready, and should be; None if unknown.
     images: by container.
     """
 
@@ -43,8 +48,8 @@ class Template(NamedTuple):
     label: str
     created: datetime | None
     pods: tuple[str, ...]
-    ready: int
-    desired: int
+    ready: int | None
+    desired: int | None
     images: tuple[tuple[str, str], ...]
 
 
@@ -60,6 +65,7 @@ class Workload(NamedTuple):
     """A workload and its pod templates, the newest last.
 
     progress: such as `canary paused at step 1 of 4, weight 25 %`, "" for none.
+    unread: the kind that could not be listed, so that templates or Pods are unknown, "" for none.
     """
 
     consumer: Consumer
@@ -67,6 +73,7 @@ class Workload(NamedTuple):
     progress: str
     templates: tuple[Template, ...]
     old_starts: tuple[OldStart, ...]
+    unread: str = ""
 
     @property
     def columns(self) -> tuple[Template, ...]:
@@ -79,16 +86,18 @@ class User(NamedTuple):
 
     title: such as `Rollout/web canary`.
     pods: the number of Pods, None for an object without Pods, such as a CronJob.
+    is_known: whether the number of Pods is known.
     """
 
     title: str
     pods: int | None
+    is_known: bool = True
 
 
 class RevisionStatus(NamedTuple):
     """The status of a revision, or of an adopted original.
 
-    revision: None if the revision is missing.
+    revision: None if the revision is missing, or if Secrets could not be read.
     owners: with whether each owner exists.
     outcome: None if the next run changes nothing, and does not count the revision as unused.
     """

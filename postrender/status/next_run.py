@@ -17,6 +17,7 @@ from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_re
 from postrender.attach.reconcile import GRACE, Patch, find_unused, parse_time
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,
+    JOBS,
     RELEASE_OWNER_KINDS,
     ROLES,
     SERVICE_ACCOUNTS,
@@ -28,7 +29,7 @@ from postrender.attach.request import (
 )
 from postrender.attach.run import decide, may_sweep
 from postrender.attach.sweep import EDITED, AttacherJob, other_job_reason
-from postrender.attach.wait import check_arrival
+from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
@@ -59,6 +60,7 @@ class NextRun(NamedTuple):
 
     source: the attacher's Job, or the inventory, with the same request, as `Kind/name`; "" for the
         request of the live workloads.
+    reason: why the request is that of the live workloads.
     running_job: the attacher's Job that runs now, "" for none.
     waits: what the run would wait for first.
     problems: about objects that have the name of a revision and other content.
@@ -75,6 +77,7 @@ class NextRun(NamedTuple):
     problems: tuple[UserError, ...]
     outcomes: Mapping[str, Outcome]
     is_expected: bool = True
+    reason: str = ""
 
 
 def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
@@ -84,12 +87,12 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         return _next_pass(snapshot, inventory, inventory.request)
     overview = snapshot.overview
     jobs = sorted(snapshot.jobs.get(group_name, ()), key=lambda job: job.created, reverse=True)
-    request, source = _request(snapshot, group_name, jobs)
+    request, source, reason = _request(snapshot, group_name, jobs)
     owner = _release_owner(snapshot, group_name, request)
     part = overview.part_for(request, owner)
     group = select_revisions(part.candidates, request)
     content = ContentCheck(partial(_content, snapshot), request)
-    arrival = check_arrival(request, overview, group.revisions)
+    arrival = _without_unread(snapshot, check_arrival(request, overview, group.revisions))
     group = group._replace(revisions=content.accepted(group.revisions, arrival.consumers.values()))
     scope, state, patches = decide(
         request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
@@ -116,15 +119,20 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         problems=tuple(content.problems()),
         outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict),
         is_expected=bool(source or (has_attacher and request.workloads)),
+        reason=reason,
     )
 
 
 def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest) -> NextRun:
     """The next run of collect."""
     live, named = snapshot.live, snapshot.named
+    request = _readable(snapshot, request)
+    inventory = inventory._replace(request=request)
     group = decide_group(live, inventory, request, named, snapshot.now, is_safe=live.is_safe)
     content = ContentCheck(partial(_content, snapshot), request)
     group = group._replace(patches=without_foreign(group, content))
+    if group.arrival:
+        group = group._replace(arrival=_without_unread(snapshot, group.arrival))
     waits = tuple(group.arrival.reasons) if group.arrival else ()
     stop = "collect cannot read each inventory of this namespace"
     if live.is_safe:
@@ -188,13 +196,13 @@ def _unmarked_reason(revision: Revision, outcome: Outcome, waits: list[str]) -> 
 
 def _request(
     snapshot: Snapshot, group_name: str, jobs: list[AttacherJob]
-) -> tuple[AttachRequest, str]:
-    """The request, and the Job that has it.
+) -> tuple[AttachRequest, str, str]:
+    """The request, the Job that has it, and why no Job has it.
 
     jobs: the newest first. With sync waves, each wave has its Job.
     """
     requests = [(f"Job/{job.name}", request_of_job(job.arguments)) for job in jobs]
-    known = [(name, request) for name, request in requests if request]
+    known = [(name, _readable(snapshot, request)) for name, request in requests if request]
     current = [(name, request) for name, request in known if _is_current(snapshot, request)]
     if current:
         names, merged = zip(*current, strict=True)
@@ -203,16 +211,45 @@ def _request(
             workloads=merge_workloads(item for one in merged for item in one.workloads),
             emitted=frozenset[RevisionRef]().union(*(one.emitted for one in merged)),
         )
-        return request, str(names[0])
+        return request, str(names[0]), ""
     newest = known[0][1] if known else AttachRequest(())
     workloads = tuple(_live_workloads(snapshot, group_name))
-    return newest._replace(group_name=group_name, workloads=workloads, emitted=frozenset()), ""
+    reason = "no Job of the attacher exists any more"
+    if JOBS in snapshot.overview.unreadable:
+        reason = "Jobs could not be read"
+    elif known:
+        reason = f"{known[0][0]} belongs to another release"
+    request = newest._replace(group_name=group_name, workloads=workloads, emitted=frozenset())
+    return _readable(snapshot, request), "", reason
+
+
+def _readable(snapshot: Snapshot, request: AttachRequest) -> AttachRequest:
+    """A request without Secrets if they could not be listed, so that none counts as missing."""
+    if snapshot.has_secrets:
+        return request
+    workloads = tuple(
+        item._replace(references=tuple(ref for ref in item.references if ref[0] != "secret"))
+        for item in request.workloads
+    )
+    return request._replace(workloads=workloads)
+
+
+def _without_unread(snapshot: Snapshot, arrival: Arrival) -> Arrival:
+    """What a run waits for, without objects of the kinds that could not be listed."""
+    pending = {
+        workload: item
+        for workload, item in arrival.pending.items()
+        if item.awaited not in snapshot.overview.unreadable
+    }
+    return arrival._replace(pending=pending)
 
 
 def _is_current(snapshot: Snapshot, request: AttachRequest) -> bool:
     """Whether the live workloads are those of a request."""
     overview = snapshot.overview
     for workload in request.workloads:
+        if workload.resource in overview.unreadable:
+            continue
         live = overview.find(workload.resource, workload.name)
         source = overview.source_of(live) if live else None
         if source is None or source.render_id != workload.render_id:

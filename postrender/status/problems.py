@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from postrender.attach.client import PERMISSION_FIX
 from postrender.attach.live import Owner
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
-from postrender.kubernetes.hashing import without_hash
-from postrender.status.model import EDITED, MISSING, Problem, RevisionStatus
+from postrender.status.model import EDITED, MISSING, UNKNOWN, Problem, RevisionStatus
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import Snapshot
 from postrender.text import conjoined
@@ -19,12 +18,12 @@ _SHOWN_NAMES = 3
 
 
 def find_problems(
-    snapshot: Snapshot, revisions: Iterable[RevisionStatus], runs: Sequence[NextRun]
+    snapshot: Snapshot, revisions: Sequence[RevisionStatus], runs: Sequence[NextRun]
 ) -> Iterator[Problem]:
     """The problems of the revisions, of foreign objects, and of missing permissions."""
     collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
     for status in revisions:
-        if status.users or status.state == MISSING:
+        if (status.users and status.state != UNKNOWN) or status.state == MISSING:
             fix = _COLLECT if status.group_name in collected else _APPLY
             yield from _revision_problems(snapshot, status, fix)
     for run in runs:
@@ -32,7 +31,7 @@ def find_problems(
             yield Problem("foreign", (), error.problem, error.fix)
     if snapshot.is_file:
         return
-    kinds, secrets = conjoined(_unlisted(snapshot)), _unknown_secrets(snapshot)
+    kinds, secrets = conjoined(_unlisted(snapshot)), _unknown_secrets(revisions)
     if kinds:
         yield _forbidden(kinds, "whether objects of these kinds use a revision")
     if secrets:
@@ -44,11 +43,11 @@ def _forbidden(kinds: str, unknown: str) -> Problem:
     return Problem("unreadable", (), text, PERMISSION_FIX)
 
 
-def find_lacks(snapshot: Snapshot) -> Iterator[str]:
+def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
     """A sentence for each thing that a file lacks."""
     if not snapshot.is_file:
         return
-    kinds, secrets = _unlisted(snapshot), _unknown_secrets(snapshot)
+    kinds, secrets = _unlisted(snapshot), _unknown_secrets(revisions)
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
         yield f"The file has no {_joined(kinds)}. Such an object can use a revision."
@@ -62,12 +61,9 @@ def _unlisted(snapshot: Snapshot) -> list[str]:
     return sorted(resource.plural for resource in snapshot.overview.unreadable)
 
 
-def _unknown_secrets(snapshot: Snapshot) -> str:
-    """The Secrets with the name of a revision that objects use, if Secrets were not listed."""
-    refs = () if snapshot.has_secrets else snapshot.overview.users
-    return _some(
-        [title(ref) for ref in sorted(refs) if ref[0] == "secret" and without_hash(ref[1])]
-    )
+def _unknown_secrets(revisions: Iterable[RevisionStatus]) -> str:
+    """The revisions of Secrets in use, if Secrets were not listed."""
+    return _some([title(item.ref) for item in revisions if item.state == UNKNOWN and item.users])
 
 
 def _revision_problems(

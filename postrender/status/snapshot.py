@@ -16,6 +16,7 @@ from postrender.attach.live import (
     Object,
     Owner,
     Revision,
+    owners_of,
     read_consumer,
     read_revision,
     text_at,
@@ -27,9 +28,13 @@ from postrender.attach.request import (
     BY_GROUP_KIND,
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
     JOBS,
+    PODS,
+    REPLICA_SETS,
     REVISED_KINDS,
     ROLES,
+    ROLLOUTS,
     SECRETS,
     SERVICE_ACCOUNTS,
     NamedObject,
@@ -50,6 +55,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.records import NamedTuple
 from postrender.references.built_in import find_built_in
+from postrender.text import conjoined, shown
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 from postrender.yaml.stream import Stream, has_content
@@ -62,7 +68,7 @@ _HASH_LABELS = (
 )
 _NUMBERS = ("rollout.argoproj.io/revision", "deployment.kubernetes.io/revision")
 _ENDED = ("Succeeded", "Failed")
-_LONGEST_NAME = 300
+_LONGEST_NAME, _SHOWN_NAMES = 300, 20
 _OWNER_KINDS = {resource.group_kind: resource for resource in (SERVICE_ACCOUNTS, ROLES)}
 
 
@@ -75,6 +81,7 @@ class Facts(NamedTuple):
     images: the name and the image of each container of the first pod template.
     replicas: spec.replicas, None if absent.
     is_ended: whether a Pod or Job has ended.
+    controller_name: the name of the controller, "" for none.
     """
 
     created: datetime | None
@@ -85,6 +92,7 @@ class Facts(NamedTuple):
     replicas: int | None
     ready: int
     is_ended: bool
+    controller_name: str
     rollout: Object
 
 
@@ -173,6 +181,31 @@ class _Collector:
         if self.wanted is None or revision.key in self.wanted:
             self.data[revision.uid] = data
 
+    def overview(
+        self, consumers: Mapping[str, Consumer], unreadable: frozenset[Resource]
+    ) -> Overview:
+        """The live objects. Without the ReplicaSets, Pods are directly below their workload."""
+        if REPLICA_SETS in unreadable:
+            workloads = {
+                item.name: item.uid
+                for resource in (DEPLOYMENTS, ROLLOUTS)
+                for item in consumers.values()
+                if item.resource == resource
+            }
+            consumers = {
+                uid: item._replace(controller=workloads.get(self._workload_name(item), ""))
+                if item.resource == PODS and item.controller not in consumers
+                else item
+                for uid, item in consumers.items()
+            }
+        return Overview(self.revisions, consumers, unreadable)
+
+    def _workload_name(self, pod: Consumer) -> str:
+        """The name of a Pod's ReplicaSet without the hash, which is in a label of the Pod."""
+        facts = self.facts[pod.uid]
+        name, _, end = facts.controller_name.rpartition("-")
+        return name if end in facts.hashes else ""
+
 
 def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapshot:
     """The objects of the client's namespace. Only ConfigMaps must be readable.
@@ -182,7 +215,8 @@ def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapsho
     found = _Collector()
     client.list_all(CONFIG_MAPS, partial(found.revision, CONFIG_MAPS))
     has_secrets = _list_if_allowed(client, SECRETS, partial(found.revision, SECRETS))
-    overview = Overview(found.revisions, *read_consumers(client, found.consumer))
+    consumers, unreadable = read_consumers(client, found.consumer)
+    overview = found.overview(consumers, unreadable)
     live = [item for item in starmap(overview.find, targets) if item]
     found.wanted = {ref for item in overview.below(live).values() for ref in item.references}
     if overview.groups.keys() - {""}:
@@ -290,7 +324,8 @@ def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
     namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
     if namespace is None and len(namespaces) > 1:
         raise UserError(
-            f"the file has objects of {len(namespaces)} namespaces, such as {min(namespaces)}",
+            f"the file has objects of {len(namespaces)} namespaces: "
+            f"{conjoined(sorted(namespaces)[:_SHOWN_NAMES])}",
             "Pass one of the namespaces with --namespace",
             Location(stream.source),
         )
@@ -331,7 +366,7 @@ def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
         found,
         chosen,
         now,
-        Overview(found.revisions, consumers, unreadable),
+        found.overview(consumers, unreadable),
         has_secrets=SECRETS in kinds,
         is_file=True,
     )
@@ -358,7 +393,17 @@ def _read(text: str, location: Location) -> Json:
             return parse(text)
         except ValueError:
             pass  # YAML can begin with a brace too, and its parser names the line of a mistake
-    return parse_document(text, location).data
+    document = parse_document(text, location)
+    data = document.data
+    for duplicate in document.duplicate_keys():
+        line = location.line + duplicate.key.start_mark.line
+        raise UserError(
+            f"the key {shown(duplicate.key.value)} is duplicated, so one of the values would be "
+            "lost",
+            "Write a line --- between two outputs of kubectl get",
+            location._replace(line=line),
+        )
+    return data
 
 
 def _time(data: Object) -> datetime | None:
@@ -392,6 +437,7 @@ def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
         if replicas is None
         else _number(value_at(data, ("status", "readyReplicas"))) or 0,
         is_ended=is_ended and resource.kind in ("Pod", "Job"),
+        controller_name=next((owner.name for owner, controls in owners_of(data) if controls), ""),
         rollout=_rollout_facts(data) if resource.kind == "Rollout" else {},
     )
 

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from postrender.attach.reconcile import GRACE, parse_time
 from postrender.attach.request import (
     CONTROLLER_REVISIONS,
+    PODS,
     REPLICA_SETS,
     RevisionRef,
     title,
@@ -23,8 +24,9 @@ from postrender.kubernetes.group_names import SUFFIX
 from postrender.records import NamedTuple
 from postrender.status.model import (
     EDITED,
-    KEPT,
+    LOST,
     MISSING,
+    NO_OWNER,
     UNKNOWN,
     UNUSED,
     Difference,
@@ -117,6 +119,9 @@ class TextReporter(Reporter):
 
 def _lines(page: _Page) -> Iterator[str]:
     status = page.status
+    yield from _problems(page)
+    if status.problems:
+        yield ""
     if not status.workloads:
         yield from _list(page, status.revisions)
     for number, workload in enumerate(status.workloads):
@@ -129,7 +134,6 @@ def _lines(page: _Page) -> Iterator[str]:
         yield from page.lines(_summary(status))
     for note in status.notes:
         yield from page.lines(note)
-    yield from _problems(page)
     if status.diff_command and status.key_counts:
         yield from page.lines(f"To see the values that differ: {status.diff_command}")
     for difference in status.differences:
@@ -154,8 +158,8 @@ def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
         shown = ("", "") if names == before else ("" if release == before[0] else release, names[1])
         before = names
         age = _age(revision.created, page.status.now)
-        users = [(user.title, _count(user.pods)) for user in revision.users] or [("-", "-")]
-        rows.append((*shown, suffix_of(revision), age, *users[0], revision.state))
+        users = [(user.title, _count(user)) for user in revision.users] or [("-", "-")]
+        rows.append((*shown, suffix_of(revision), age, *users[0], _state(revision)))
         rows += [("", "", "", "", *user, "") for user in users[1:]]
     if len(rows) > 1:
         yield from page.table(rows, right=(3, 5), has_head=True)
@@ -163,8 +167,14 @@ def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
         yield from page.lines(f"namespace {page.status.namespace} has no revision of postrender")
 
 
-def _count(pods: int | None) -> str:
-    return "-" if pods is None else str(pods)
+def _count(user: User) -> str:
+    unknown = "-" if user.is_known else "?"
+    return unknown if user.pods is None else str(user.pods)
+
+
+def _state(revision: RevisionStatus) -> str:
+    is_unread = revision.state == UNKNOWN and revision.users
+    return revision.state.upper() if is_unread else revision.state
 
 
 def release_of(group_name: str) -> str:
@@ -212,6 +222,11 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
         yield from _list(page, _of_workload(page, workload))
         return
     yield from page.table(list(_matrix(page, columns, by_ref)), has_head=True)
+    if workload.unread:
+        lack = "not in the file" if page.status.is_file else "not readable"
+        is_unknown = any(template.desired is None for template in columns)
+        shown_by = "The pods are unknown" if is_unknown else "The columns show only running pods"
+        yield from page.lines(f"{shown_by}, because {workload.unread} are {lack}.")
     starts = workload.old_starts
     if starts:
         names = [f"{item.name} ({_age(item.started, page.status.now)} ago)" for item in starts]
@@ -277,11 +292,15 @@ def _label_title(columns: Sequence[Template]) -> str:
     resource = columns[0].consumer.resource
     if resource in (REPLICA_SETS, CONTROLLER_REVISIONS):
         return resource.kind
-    return "template" if len({template.consumer.resource for template in columns}) > 1 else "object"
+    resources = {template.consumer.resource for template in columns}
+    is_pod_group = resource == PODS and columns[0].label != columns[0].consumer.name
+    return "template" if len(resources) > 1 or is_pod_group else "object"
 
 
 def _pods(template: Template, now: datetime) -> str:
     age = _age(template.created, now)
+    if template.desired is None:
+        return f"unknown, {age}"
     count = f"{template.ready} of {template.desired} ready" if template.desired else "0 pods"
     return f"{count}, {age}"
 
@@ -301,8 +320,8 @@ def _cell(ref: RevisionRef | None, known: dict[RevisionRef, RevisionStatus]) -> 
     if ref is None:
         return "-"
     revision = known[ref]
-    state = f" {revision.state}" if revision.state in (EDITED, MISSING) else ""
-    return f"{suffix_of(revision)}{state}"
+    state = _state(revision)
+    return f"{suffix_of(revision)} {state}" if state.isupper() else suffix_of(revision)
 
 
 def _differs(refs: dict[int, RevisionRef], numbers: range, status: Status) -> str:
@@ -323,8 +342,8 @@ def _why(revision: RevisionStatus, status: Status) -> str:
             for user in revision.users[:_SHOWN_PODS]
         ]
         rest = len(revision.users) - len(users)
-        edited = f"{EDITED}: " if revision.state == EDITED else ""
-        return edited + "; ".join([*users, *([f"{rest:,} more"] if rest else [])])
+        state = f"{_state(revision)}: " if _state(revision).isupper() else ""
+        return state + "; ".join([*users, *([f"{rest:,} more"] if rest else [])])
     return describe_unused(revision, status)
 
 
@@ -381,38 +400,57 @@ def _unused(page: _Page) -> Iterator[str]:
         yield ""
     for run in runs:
         release = release_of(run.group_name)
-        basis = (
-            f"has the arguments of {run.source}"
-            if run.source
-            else "applies the live workloads again, because no Job shows its arguments"
-        )
+        basis = f"The next run for {release} has the arguments of {run.source}."
+        if not run.source:
+            basis = (
+                f"For {release}, this assumes that the next release has the workloads that are "
+                f"live now, because {run.reason}."
+            )
         running = f" Job/{run.running_job} runs now." if run.running_job else ""
         waits = f" It would first wait: {'; '.join(run.waits)}." if run.waits else ""
-        yield from page.lines(f"The next run for {release} {basis}.{waits}{running}")
+        yield from page.lines(f"{basis}{waits}{running}")
     if runs:
-        yield from page.lines("A run keeps each revision that its manifests contain again.")
+        yield from page.lines("A release that contains a revision again keeps it.")
 
 
 # ------------------------------------------------------------------------------ the last lines
 
 
 def _summary(status: Status) -> str:
-    used = [item for item in status.revisions if item.users and item.state != MISSING]
+    used = [item for item in status.revisions if item.users and item.revision]
     owned = sum(any(exists for _, exists in item.owners) for item in used)
-    counts = dict.fromkeys((MISSING, EDITED, UNUSED, UNKNOWN, KEPT), 0)
+    counts = dict.fromkeys((MISSING, LOST, NO_OWNER, EDITED, UNUSED, UNKNOWN), 0)
     for item in status.revisions:
         counts[item.state] = counts.get(item.state, 0) + 1
     have = f"{owned} of {counted(len(used), 'revision')} in use {_DOES.of(owned)} owners."
-    broken = [f"{counts[state]} {state}" for state in (MISSING, EDITED) if counts[state]]
-    state = f" {' and '.join(broken)}." if broken else " No revision is missing or edited."
+    if not used:
+        have = "No object uses a revision." if not _is_incomplete(status) else "No user found."
+    broken = [f"{counts[state]} {state}" for state in counts if state.isupper() and counts[state]]
+    secrets = " Secrets are not checked for edits." if _has_secrets(status) else ""
+    found = "No revision in the lists that status could read is missing or edited."
+    clear = found if _is_incomplete(status) else "No revision is missing or edited."
+    state = f" {conjoined(broken)}." if broken else f" {clear}"
+    state += secrets
     if status.workloads:
         return have + state
     releases = len({item.group_name for item in status.revisions if item.group_name})
     rollback = sum(bool(item.users) and all(map(_is_for_rollback, item.users)) for item in used)
-    parts = [f"{len(used) - rollback} used", f"{rollback} for rollbacks"]
+    parts = [f"{len(used) - rollback} used"]
+    parts += [f"{rollback} for rollbacks"] if rollback or not status.unreadable else []
     parts += [f"{counts[state]} {state}" for state in (UNUSED, UNKNOWN) if counts[state]]
     total = counted(len(status.revisions), "revision")
     return f"{counted(releases, 'release')}, {total}: {', '.join(parts)}. {have}{state}"
+
+
+def _is_incomplete(status: Status) -> bool:
+    """Whether a missing revision, or a user, can be in a list that could not be read."""
+    return bool(status.unreadable) or any(
+        item.state == UNKNOWN and item.users for item in status.revisions
+    )
+
+
+def _has_secrets(status: Status) -> bool:
+    return any(item.ref[0] == "secret" and item.revision for item in status.revisions)
 
 
 def _difference(page: _Page, difference: Difference) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.attach.live import Consumer
 from postrender.attach.request import (
+    BY_KIND,
     EXPERIMENTS,
     HISTORY_KINDS,
     JOBS,
@@ -34,6 +35,8 @@ from postrender.yaml.paths import Json
 
 # The roles in the order of the columns.
 _ORDER = (EARLIER, OLD, STABLE, ACTIVE, CURRENT, RUN, EXPERIMENT, PREVIEW, CANARY, NEWEST)
+# The kind of the objects between a workload and its Pods.
+_BETWEEN = {**HISTORY_KINDS, BY_KIND["CronJob"]: JOBS, EXPERIMENTS: REPLICA_SETS}
 _OLD_ROLES, _NEW_ROLES = (OLD, STABLE, ACTIVE), (NEWEST, CANARY, PREVIEW)
 # The fields of Facts.rollout with the hash of a pod template, and the role of the template.
 _CANARY = (("stable", STABLE), ("current", CANARY))
@@ -52,12 +55,17 @@ def read_workload(snapshot: Snapshot, consumer: Consumer) -> Workload:
     """A workload with its pod templates."""
     entries = list(_entries(snapshot, consumer)) or [_Entry(consumer, (), CURRENT)]
     templates = sorted((_template(snapshot, entry) for entry in entries), key=_sort_key)
+    between, unreadable = _BETWEEN.get(consumer.resource), snapshot.overview.unreadable
+    unread = between if between in unreadable else None
+    if PODS in unreadable and any(template.desired is None for template in templates):
+        unread = unread or PODS
     return Workload(
         consumer=consumer,
         group_name=_group_of(snapshot, [consumer, *(entry.consumer for entry in entries)]),
         progress=_progress(snapshot, consumer, templates),
         templates=tuple(templates),
         old_starts=tuple(_old_starts(snapshot, entries)),
+        unread=unread.plural if unread else "",
     )
 
 
@@ -98,31 +106,50 @@ def _entries(snapshot: Snapshot, workload: Consumer) -> Iterator[_Entry]:
 def _history(
     snapshot: Snapshot, workload: Consumer, history: Sequence[Consumer]
 ) -> Iterator[_Entry]:
-    """The ReplicaSets or ControllerRevisions of a workload."""
+    """The ReplicaSets or ControllerRevisions of a workload, and the Pods of unknown ones."""
     pods = _pods_by_hash(snapshot, workload)
     facts = snapshot.facts
     entries = []
     for item in history:
         is_replica_set = item.resource == REPLICA_SETS
-        own = _pods(snapshot, item) if is_replica_set else pods.get(item.name, ())
+        own = _pods(snapshot, item) if is_replica_set else pods.pop(item.name, ())
         entries.append(_Entry(item, own))
+    entries += [_Entry(group[0], group) for group in pods.values()]
     if workload.resource == ROLLOUTS:
         rollout = facts[workload.uid].rollout
         fields = _BLUE_GREEN if rollout.get("isBlueGreen") else _CANARY
         roles = {rollout[field]: role for field, role in reversed(fields) if rollout.get(field)}
+        hashes = {key for entry in entries for key in facts[entry.consumer.uid].hashes}
+        current = rollout.get("current")
+        if entries and not history and current not in hashes:
+            yield _Entry(workload, (), roles.get(str(current), CANARY))
         for entry in entries:
-            hashes = facts[entry.consumer.uid].hashes
-            role = next((roles[key] for key in hashes if key in roles), "")
+            keys = facts[entry.consumer.uid].hashes
+            role = next((roles[key] for key in keys if key in roles), "")
             yield entry._replace(role=role or (OLD if _has_pods(snapshot, entry) else EARLIER))
         return
     newest = max((facts[item.uid].number for item in history), default=0)
-    old = [entry for entry in entries if facts[entry.consumer.uid].number != newest]
-    has_old = any(_has_pods(snapshot, entry) for entry in old)
+
+    def is_newest(entry: _Entry) -> bool:
+        if entry.consumer.resource == PODS:
+            return not history and _has_template_of(snapshot, entry.consumer, workload)
+        return entry.consumer == workload or facts[entry.consumer.uid].number == newest
+
+    if entries and not any(map(is_newest, entries)):
+        entries.append(_Entry(workload, ()))
+    has_old = any(_has_pods(snapshot, entry) for entry in entries if not is_newest(entry))
     for entry in entries:
-        if facts[entry.consumer.uid].number == newest:
+        if is_newest(entry):
             yield entry._replace(role=NEWEST if has_old else CURRENT)
         else:
             yield entry._replace(role=OLD if _has_pods(snapshot, entry) else EARLIER)
+
+
+def _has_template_of(snapshot: Snapshot, pod: Consumer, workload: Consumer) -> bool:
+    """Whether a Pod can have the current template. An admission webhook can add containers."""
+    source = snapshot.overview.source_of(workload) or workload
+    images, expected = (set(snapshot.facts[item.uid].images) for item in (pod, source))
+    return source.references <= pod.references and expected <= images
 
 
 def _has_pods(snapshot: Snapshot, entry: _Entry) -> bool:
@@ -139,33 +166,46 @@ def _pods(snapshot: Snapshot, controller: Consumer) -> list[Consumer]:
 
 
 def _pods_by_hash(snapshot: Snapshot, workload: Consumer) -> dict[str, list[Consumer]]:
-    """The Pods of a StatefulSet or DaemonSet, by the name of their ControllerRevision.
+    """The Pods directly below a workload, by the name of their ReplicaSet or ControllerRevision.
 
-    The label of a StatefulSet's Pod is the whole name, and that of a DaemonSet's Pod only the hash.
+    The label of a StatefulSet's Pod is the whole name, and that of another Pod only the hash.
     """
     found: dict[str, list[Consumer]] = {}
     start = f"{workload.name}-"
     for pod in _pods(snapshot, workload):
-        for label in snapshot.facts[pod.uid].hashes[:1]:
-            found.setdefault(start + label.removeprefix(start), []).append(pod)
+        label = "".join(snapshot.facts[pod.uid].hashes[:1])
+        found.setdefault(start + label.removeprefix(start), []).append(pod)
     return found
 
 
 def _template(snapshot: Snapshot, entry: _Entry) -> Template:
     consumer, pods, role = entry
     facts = snapshot.facts[consumer.uid]
-    has_hash = consumer.resource == REPLICA_SETS and facts.hashes
-    ready = sum(snapshot.facts[pod.uid].ready for pod in pods)
+    is_of_history = consumer.resource == PODS and role != CURRENT
+    has_hash = (consumer.resource == REPLICA_SETS or is_of_history) and facts.hashes
+    ready, desired = _counts(snapshot, entry)
     return Template(
         consumer=consumer,
         role=role,
         label=facts.hashes[0] if has_hash else consumer.name,
         created=facts.created,
         pods=tuple(pod.name for pod in pods),
-        ready=facts.ready if PODS in snapshot.overview.unreadable else ready,
-        desired=max(facts.replicas or 0, len(pods)),
+        ready=ready,
+        desired=desired,
         images=facts.images,
     )
+
+
+def _counts(snapshot: Snapshot, entry: _Entry) -> tuple[int | None, int | None]:
+    """How many Pods are ready, and should be, as far as the lists show."""
+    consumer, pods, _ = entry
+    unreadable, facts = snapshot.overview.unreadable, snapshot.facts[entry.consumer.uid]
+    if _BETWEEN.get(consumer.resource) in unreadable and not pods:
+        return (0, 0) if _pods(snapshot, consumer) else (None, None)
+    if PODS in unreadable:
+        return (None, None) if facts.replicas is None else (facts.ready, facts.replicas)
+    ready = sum(snapshot.facts[pod.uid].ready for pod in pods)
+    return ready, max(facts.replicas or 0, len(pods))
 
 
 def _old_starts(snapshot: Snapshot, entries: Sequence[_Entry]) -> Iterator[OldStart]:

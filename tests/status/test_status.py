@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import jsonschema
 import pytest
 
 from postrender.attach.collect import Pass
+from postrender.attach.request import CONSUMER_KINDS
 from postrender.cli import main
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
@@ -28,7 +30,7 @@ from postrender.status.model import Status
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.yaml.stream import read_stream
-from tests.attach.cluster import GROUP, NAMESPACE, START, Cluster, Json, Run
+from tests.attach.cluster import GROUP, NAMESPACE, START, Cluster, Json, Run, name_of, obj
 from tests.attach.faulty import random_objects
 from tests.effort import examples
 from tests.pages import ROOT, blocks_of
@@ -73,7 +75,7 @@ def test_the_page_shows_what_status_prints() -> None:
     shown = [block.text for block in blocks_of(PAGE) if block.language == "text"]
     hint = ("To see the values that differ",)
     for targets, expected in zip((("rollout/shop-web",), ()), shown, strict=False):
-        lines = text_of(status_of(cluster, *targets)).splitlines()
+        lines = text_of(status_of(cluster, *targets), 100).splitlines()
         assert "\n".join(line for line in lines if not line.startswith(hint)) + "\n" == expected
 
 
@@ -106,9 +108,14 @@ def test_a_file_says_what_the_cluster_says(name: str) -> None:
     story = STORIES[name]
     if story.targets:
         targets = [parse_target(target) for target in story.targets]
-        snapshot = read_file(read_stream(stories.bundle(story.objects).encode(), "x"), None, START)
+        # A file shows only kinds of which there are objects.
+        objects = [
+            *story.objects,
+            *(obj(kind.kind, "another", spec={}, template={}, data={}) for kind in CONSUMER_KINDS),
+        ]
+        snapshot = read_file(read_stream(stories.bundle(objects).encode(), "x"), None, START)
         found = read_status(snapshot, targets, with_difference=True)
-        live = status_of(Cluster(*story.objects), *story.targets, with_difference=True)
+        live = status_of(Cluster(*objects), *story.targets, with_difference=True)
         assert found.workloads == live.workloads
         assert found.differences == live.differences
         assert found.key_counts == live.key_counts
@@ -335,7 +342,7 @@ def test_a_file_can_have_several_namespaces() -> None:
     text = stories.bundle(STORIES["canary"].objects)
     other = text.replace('"prod"', '"test"').replace("shop-web", "shop-api")
     both = f"{text}\n---\n{other}\n"
-    with pytest.raises(UserError, match="objects of 2 namespaces, such as prod"):
+    with pytest.raises(UserError, match="objects of 2 namespaces: prod and test"):
         read_text(both)
     assert text_of(read_text(both, "prod")) == text_of(read_text(text))
 
@@ -381,6 +388,170 @@ def test_deep_and_long_values() -> None:
     report = text_of(read_text(text, None, "rollout/shop-web"))
     assert "\x1b" not in report
     assert max(map(len, report.splitlines())) <= 80
+
+
+# What a list that could not be read leaves unknown
+
+
+MIN = """
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  immutable: true
+  data: {v: "16"}
+  metadata:
+    name: db-config-mb2ch4mdmh
+    uid: c
+    namespace: p
+    labels: {postrender/attach-group: s}
+    annotations: {postrender/base-name: db-config}
+    ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u}]
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: db, namespace: p, uid: u}
+  spec:
+    replicas: 1
+    template:
+      spec:
+        containers:
+        - {name: c, image: i, envFrom: [{configMapRef: {name: db-config-mb2ch4mdmh}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: db-0
+    uid: d
+    namespace: p
+    ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]
+  spec:
+    containers: [{name: c, image: i, envFrom: [{configMapRef: {name: db-config-mgf659dm64}}]}]
+  status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+"""
+
+
+@pytest.mark.parametrize("targets", [(), ("sts/db",)])
+def test_a_missing_revision_of_a_pod_is_found_without_its_history(targets: Sequence[str]) -> None:
+    status = read_text(MIN, None, *targets)
+    assert [problem.code for problem in status.problems] == ["missing"]
+    text = text_of(status, None)
+    assert "No revision is missing" not in text
+    assert "is in use" not in text.replace("revision in use", "")
+    if targets:
+        assert "pods       1 of 1 ready, -     0 pods, -" in text
+        assert "db-config  mgf659dm64 MISSING  mb2ch4mdmh  differs" in text
+        assert "only running pods, because controllerrevisions are not in the file" in text
+
+
+def test_a_pod_of_a_revision_that_is_gone_is_seen() -> None:
+    """The history can be shorter than the life of a Pod, or lack its label."""
+    objects = [
+        item
+        for item in STORIES["statefulset"].objects
+        if name_of(item) not in ("db-88888", name_of(stories.config("88888", "db-config", 1)))
+    ]
+    status = status_of(Cluster(*objects), "sts/db")
+    assert [problem.code for problem in status.problems] == ["missing"]
+    assert "2 of 2 ready" in text_of(status)
+
+
+UNREAD = [
+    (name, kind)
+    for name, kinds in {
+        "canary": ("Pod", "ReplicaSet", "Rollout"),
+        "rolling-update": ("Pod", "ReplicaSet"),
+        "statefulset": ("Pod", "ControllerRevision"),
+        "daemonset": ("Pod", "ControllerRevision"),
+        "blue-green": ("Pod", "ReplicaSet"),
+        "other-kinds": ("Pod", "Job", "CronJob"),
+        "experiment": ("ReplicaSet", "Experiment"),
+        "canary-after-its-job": ("Rollout", "ReplicaSet", "Pod", "Job", "AnalysisRun"),
+        "external": ("Deployment", "ReplicaSet", "Pod"),
+    }.items()
+    for kind in kinds
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), UNREAD)
+@pytest.mark.parametrize("is_file", [False, True])
+def test_no_claim_comes_from_a_list_that_could_not_be_read(
+    name: str, kind: str, is_file: bool
+) -> None:
+    story = STORIES[name]
+    whole = status_of(Cluster(*story.objects))
+    for target in ("", *story.targets):
+        targets = [target] if target else []
+        if is_file:
+            objects = [item for item in story.objects if item["kind"] != kind]
+            wanted = [parse_target(word) for word in targets]
+            if any(word.resource.kind == kind for word in wanted):
+                continue
+            status = read_text(stories.bundle(objects), None, *targets)
+        else:
+            cluster = Cluster(*story.objects)
+            cluster.refused["list", kind] = 403
+            if any(parse_target(word).resource.kind == kind for word in targets):
+                with pytest.raises(UserError, match="is unknown, because"):
+                    status_of(cluster, *targets)
+                continue
+            status = status_of(cluster, *targets)
+            assert {problem.code for problem in status.problems} - {"no-owner"} == {"unreadable"}
+        text = text_of(status, None)
+        assert "No revision is missing" not in text
+        assert ", 0 for rollbacks" not in text
+        assert "exists any more" not in text or kind != "Job"
+        assert "It would first wait" not in text or name == "other-kinds"
+        assert not {item.state for item in status.revisions} & {"unused", "MISSING"}
+        pods: dict[Any, list[int | None]] = {}
+        for found in (whole, status):
+            for item in found.revisions:
+                counts = [user.pods or 0 for user in item.users]
+                is_known = all(user.is_known for user in item.users)
+                pods.setdefault(item.ref, []).append(sum(counts) if is_known else None)
+        if kind in ("ReplicaSet", "ControllerRevision", "Pod") and name != "experiment":
+            for expected, *rest in pods.values():
+                assert set(rest) <= {expected, None}
+
+
+def test_secrets_that_could_not_be_read_are_unknown() -> None:
+    for is_file in (False, True):
+        objects = STORIES["other-kinds"].objects
+        cluster = Cluster(*objects)
+        cluster.refused["list", "Secret"] = 403
+        rest = [item for item in objects if item["kind"] != "Secret"]
+        status = read_text(stories.bundle(rest)) if is_file else status_of(cluster)
+        text = text_of(status, None)
+        assert re.search(r"Secret/db +2456789bcd +- +Deployment/api +[-?] +UNKNOWN", text)
+        assert "does not exist" not in text
+        assert "whether these exist: Secret/db-2456789bcd" in text
+        assert "No revision is missing" not in text
+        assert "MISSING" not in text
+
+
+def test_edits_of_secrets_are_not_known() -> None:
+    text = text_of(status_of(Cluster(*STORIES["other-kinds"].objects)), None)
+    assert "Secrets are not checked for edits." in text
+
+
+@pytest.mark.parametrize("kind", ["Rollout", "ReplicaSet", "Pod", "Secret"])
+def test_the_job_counts_although_another_list_could_not_be_read(kind: str) -> None:
+    cluster = Cluster(*STORIES["canary-after-its-job"].objects)
+    cluster.refused["list", kind] = 403
+    [run] = status_of(cluster).runs
+    assert (run.source, run.waits) == ("Job/app-attach-x", ())
+
+
+def test_two_outputs_without_a_separator_are_refused() -> None:
+    import yaml
+
+    objects = STORIES["canary"].objects
+    items = json.loads(stories.bundle(objects))["items"]
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    with pytest.raises(UserError, match="is duplicated, so") as caught:
+        read_text(text + text)
+    assert caught.value.location
+    assert caught.value.location.line == text.count("\n") + 1
+    assert read_text(f"{text}---\n{text}").revisions
 
 
 # The command
