@@ -2,7 +2,7 @@
 
 `without_cluster_values`: without the values that an object has only after a read from a cluster;
 `comparable`: with base names and Redacted text and, if the comparison is not exact, without the
-annotations for the render ID and the checksum;
+annotations for the render ID and the checksum; always without the tracking ID of Argo CD;
 `as_stored`: a pod template as the API server stores it, with revision names.
 """
 
@@ -21,6 +21,7 @@ from postrender.kubernetes.annotations import (
     CHECKSUM_ANNOTATION,
     LAST_APPLIED_ANNOTATION,
     RENDER_ID_ANNOTATION,
+    TRACKING_ANNOTATION,
 )
 from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import api_group
@@ -253,7 +254,7 @@ def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
     return nulls_of(values) | {
         key: _annotation_or_label(key, value, form.base_names)
         for key, value in own.items()
-        if form.keeps_derived or key not in _DERIVED_ANNOTATIONS
+        if key != TRACKING_ANNOTATION and (form.keeps_derived or key not in _DERIVED_ANNOTATIONS)
     }
 
 

@@ -80,6 +80,8 @@ SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 SYNC_OPTIONS_ANNOTATION = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS_ANNOTATION = "argocd.argoproj.io/compare-options"
 FLUX_PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
+# Argo CD adds this annotation to the manifests that a chart renders.
+TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id"
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 _KNOWN = frozenset(

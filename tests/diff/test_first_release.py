@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,18 @@ def test_workloads_roll_exactly_if_the_rendered_template_differs_from_the_applie
     assert rolling_workloads(preview, run) == expected
     other = compared(old, rendered(new, run), run, is_first_release=True)
     assert without_attachers(other) == without_attachers(preview)
+
+
+def test_the_tracking_of_argo_cd_is_no_change(folder: Path) -> None:
+    """Argo CD adds an annotation to the manifests that it shows, and not to those of the chart."""
+    unused = CONFIG_MAP.replace("NAME", "unused")
+    chart = CHART + unused + unused.replace("ConfigMap", "Secret").replace("\ndata", "\nstringData")
+    tracking = "annotations: {argocd.argoproj.io/tracking-id: 'shop:/ConfigMap:prod/web'}}"
+    tracked = re.sub("^(metadata: {name: [a-z]+)}", rf"\1, {tracking}", chart, flags=re.M)
+    assert tracked.count("tracking-id") == 5
+    (folder / "old.yaml").write_text(chart)
+    expected = first_release(folder, "--format=json", new="old.yaml")
+    (folder / "new.yaml").write_text(chart)
+    (folder / "old.yaml").write_text(tracked)
+    actual = first_release(folder, "--format=json", new="new.yaml")
+    assert actual.stdout.replace("new.yaml", "old.yaml") == expected.stdout
