@@ -66,21 +66,21 @@ def parse(text: str, location: Location) -> YamlNode:
 def _parse_again(text: str, error: Exception, location: Location) -> YamlNode:
     """Parse with the pure Python parser, unless it would be too slow; error: of the C parser."""
     if not _is_worth_a_retry(text, error):
-        _refuse(error, location)
+        _refuse(error, text, location)
     try:
         return _compose(_pure_class()(text), location)
     except (YAMLError, _errors_of_ruamel()) as second_error:
         # If the first error is a colon that YAML allows, the second error has the real cause.
-        _refuse(second_error if _is_flow_colon(error) else error, location)
+        _refuse(second_error if _is_flow_colon(error) else error, text, location)
     except ValueError:
-        _refuse(error, location)
+        _refuse(error, text, location)
 
 
 def _parse_events(parser: Any, text: str, location: Location) -> YamlNode:
     try:
         return _compose(parser, location)
     except _errors_of_ruamel() as error:
-        _refuse(error, location)
+        _refuse(error, text, location)
     except YAMLError as error:
         return _parse_again(text, error, location)
 
@@ -183,14 +183,18 @@ def _is_flow_colon(error: Exception) -> bool:
     return getattr(error, "problem", None) == "found unexpected ':'"
 
 
-def _refuse(error: Any, location: Location) -> NoReturn:
+def _refuse(error: Any, text: str, location: Location) -> NoReturn:
     line, problem = 0, str(error).split("\n", 1)[0]
+    fix = "Fix the YAML near this line, for example the indentation, a colon or a quote"
     if hasattr(error, "problem_mark"):
         mark = error.problem_mark or error.context_mark
         if (error.context or "").startswith("while scanning a quoted"):
             mark = error.context_mark  # the opening quote; the other mark is the end of the text
         line = mark.line if mark else 0
         problem = " ".join(part for part in (error.context, error.problem) if part)
+        if re.match(r" *\t", "".join(text.split("\n")[line : line + 1])):
+            problem = "a tab in the indentation"
+            fix = "Replace the tab with spaces"
     location = location._replace(line=location.line + line)
     if _is_flow_colon(error):
         raise UserError(
@@ -201,7 +205,7 @@ def _refuse(error: Any, location: Location) -> NoReturn:
         ) from None
     raise UserError(
         f"the document is not valid YAML ({problem})",
-        "Fix the YAML near this line, for example the indentation, a colon or a quote",
+        fix,
         location,
     ) from None
 

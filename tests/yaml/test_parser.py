@@ -85,6 +85,24 @@ def test_a_flow_collection_that_kubectl_rejects(flow: str, problem: str) -> None
     assert error.value.problem == f"the document is not valid YAML ({problem})"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a:\n\tb: c\n", 2),
+        ("a:\n  \tb: c\n", 2),
+        ("a: |\n  b\n\tc\n", 3),
+        ("a:\n- b\n\t- c: d\n", 3),
+        ("\ta: b\n", 1),
+    ],
+)
+def test_a_tab_in_the_indentation_is_named(text: str, line: int) -> None:
+    with pytest.raises(UserError) as error:
+        compose(text, LOCATION._replace(line=1))
+    assert error.value.problem == "the document is not valid YAML (a tab in the indentation)"
+    assert error.value.fix == "Replace the tab with spaces"
+    assert error.value.location == LOCATION._replace(line=line)
+
+
 def test_more_brackets_than_libyaml_reads_have_the_limit_of_the_nesting() -> None:
     """libyaml refuses the thousandth bracket before it reports the first one."""
     with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
