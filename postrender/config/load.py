@@ -19,7 +19,7 @@ from postrender.config.settings import (
     Settings,
     StrategyRule,
 )
-from postrender.config.validate import schema_text, unknown_key, validate
+from postrender.config.validate import EXPECTED_IMAGE, is_image, schema_text, unknown_key, validate
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
@@ -43,9 +43,6 @@ _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 _COMPARED_LISTS = (("rules",), ("references",), ("leftovers", "ignore"))
 _MAX_ENTRIES = 1000
 
-_IMAGE_CHARACTERS = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
-)
 
 Values = dict[str, "Any"]
 
@@ -296,24 +293,13 @@ def _ignored_leftover(entry: Values) -> IgnoredLeftover:
     )
 
 
-def _is_image(text: str) -> bool:
-    """Whether a text can be the name of an image (github.com/distribution/reference)."""
-    *folders, last = text.partition("@")[0].split("/")
-    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
-    is_readable = _IMAGE_CHARACTERS.issuperset(text)
-    return is_readable and all(name and name == name.lower() for name in names)
-
-
 def _attacher(values: Values) -> AttacherSettings:
     default = AttacherSettings()
     image = values.get("image", default.image)
-    # A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
-    if image and "<" not in image and "://" not in image and not _is_image(image):
-        raise UserError(
-            f"attacher.image is {shown(image)}, expected the name of an image, such as "
-            "registry.example.com/postrender:0.1.0",
-            "Correct attacher.image, --attacher-image or POSTRENDER_ATTACHER_IMAGE",
-        )
+    if not is_image(image):
+        problem = f"attacher.image is {shown(image)}, {EXPECTED_IMAGE}"
+        fix = "Correct attacher.image, --attacher-image or POSTRENDER_ATTACHER_IMAGE"
+        raise UserError(problem, fix)
     account = values.get("serviceAccount", {})
     return AttacherSettings(
         is_enabled=values.get("enabled", default.is_enabled),

@@ -46,6 +46,10 @@ _TYPE_NAMES = {
     "object": "a mapping",
     "null": "null",
 }
+EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/postrender:0.1.0"
+_IMAGE_CHARACTERS = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
+)
 # The keywords of a schema that do not restrict values.
 _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
@@ -88,9 +92,29 @@ def validate(
                 _check_pattern(text, location)
             except UserError as error:
                 errors[path] = error
+    place = ("attacher", "image")
+    image = value_at(values, place)
+    if isinstance(image, str) and place not in errors and not is_image(image):
+        problem = f"the value is {shown(image)}, {EXPECTED_IMAGE}"
+        location = document.location_of(in_document(place))
+        errors[place] = UserError(problem, "Correct the name", location)
     raise_all(
         sorted(errors.values(), key=lambda error: error.location.line if error.location else 0)
     )
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is "", a placeholder, or can be the name of an image.
+
+    A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
+    Source: github.com/distribution/reference.
+    """
+    if not text or "<" in text or "://" in text:
+        return True
+    *folders, last = text.partition("@")[0].split("/")
+    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
+    is_readable = _IMAGE_CHARACTERS.issuperset(text)
+    return is_readable and all(name and name == name.lower() for name in names)
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:

@@ -40,6 +40,10 @@ MISTAKES = {
         'attacher.group: the value is "a b", expected letters, digits, "-", "_" and ".", with a '
         "letter or digit at both ends. Change the value."
     ),
+    'attacher: {image: "bad image"}': (
+        ':1 attacher.image: the value is "bad image", expected the name of an image, such as '
+        "registry.example.com/postrender:0.1.0. Correct the name."
+    ),
     "attacher: {retiredSecrets: [A]}": 'expected lower-case letters, digits, "-" and ".", with',
     f"attacher: {{group: {'a' * 254}}}": "the value has 254 characters, expected at most 253. ",
     "references: [{kind: A}]": '[0]: the required key "path" is missing. Add the key "path".',
