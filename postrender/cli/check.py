@@ -34,14 +34,15 @@ from postrender.diff.risks.facts import Object, objects_of
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
 from postrender.inventory.notes import find_no_objects, find_rejected
-from postrender.kubernetes.kinds import Identity
+from postrender.kubernetes.kinds import Identity, pod_templates, roots_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
 from postrender.text import printable
-from postrender.yaml.stream import Source, read_streams
+from postrender.yaml.paths import Path, path_of, value_at
+from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 # The code of an error in the formats for programs, which have a code for each finding.
 _UNREADABLE = "unreadable"
@@ -136,6 +137,12 @@ def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> l
             inventory, errors = _tried(_inventory, source, settings)
             mistakes += errors
             readable += [(source, inventory)] if inventory else []
+    if not (
+        settings.allow_empty or mistakes or any(_has_content(one.stream) for _, one in readable)
+    ):
+        fix = "Check the command that wrote the files, or pass --allow-empty"
+        location = Location(names[0] if len(names) == 1 else "")
+        return [_Mistake(Finding("", "the input is empty", fix, location), ERROR)]
     for application in _applications(readable):
         findings, errors = _tried(_findings, application, settings, config)
         mistakes += (_Mistake(one, ERROR if one.strict else one.severity) for one in findings or ())
@@ -177,6 +184,10 @@ def _inventory(source: Source, settings: Settings) -> Inventory:
     return inventory
 
 
+def _has_content(stream: Stream) -> bool:
+    return any(has_content(document.text) for document in stream.documents)
+
+
 def _applications(sources: list[tuple[Source, Inventory]]) -> Iterator[list[Source]]:
     """The files that belong together: all, those of a folder, or each one.
 
@@ -207,9 +218,13 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
     stream = read_streams(sources, printable(sources[0].name) if sources else "")
     plan = plan_before_delivery(stream, settings._replace(allow_empty=True))
     parts = [read_streams([source], printable(source.name)) for source in sources]
+    idle = [*filter(None, map(find_no_objects, parts))]
+    # Nothing was checked, perhaps because of a wrong path.
+    if len(idle) == sum(map(_has_content, parts)) and not settings.allow_empty:
+        idle = [finding._replace(strict=True) for finding in idle]
     return [
         *(finding for finding in plan.findings if finding.code != "no-objects"),
-        *filter(None, map(find_no_objects, parts)),
+        *idle,
         *find_rejected(plan.inventory),
         *_find_broken(plan.inventory, settings),
         *find_unused_configuration(stream, settings, config),
@@ -218,17 +233,25 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
 
 def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
     """A finding for each key that a pod template uses, and that its ConfigMap does not have."""
-    objects: dict[int, list[Object]] = {}
+    places: dict[int, tuple[int, Path]] = {}
+    objects: list[Object] = []
     for index in range(len(inventory.stream.documents)):
         with suppress(UserError):  # the program that applies the manifests reports this error
-            objects[index] = list(objects_of(inventory.document(index).data))
-    documents = {id(item): index for index, items in objects.items() for item in items}
-    every = [item for items in objects.values() for item in items]
-    for item, problem, place in find_missing_keys(every, Resolver(settings.namespace)):
-        location = inventory.document(documents[id(item)]).location_of(())
+            data = inventory.document(index).data
+            places |= {id(root): (index, path) for path, root in roots_of(data)}
+            objects += objects_of(data)
+    for item, problem, place in find_missing_keys(objects, Resolver(settings.namespace)):
+        index, path = places[id(item.data)]
+        # The place begins in the object, or in the spec of its pod template.
+        templates = pod_templates(item.identity.group_kind, item.data)
+        for start in ((), *((*start, "spec") for start, _ in templates)):
+            if inner := path_of(value_at(item.data, start), place):
+                path = (*path, *start, *inner)
+                break
+        location = inventory.document(index).location_of(path)
         yield Finding(
             code="broken-reference",
-            problem=f"{place}: {problem}",
+            problem=problem,
             fix="Add the key, or correct the reference. If pods can start without the key, set "
             "optional: true",
             location=location,

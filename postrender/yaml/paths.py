@@ -58,6 +58,29 @@ def readable_path(data: dict[str, Json], path: Path) -> str:
     return text
 
 
+_READABLE_PART = re.compile(
+    r'\[name=(?P<name>.*?)\](?=[.\[]|\Z)|\["(?P<quoted>.*?)"\]|\[(?P<number>\d+)\]|\.?(?P<key>[\w-]+)'
+)
+
+
+def path_of(data: Json, text: str) -> Path:
+    """The path of a text from readable_path, () if the text does not lead to a value."""
+    path: Path = ()
+    for match in _READABLE_PART.finditer(text):
+        name, quoted, number, key = match.groups()
+        part: str | int = quoted or key or int(number or 0)
+        if name is not None:
+            items = value_at(data, path)
+            names = (
+                [mapping_at(item, ()).get("name") for item in items]
+                if isinstance(items, list)
+                else []
+            )
+            part = names.index(name) if name in names else len(names)
+        path = (*path, part)
+    return path if value_at(data, path) is not None else ()
+
+
 def item_path(path: Path) -> Path:
     """The path of the innermost list item with the value at a path, () if there is none."""
     numbers = [depth for depth, part in enumerate(path, 1) if isinstance(part, int)]

@@ -123,6 +123,68 @@ def test_a_values_file_is_told_apart(check: Check) -> None:
     assert places(err) == [("values.yaml", "no-objects")]
 
 
+EMPTY = {"a": "", "b": "# a comment\n---\n", "c": "\n---\n---\n"}
+
+
+@pytest.mark.parametrize("names", [["a.yaml"], ["b.yaml"], ["c.yaml"], ["."], ["empty"], [*"ab."]])
+def test_an_input_without_content_is_an_error(
+    check: Check, tmp_path: Path, names: list[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    names = [f"{name}.yaml" if name in "ab" else name for name in names]
+    code, _, err = check(*names, **EMPTY)
+    place = f"{names[0]}: " if len(names) == 1 else ""
+    assert (code, err) == (
+        2,
+        f"error: {place}the input is empty. Check the command that wrote the files, or pass "
+        "--allow-empty.\n",
+    )
+    assert check("--allow-empty", *names) == (0, "", "")
+    (tmp_path / "empty" / "app.yaml").write_text(CONFIG)
+    assert check("empty", *names)[0] == 0
+
+
+@pytest.mark.parametrize("text", ["replicaCount: 3\n", "hello world\n", "- a\n", "3\n"])
+def test_an_input_without_objects_is_an_error(check: Check, text: str) -> None:
+    code, _, err = check("values.yaml", "b.yaml", values=text, b="")
+    assert (code, places(err)) == (1, [("values.yaml", "no-objects")])
+    assert check("--allow-empty", "values.yaml")[0] == 0
+
+
+INGRESS = """\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  rules:
+  - host: a
+    http:
+      paths:
+      - path: /
+        pathType: Prefix
+        backend: {service: {name: web, port: {number: 81}}}
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "path"),
+    [
+        (BAD, 12, "spec.template.spec.containers[0].env[0]"),
+        (
+            f"apiVersion: v1\nkind: List\nitems:\n- {BAD.replace(chr(10), chr(10) + '  ').strip()}",
+            15,
+            "spec.template.spec.containers[0].env[0]",
+        ),
+        (f"{SERVICE}---\n{INGRESS}", 14, "spec.rules[0].http.paths"),
+    ],
+)
+def test_a_broken_reference_has_its_place(check: Check, text: str, line: int, path: str) -> None:
+    code, out, _ = check("-o", "json", "a.yaml", "b.yaml", a=CONFIG, b=text)
+    [found] = [one for one in json.loads(out)["findings"] if one["code"] == "broken-reference"]
+    assert (code, found["path"], found["line"]) == (1, path, line)
+
+
 def test_the_json_conforms_to_the_schema(check: Check) -> None:
     code, out, err = check("-o", "json", ".", a=CONFIG, b=BAD, c=TEMPLATE, values="a: 1\n")
     assert (code, err) == (2, "")
