@@ -21,7 +21,17 @@ from tests.cli.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
 # The modules that take longer to import than a run of a small input.
-LATE = ("click", "jsonschema", "yaml", "ruamel", "difflib", "html", "lightkube", "httpx2")
+LATE = (
+    "click",
+    "jsonschema",
+    "yaml",
+    "ruamel",
+    "difflib",
+    "html",
+    "lightkube",
+    "httpx2",
+    *("decimal", "fractions", "ipaddress", "contextlib", "postrender.kubernetes.validation"),
+)
 CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:1\n"
 
 
