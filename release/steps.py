@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from packaging.markers import Marker
+
 from release.bench import (
     CACHE,
     PYTHONS,
@@ -372,9 +374,9 @@ def unlocked(text: str, lock: str) -> list[str]:
 
 def missing(text: str, lock: str) -> list[str]:
     """Return the packages of a lock file that Python 3.13 needs and a formula does not have."""
-    # A package that Python 3.13 does not need has a marker for earlier versions.
-    markers = dict(re.findall(r"^([\w.-]+)==[\w.]+(?: ; (.*?))? \\$", lock, re.M))
-    needed = {name for name, marker in markers.items() if "< '3.13'" not in marker}
+    python = {"python_full_version": "3.13.0", "python_version": "3.13", "sys_platform": "darwin"}
+    pins = re.findall(r"^([\w.-]+)==[\w.]+(?: ; (.*?))? \\$", lock, re.M)
+    needed = {name for name, marker in pins if not marker or Marker(marker).evaluate(python)}
     return sorted(needed - set(re.findall(r'resource "(.+)" do', text)))
 
 

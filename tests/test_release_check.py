@@ -144,6 +144,7 @@ def test_a_package_of_the_formula_must_be_locked(lock: str, unknown: list[str]) 
 def test_a_formula_has_each_package_that_its_python_needs() -> None:
     lock = (
         "attrs==26.1 \\\nclick==8.1 \\\ntyping-extensions==4.1 ; python_full_version < '3.13' \\\n"
+        "jsfetch==1 ; python_full_version >= '3.12' and sys_platform == 'emscripten' \\\n"
     )
     assert steps.missing(FORMULA.format(digest=DIGEST), lock) == ["attrs"]
 
