@@ -5,6 +5,7 @@ pyproject.toml leaves out the folders of the second ring, unless pytest gets a p
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import pytest
 from tests.e2e.programs import HERE, folder, present
 
 TESTS = Path(__file__).resolve().parent
+# For long variants of tests, of which `make e2e` runs one.
+in_matrix = pytest.mark.skipif(
+    "POSTRENDER_E2E_CELL" not in os.environ, reason="a long test, which make matrix runs"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

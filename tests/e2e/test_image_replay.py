@@ -171,7 +171,7 @@ def _replay(folder: Path) -> None:
     source = folder / "src"
     source.mkdir()
     path = f"{tools}/bin{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, **stage.pairs("ENV"), "PATH": path}
+    variables = {**os.environ, **stage.pairs("ARG"), **stage.pairs("ENV"), "PATH": path}
     for name, argument in stage.steps:
         if name == "COPY":
             _copy(argument.split()[:-1], source)

@@ -25,6 +25,7 @@ from release.push_plugin import push
 from tests.e2e.plugins import Machine, link_plugin, new_machine, packed, write_script
 from tests.e2e.programs import program
 from tests.e2e.releases import CHART
+from tests.rings import in_matrix
 
 # Nothing listens at this address, and without retries pip fails at once.
 UNREACHABLE = {
@@ -65,6 +66,7 @@ def installed(machine: Machine) -> Machine:
     return machine.with_postrender()
 
 
+@in_matrix
 def test_the_plugin_is_installed_and_repaired_after_python_was_removed(
     machine: Machine, archive: Path
 ) -> None:
@@ -211,6 +213,7 @@ def test_without_an_index_the_install_shows_a_fix(machine: Machine, archive: Pat
     assert not (machine.plugins / "postrender" / ".plugin").exists()
 
 
+@in_matrix
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not on PATH")
 def test_the_plugin_is_installed_from_a_git_url_and_updated(
     machine: Machine, checkout: Path

@@ -26,6 +26,7 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import CHART, Done, Release
 from tests.e2e.rollouts import promote
+from tests.rings import in_matrix
 
 # A Deployment that never becomes ready, because its ConfigMap does not exist.
 BROKEN = {"name": "broken", "kind": "Deployment", "volume": ["absent"], "replicas": 1}
@@ -49,6 +50,9 @@ REPORT = {
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 # Helm 3.22 no longer rejects a rollback to an object that the current release lacks.
 helm_3_21 = pytest.mark.parametrize("release", ["helm3.21"], indirect=True)
+both_in_matrix = pytest.mark.parametrize(
+    "release", ["helm4", pytest.param("helm3", marks=in_matrix)], indirect=True
+)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 
 
@@ -97,7 +101,16 @@ def test_the_group_has_the_name_of_the_release(release: Release, api: Api) -> No
     assert release_owners(revision) == [f"ServiceAccount/{account}"]
 
 
-@pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "alone"])
+@pytest.mark.parametrize(
+    ("release", "is_attached"),
+    [
+        pytest.param("helm4", True, id="helm4-attached"),
+        pytest.param("helm3", False, id="helm3-alone"),
+        pytest.param("helm3", True, id="helm3-attached", marks=in_matrix),
+        pytest.param("helm4", False, id="helm4-alone", marks=in_matrix),
+    ],
+    indirect=["release"],
+)
 def test_every_rollback_and_every_upgrade_after_a_rollback(
     release: Release, api: Api, is_attached: bool
 ) -> None:
@@ -140,6 +153,7 @@ def test_diff_compares_with_a_release(release: Release) -> None:
     assert "greeting: one -> two" in changed
 
 
+@both_in_matrix
 def test_few_revisions_are_kept_and_every_release_can_be_rolled_back_to(
     release: Release, api: Api
 ) -> None:
@@ -275,6 +289,7 @@ def test_the_original_of_a_hook_that_helm_3_does_not_pass_is_kept(
         assert api.get("ConfigMap", "app-config")["data"] == {"greeting": text}
 
 
+@both_in_matrix
 def test_numbers_keep_increasing_after_rollbacks(release: Release, api: Api) -> None:
     release.config["naming"] = "sequence"
     for text in ("one", "two", "one"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.node.nodes import RealNodes
 from tests.e2e.node.story import CHART, IMAGE
 from tests.e2e.queries import attachers, revisions, wait_for_phase
+from tests.rings import in_matrix
 
 # The host resolves on the node, and nothing listens on the port.
 NO_IMAGE = "localhost:1/none:1"
@@ -48,9 +48,7 @@ def push(application: Application, setting: str, image: str) -> None:
     application.refresh()
 
 
-@pytest.mark.skipif(
-    "POSTRENDER_E2E_CELL" not in os.environ, reason="takes two minutes: make matrix runs this test"
-)
+@in_matrix
 def test_an_image_that_cannot_be_pulled_delays_only_the_sync(
     application: Application, pods_api: Api
 ) -> None:
