@@ -252,7 +252,7 @@ def test_replay_is_as_constrained_as_the_pod(pod: Image) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [(["--version"], f"version {__version__}"), (["attach", "--help"], "--workload")],
+    [(["--version"], f"postrender {__version__}"), (["attach", "--help"], "--workload")],
 )
 def test_replay_runs_in_the_pod(pod: Image, arguments: list[str], expected: str) -> None:
     code, output, errors = pod.run([pod.entry(), *arguments], {})
