@@ -316,7 +316,9 @@ class ContentCheck:
             return UserError(
                 f"{content.difference} of {revision} does not match the hash in the name, so "
                 "attach does not add owners",
-                "If a program needs the content, copy the content to a new ConfigMap. Delete "
+                "Apply the manifest that contains the annotation"
+                if content.difference == WRONG_BASE_NAME
+                else "If a program needs the content, copy the content to a new ConfigMap. Delete "
                 f"{revision}, then apply the manifests again",
             )
         self.changes[revision.key] = _change(revision, content, min(creators, default=""))
@@ -350,6 +352,8 @@ class Content(NamedTuple):
 
 
 EXPECTED = Content("")
+# The difference of a revision whose content is intact.
+WRONG_BASE_NAME = f"the annotation {BASE_NAME_ANNOTATION}"
 
 
 class ContentReader:
@@ -397,7 +401,13 @@ def _difference(revision: Revision, data: Object) -> str:
         for state in (True, False)
     )
     if not (is_right or is_right_if_mutable):
-        return "the content"
+        name = without_hash(revision.name)
+        is_content_right = (
+            bool(name)
+            and name != base_name
+            and not _difference(revision._replace(base_name=name), data)
+        )
+        return WRONG_BASE_NAME if is_content_right else "the content"
     return "" if is_right == (data.get("immutable") is True) else "the field immutable"
 
 

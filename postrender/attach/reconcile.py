@@ -280,7 +280,7 @@ def _keep_reason(
     if revision.key in in_stream:
         return "the applied manifests contain the revision"
     if not revision.is_sweepable:
-        return "a field that the attacher does not read references the revision"
+        return 'the annotation postrender/sweep is "false"'
     foreign = _foreign_owners(state, revision)
     if foreign:
         return f"postrender does not manage the owner {foreign[0]}"

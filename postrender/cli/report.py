@@ -64,13 +64,14 @@ def is_coloured(stream: TextIO | None) -> bool:
     """Whether to write colours to a stream, which is None if it is closed.
 
     With --color=auto, NO_COLOR turns colours off, or else FORCE_COLOR turns colours on. Without
-    both variables, only terminals show colours.
+    both variables, only terminals show colours, and not those with TERM=dumb.
     """
     if _Presentation.color != "auto" or stream is None:
         return _Presentation.color == "always" and stream is not None
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and not is_dumb)
 
 
 def report_warning(problem: str, fix: str) -> None:

@@ -19,6 +19,7 @@ from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.kinds import parse_target
 from postrender.status.snapshot import read_cluster, read_file
+from postrender.text import shown
 
 
 @command(
@@ -109,6 +110,8 @@ def _targets(words: Iterable[str], file: str | None) -> tuple[tuple[NamedObject,
     for word in words:
         if word == "-" or os.path.isfile(word):
             files.append(word)
+        elif word.endswith((".yaml", ".yml", ".json")):
+            raise UsageError(f"the file {shown(word)} does not exist", "Check the path")
         else:
             workloads[parse_target(word)] = None
     if len(files) > 1:

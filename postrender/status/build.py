@@ -6,9 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from postrender.attach.client import PERMISSION_FIX
-from postrender.attach.failures import unknown_group
 from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_MADE_KINDS,
@@ -26,7 +25,7 @@ from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import ComparedObject, Pair
 from postrender.diff.texts import content_of
 from postrender.errors import UserError
-from postrender.kubernetes.group_names import group_name_for_release
+from postrender.kubernetes.group_names import SUFFIX, group_name_for_release
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import DATA_FIELDS, Identity
 from postrender.status.model import (
@@ -51,7 +50,7 @@ from postrender.status.model import (
     Workload,
 )
 from postrender.status.next_run import Outcome, next_run
-from postrender.status.problems import find_lacks, find_problems
+from postrender.status.problems import PERMISSION_FIX, find_lacks, find_problems
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
@@ -61,6 +60,7 @@ _NOTHING = Outcome()
 _CONTENT = ("kind", *DATA_FIELDS)
 # The unchanged lines around each change.
 _CONTEXT = 3
+_SHOWN_NAMES = 20
 
 
 def read_status(
@@ -84,7 +84,13 @@ def chosen_group(snapshot: Snapshot, group: str) -> str:
     for name in (group, group_name_for_release(group)):
         if snapshot.overview.groups.get(name):
             return name
-    raise unknown_group(group, snapshot.namespace)
+    names = [name.removesuffix(SUFFIX) for name in sorted(snapshot.overview.groups) if name]
+    raise UserError(
+        f"the release {group} has no ConfigMap or Secret in namespace {snapshot.namespace}",
+        f"The releases are {conjoined(names[:_SHOWN_NAMES])}. Fix --group"
+        if names
+        else "Check --namespace",
+    )
 
 
 class _Builder:
@@ -119,7 +125,11 @@ class _Builder:
         if target.resource in self._overview.unreadable:
             where = "the file has no objects of this kind"
             reason = where if self._snapshot.is_file else "the kind could not be listed"
-            raise UserError(f"{target} is unknown, because {reason}", PERMISSION_FIX)
+            fix = f"Add {target.resource.plural} to kubectl get"
+            raise UserError(
+                f"{target} is unknown, because {reason}",
+                fix if self._snapshot.is_file else PERMISSION_FIX,
+            )
         consumers = self._overview.consumers.values()
         names = [item.name for item in consumers if item.resource == target.resource]
         hints = similar_words(target.name, names)
@@ -154,6 +164,7 @@ class _Builder:
             item._replace(state=states.get(item.ref, item.state)) if item.revision else item
             for item in revisions
         ]
+        revisions.sort(key=_sort_key)
         return Status(
             namespace=self._snapshot.namespace,
             now=self._snapshot.now,
@@ -238,6 +249,9 @@ class _Builder:
 
     def _base_name(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
+        content = self._snapshot.contents.get(revision.uid) if revision else None
+        if content and content.difference == WRONG_BASE_NAME:
+            return without_hash(ref[1])
         return (revision.base_name if revision else "") or without_hash(ref[1]) or ref[1]
 
     def _group_of(self, ref: RevisionRef) -> str:
@@ -275,7 +289,7 @@ class _Builder:
             is_unread = ref[0] == "secret" and not self._snapshot.has_secrets
             return UNKNOWN if is_unread else MISSING
         content = self._snapshot.contents.get(revision.uid)
-        if content and content.difference:
+        if content and content.difference not in ("", WRONG_BASE_NAME):
             return EDITED
         if not is_used:
             return UNKNOWN if self._overview.unreadable else UNUSED
@@ -390,7 +404,9 @@ class _Builder:
             found = compare_content(Pair(*sides), BaseNames({}, {}, None), _CONTEXT)
             return found[0] if found else None
         lost = [title(ref) for ref in (old, new) if ref not in self._overview.revisions]
-        note = f"{conjoined(lost)} cannot be read" if lost else "status does not read Secrets"
+        note = "known from the name, because status does not read Secrets"
+        if lost:
+            note = f"{conjoined(lost)} cannot be read"
         return ContentChange(
             identity=identity,
             change=CHANGED,
@@ -431,6 +447,8 @@ def _user(workload: Workload, template: Template) -> User:
     return User(name, None if is_plain else count)
 
 
-def _sort_key(status: RevisionStatus) -> tuple[str, str, str, float, str]:
+def _sort_key(status: RevisionStatus) -> tuple[str, str, str, bool, float, str]:
+    """The revisions of a base name with a problem come first, then the newest."""
     created = status.created.timestamp() if status.created else 0.0
-    return status.group_name, status.base_name, status.ref[0], -created, status.ref[1]
+    is_fine = status.state.islower()
+    return status.group_name, status.base_name, status.ref[0], is_fine, -created, status.ref[1]

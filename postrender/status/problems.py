@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.attach.client import PERMISSION_FIX
 from postrender.attach.live import Owner
+from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
-from postrender.status.model import EDITED, MISSING, UNKNOWN, Problem, RevisionStatus
+from postrender.kubernetes.hashing import without_hash
+from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import Snapshot
 from postrender.text import conjoined
 
-_APPLY = "Apply the manifests again"
+PERMISSION_FIX = "Add the permissions of docs/how-to/operate.md#permissions to the account"
+_APPLY = "Delete the finished Job of the attacher, if it exists, then apply the manifests again"
 _COLLECT = "Run postrender collect --yes"
 _SHOWN_NAMES = 3
 
@@ -72,7 +74,8 @@ def _revision_problems(
     """The problems of a revision in use; attach: how to add owners."""
     name, revision = title(status.ref), status.revision
     users = _some([user.title for user in status.users])
-    apply = f"Apply the manifests that contain {name}"
+    source = f"the manifest of {name} from git or from helm get manifest --revision N"
+    apply = f"Apply {source}"
 
     def problem(code: str, text: str, fix: str) -> Problem:
         return Problem(code, (status.ref,), text, fix)
@@ -80,14 +83,22 @@ def _revision_problems(
     if revision is None or revision.is_deleting:
         state = "is not in the file" if snapshot.is_file else "does not exist"
         state = "is being deleted" if revision else state
-        yield problem("missing", f"{name} {state}, but is used by {users}", apply)
+        fix = f"Wait until {name} is gone, then apply {source}" if revision else apply
+        yield problem("missing", f"{name} {state}, but is used by {users}", fix)
     if revision is None:
         return
     content = snapshot.contents.get(revision.uid)
-    if status.state == EDITED and content and revision.group_name:
-        text = f"{content.difference} of {name} does not match the hash in the name"
-        fix = f"Delete {name}, then apply the manifests that contain {name} at once"
-        yield problem("edited", f"{text}, but {name} is used by {users}", fix)
+    if content and content.difference and revision.group_name:
+        mismatch = f"{content.difference} of {name} does not match the hash in the name"
+        fix = (
+            f"Save {name} first (kubectl get {'/'.join(status.ref)} -o yaml). Get {source}: the "
+            f"current manifests can lack {name}. Only then delete {name}, and apply at once"
+        )
+        text = f"{mismatch}, but {name} is used by {users}"
+        if content.difference == WRONG_BASE_NAME:
+            text = f"{mismatch}, but the content is intact"
+            fix = f"Do not delete {name}. Set the annotation to {without_hash(revision.name)} again"
+        yield problem("edited", text, fix)
     added = status.outcome.added if status.outcome else ()
     alive = [owner for owner, exists in status.owners if exists]
     owners = conjoined([str(owner) for owner, _ in status.owners])
@@ -96,9 +107,10 @@ def _revision_problems(
         text = f"{start}Kubernetes deletes {name}, because no owner exists any more ({owners} did)"
         yield problem("losing-owner", text, apply)
     elif added and not alive:
-        yield problem("no-owner", f"{start}has no owner", attach)
+        text = f"{start}has no owner, so nothing deletes {name} when it is unused"
+        yield problem("no-owner", f"{text}. {name} is safe for now", attach)
     elif added and not any(_lasts(owner) for owner in alive):
-        text = f"{start}Kubernetes deletes {name} together with {owners}"
+        text = f"{start}Kubernetes would delete {name} when {owners} goes"
         yield problem("losing-owner", text, attach)
 
 

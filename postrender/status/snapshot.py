@@ -438,7 +438,13 @@ def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
         else _number(value_at(data, ("status", "readyReplicas"))) or 0,
         is_ended=is_ended and resource.kind in ("Pod", "Job"),
         controller_name=next((owner.name for owner, controls in owners_of(data) if controls), ""),
-        rollout=_rollout_facts(data) if resource.kind == "Rollout" else {},
+        rollout=_rollout_facts(data)
+        if resource.kind == "Rollout"
+        else {
+            "partition": _number(
+                value_at(data, ("spec", "updateStrategy", "rollingUpdate", "partition"))
+            )
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -27,6 +28,7 @@ from postrender.status.model import (
     LOST,
     MISSING,
     NO_OWNER,
+    STATES,
     UNKNOWN,
     UNUSED,
     Difference,
@@ -49,6 +51,8 @@ _SHOWN_PODS = 3
 # What a Rollout reports in an ordinary canary.
 _NO_PROBLEMS = ("Paused: ", "Progressing: ", "Healthy: ")
 _DOES = Forms("has", "have")
+_ALARMS = re.compile(rf"\b({'|'.join(filter(str.isupper, STATES))}|UNKNOWN)\b")
+_ALARM = rf"{RED}\1{END}"
 _GRACE_MINUTES = int(GRACE.total_seconds() // 60)
 
 Row = Sequence[str]
@@ -85,8 +89,10 @@ class _Page(NamedTuple):
                     for index, (part, width) in enumerate(zip(parts, widths, strict=True))
                 )
                 line = _GAP.join(padded).rstrip()
-                is_head = has_head and not number and self.terminal.is_coloured
-                yield f"{BOLD}{line}{END}" if is_head else line
+                if self.terminal.is_coloured:
+                    is_head = has_head and not number
+                    line = f"{BOLD}{line}{END}" if is_head else _ALARMS.sub(_ALARM, line)
+                yield line
 
 
 def _fitting(widths: list[int], page: _Page) -> list[int]:
@@ -238,7 +244,7 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
     older = [item for item in _of_workload(page, workload) if item.ref not in shown]
     if older:
         yield ""
-        yield from page.lines("Older revisions, and why they still exist")
+        yield from page.lines("Other revisions, and why they exist")
         yield from page.table(
             [
                 (item.ref[1], _age(item.created, page.status.now), _why(item, page.status))
@@ -456,7 +462,9 @@ def _has_secrets(status: Status) -> bool:
 def _difference(page: _Page, difference: Difference) -> Iterator[str]:
     yield ""
     if difference.old == difference.new:
-        yield from page.lines(f"{difference.workload} has only one pod template with a role.")
+        yield from page.lines(
+            f"{difference.workload} has one pod template, so there is nothing to compare."
+        )
         return
     if not difference.contents:
         yield from page.lines(f"{difference.old} and {difference.new} use the same revisions.")

@@ -226,11 +226,16 @@ def _old_starts(snapshot: Snapshot, entries: Sequence[_Entry]) -> Iterator[OldSt
 
 
 def _progress(snapshot: Snapshot, workload: Consumer, templates: Iterable[Template]) -> str:
+    if workload.is_deleting:
+        return "being deleted"
     if workload.resource == ROLLOUTS:
         return _rollout_progress(snapshot.facts[workload.uid].rollout)
     if workload.is_paused:
         return "paused"
-    return "rolling update" if any(template.role == OLD for template in templates) else ""
+    if all(template.role != OLD for template in templates):
+        return ""
+    partition = snapshot.facts[workload.uid].rollout.get("partition")
+    return f"rolling update, partition {partition}" if partition else "rolling update"
 
 
 def _rollout_progress(rollout: dict[str, Json]) -> str:

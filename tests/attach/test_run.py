@@ -475,7 +475,7 @@ def test_without_pruning_a_run_only_reports_unused_revisions() -> None:
         ),
         (
             revision("old", annotations={**marked(30), "postrender/sweep": "false"}),
-            "a field that the attacher does not read references the revision",
+            'the annotation postrender/sweep is "false"',
         ),
         (
             revision("old", annotations=marked(30), owners=["Widget/w"]),

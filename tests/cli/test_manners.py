@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 from collections.abc import Callable
@@ -175,6 +176,18 @@ def test_colours_can_be_switched(
     new = str(ROOT / "examples" / "rendered" / "v2.yaml")
     assert ("\x1b[" in run("diff", *options, MANIFESTS, new)[1]) is is_coloured
     assert ("\x1b[" in run("render", *options, MANIFESTS)[2]) is is_coloured
+
+
+@pytest.mark.parametrize(("term", "is_coloured"), [("dumb", False), ("xterm", True)])
+def test_a_dumb_terminal_has_no_colours(
+    term: str, is_coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", term)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    assert reporting.is_coloured(stream) is is_coloured
 
 
 def test_the_version_is_a_command_and_an_option(run: Run) -> None:

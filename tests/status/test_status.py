@@ -554,6 +554,72 @@ def test_two_outputs_without_a_separator_are_refused() -> None:
     assert read_text(f"{text}---\n{text}").revisions
 
 
+# Messages
+
+
+def test_an_edited_annotation_is_no_edited_content() -> None:
+    objects = stories.deployment("web", "a", "b")
+    old = next(item for item in objects if item["kind"] == "ConfigMap")
+    metadata = {"annotations": {"postrender/base-name": "other"}}
+    status = status_of(Cluster(*stories.with_change(objects, 0, metadata=metadata)))
+    [problem] = status.problems
+    assert problem.problem.endswith("hash in the name, but the content is intact")
+    assert problem.fix.startswith(f"Do not delete ConfigMap/{name_of(old)}. Set the annotation to")
+    [found] = [item for item in status.revisions if item.ref[1] == name_of(old)]
+    assert (found.state, found.base_name) == ("kept", "web-config")
+
+
+def test_an_edited_revision_is_saved_before_it_is_deleted() -> None:
+    [problem] = status_of(Cluster(*STORIES["edited"].objects)).problems
+    fix = problem.fix
+    order = ["Save", "kubectl get configmap/", "helm get manifest", "can lack", "Only then delete"]
+    assert [fix.index(part) for part in order] == sorted(fix.index(part) for part in order)
+
+
+def test_a_revision_and_a_workload_that_are_being_deleted() -> None:
+    deleting = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    objects = stories.with_change(stories.canary(), 2, metadata=deleting)
+    rollout = next(item for item in objects if item["kind"] == "Rollout")
+    rollout["metadata"] |= deleting
+    status = status_of(Cluster(*objects), "rollout/shop-web")
+    assert status.workloads[0].progress == "being deleted"
+    [problem] = status.problems
+    assert problem.fix.startswith("Wait until ConfigMap/shop-web-config-5fh8h62cm5 is gone, then")
+    text = text_of(status, None)
+    assert text.startswith("error: ")
+    assert "5fh8h62cm5 BEING LOST" in text
+
+
+def test_states_that_need_action_are_red_and_only_headers_are_bold() -> None:
+    for name in ("missing", "edited", "without-owner", "losing-its-owner"):
+        for targets in ((), STORIES[name].targets):
+            status = status_of(Cluster(*STORIES[name].objects), *targets)
+            text = REPORTERS["text"].render(status, Terminal(None, is_coloured=True))
+            rows = [line for line in text.splitlines() if "web-config" in line]
+            state = r"(MISSING|EDITED|NO OWNER|BEING LOST)"
+            assert any(re.search(f"\x1b[^m]*131m{state}\x1b", row) for row in rows)
+            assert not any(row.startswith("\x1b[1m") for row in rows)
+
+
+def test_the_partition_of_a_stateful_set() -> None:
+    objects = json.loads(json.dumps(STORIES["statefulset"].objects))
+    [live] = [item for item in objects if item["kind"] == "StatefulSet"]
+    live["spec"]["updateStrategy"] = {"rollingUpdate": {"partition": 2}}
+    [found] = status_of(Cluster(*objects), "sts/db").workloads
+    assert found.progress == "rolling update, partition 2"
+
+
+def test_an_unknown_release_names_the_releases() -> None:
+    cluster = Cluster(*STORIES["two-releases"].objects)
+    with pytest.raises(UserError, match="The releases are app and other"):
+        status_of(cluster, group="nope")
+
+
+def test_a_kind_that_a_file_lacks_is_added_to_kubectl_get() -> None:
+    with pytest.raises(UserError, match="Add cronjobs to kubectl get"):
+        read_text(stories.bundle(STORIES["canary"].objects), None, "cj/report")
+
+
 # The command
 
 
@@ -633,6 +699,7 @@ def test_the_exit_code(
         (("--diff", "-"), "--diff is set without a workload"),
         (("--group=x", "deploy/x", "-"), "--group is set with a workload"),
         (("-f", "a", "-"), "the files are a and -, expected one"),
+        (("no-such-file.yaml",), "does not exist"),
         (("web",), "expected KIND/NAME, a file or -"),
     ],
 )
