@@ -34,7 +34,6 @@ from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _KEYS = (*((field,) for field in DATA_FIELDS), ("spec", "ports"))
-_NO_TEXT = "\0"  # is in no document
 
 
 def find(facts: Facts) -> Iterator[Risk]:
@@ -52,7 +51,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     }
     contents = [_contents(facts, used, is_new=is_new) for is_new in (False, True)]
     services = {identity.name for identity, *_ in facts.changed() if identity.kind == "Service"}
-    words = {_NO_TEXT, *services, *(key.name for key in removed)}
+    words = {*services, *(key.name for key in removed)}
     for item in facts.objects((), is_new=True, words=words):
         data = old.get(item.identity, item.data)
         broken = list(_broken(facts, item.identity, item.data, contents[1], removed))
@@ -72,7 +71,7 @@ def _contents(facts: Facts, used: Collection[str], *, is_new: bool) -> dict[Obje
         facts.resolver.key_of(one.identity, one.name): Object(one.identity, one.data)
         for one in side.revisions
     }
-    for item in facts.objects(WITH_KEYS, is_new=is_new, words=used or [_NO_TEXT]):
+    for item in facts.objects(WITH_KEYS, is_new=is_new, words=used):
         found[facts.resolver.key_of(item.identity)] = item
     return found
 

@@ -64,11 +64,11 @@ class Facts(NamedTuple):
                 yield Object(pair.identity, pair.old.data)
 
     def objects(
-        self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] = ()
+        self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] | None = None
     ) -> Iterator[Object]:
         """All objects of these kinds, or of every kind, on one side.
 
-        words: if not empty, an object that does not differ counts only if its text has one of them.
+        words: if not None, an object that does not differ counts only if its text has one of them.
             A rule passes what it looks for, so that other documents are not parsed.
         """
         for pair in self.pairs:
@@ -76,14 +76,16 @@ class Facts(NamedTuple):
             if compared and (not kinds or pair.identity.kind in kinds):
                 yield Object(pair.identity, compared.data)
         # A document that diff does not read has the same text on both sides.
-        stream, wanted = self.new.inventory.stream, set(words)
+        stream, wanted = self.new.inventory.stream, None if words is None else set(words)
+        if wanted is not None and not wanted:
+            return
         for index, document in enumerate(stream.documents):
             if index in self.new.inventory.parsed or not has_content(document.text):
                 continue
             # The search for a kind is faster than the search for its place.
             if kinds and not any(kind in document.text for kind in kinds):
                 continue
-            if wanted and not _has_word(document.text, wanted):
+            if wanted is not None and not _has_word(document.text, wanted):
                 continue
             if kinds and root_kind(document.text) not in kinds:
                 continue

@@ -120,7 +120,7 @@ def _words(selector: dict[str, Json]) -> Iterator[str]:
 def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
     """The labels of all pod templates, by namespace and one label; all of them also by no label."""
     found: defaultdict[tuple[str | None, str, str], list[dict[str, str]]] = defaultdict(list)
-    for item in facts.objects((), is_new=is_new, words=() if "" in words else words):
+    for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
         namespace = facts.resolver.namespace_of(item.identity.namespace)
         for labels in _labels(item.identity.group_kind, item.data):
             found[namespace, "", ""].append(labels)
