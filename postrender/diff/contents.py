@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.fields import differing, find_field_changes
-from postrender.diff.kinds import template_path
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
@@ -390,21 +389,12 @@ def with_original_notes(
         if content.note or not content.old_revision or content.new_revision in ("", identity.name):
             return content.note
         key = resolver.key_of(identity)
-        if content.old_revision == identity.name:
-            has_pods = any(template_path(user.group_kind) is not None for user in content.users)
-            return _deletion_note(identity) if has_pods and key not in roles else ""
-        if roles.get(key) != ORIGINAL or not content.keys:
+        # About the deletion of an original, there is the risk deleted-original.
+        if content.old_revision == identity.name or roles.get(key) != ORIGINAL or not content.keys:
             return ""
         return _change_note(identity, readers.get(key, frozenset()))
 
     return [content._replace(note=note_of(content)) for content in contents]
-
-
-def _deletion_note(identity: Identity) -> str:
-    return (
-        f"tools such as Helm delete the original {identity.kind}, although old pods still use the "
-        "original. Before the apply, run postrender adopt"
-    )
 
 
 def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:

@@ -86,9 +86,34 @@ def test_the_workloads_roll_and_a_deleted_original_is_shown(folder: Path) -> Non
     assert "files -> files-" in done.stdout
     assert "settings -> settings-" in done.stdout
     assert "ConfigMap/files: the name changes, but the content does not change" in done.stdout
-    shown = notes(folder)
-    assert shown["files"].startswith("tools such as Helm delete the original ConfigMap,")
-    assert shown["settings"] == ""  # Job/migrate keeps the original, which does not change
+    # Job/migrate keeps the original of the other ConfigMap, which does not change.
+    assert at_risk(folder) == ["ConfigMap/files"]
+
+
+def at_risk(folder: Path, *options: str) -> list[str]:
+    preview = json.loads(first_release(folder, "--format=json", *options, new="old.yaml").stdout)
+    risks = [risk for risk in preview["risks"] if risk["code"] == "deleted-original"]
+    assert all("run postrender adopt" in risk["consequence"] for risk in risks)
+    return [f"{risk['object']['kind']}/{risk['object']['name']}" for risk in risks]
+
+
+def test_an_original_that_stays_is_not_at_risk(folder: Path) -> None:
+    kept = "{name: files, annotations: {helm.sh/resource-policy: keep}}"
+    (folder / "old.yaml").write_text(CHART.replace("{name: files}", kept, 1))
+    assert at_risk(folder) == []
+    (folder / "old.yaml").write_text(CHART)
+    assert at_risk(folder, "--previous=old.yaml") == []
+
+
+def test_a_secret_can_be_at_risk_too(folder: Path) -> None:
+    secret = CONFIG_MAP.replace("ConfigMap", "Secret").replace("\ndata", "\nstringData")
+    user = DEPLOYMENT.replace("{configMapRef: {name: files}}", "{secretRef: {name: files}}")
+    (folder / "old.yaml").write_text(secret.replace("NAME", "files") + user)
+    assert at_risk(folder, "--secrets") == []  # the original of a Secret stays
+    removed = '{name: NAME, annotations: {postrender/keep-original: "false"}}'
+    secret = secret.replace("{name: NAME}", removed).replace("NAME", "files")
+    (folder / "old.yaml").write_text(secret + user)
+    assert at_risk(folder, "--secrets") == ["Secret/files"]
 
 
 def test_a_changed_original_that_stays_is_shown(folder: Path) -> None:

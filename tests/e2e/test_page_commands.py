@@ -116,7 +116,7 @@ def test_the_first_release_and_the_uninstall(recipe: Recipe, api: Api) -> None:
     owners = commands(REFERENCE / "attach.md", "test_the_queries_about_a_release")[0]
     shown = recipe.run_text(preview).stdout
     assert "ConfigMap/app-config -> app-config-" in shown
-    assert "tools such as Helm delete the original ConfigMap" in shown
+    assert "Tools such as Helm delete the original" in shown
     planned = recipe.run_text(adopt)
     assert "ConfigMap/app-config" in planned.stdout
     assert revisions(api) == []
