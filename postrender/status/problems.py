@@ -52,7 +52,10 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
     kinds, secrets = _unlisted(snapshot), _unknown_secrets(revisions)
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
-        yield f"The file has no {_joined(kinds)}. Such an object can use a revision."
+        yield (
+            f"The file has no {_joined(kinds)}. Such an object can use a revision. Add the kinds "
+            "that the namespace has to kubectl get."
+        )
     if owners:
         yield f"The file has no {_joined(owners)}, so such an owner counts as existing."
     if secrets:
@@ -107,8 +110,8 @@ def _revision_problems(
         text = f"{start}Kubernetes deletes {name}, because no owner exists any more ({owners} did)"
         yield problem("losing-owner", text, apply)
     elif added and not alive:
-        text = f"{start}has no owner, so nothing deletes {name} when it is unused"
-        yield problem("no-owner", f"{text}. {name} is safe for now", attach)
+        safe = f"{name} is safe for now, but nothing deletes {name} later"
+        yield problem("no-owner", f"{start}has no owner", f"{safe}. {attach}")
     elif added and not any(_lasts(owner) for owner in alive):
         text = f"{start}Kubernetes would delete {name} when {owners} goes"
         yield problem("losing-owner", text, attach)

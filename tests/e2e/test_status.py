@@ -303,7 +303,7 @@ def test_two_releases_and_a_user_who_may_only_read(
     assert "2 releases, 2 revisions: 2 used, 0 for rollbacks." in text
     assert "app-config" not in terminal.text("--group", "other")
     assert_the_next_run_does_it(plane, api, attacher)
-    assert "the attach group nobody has no" in terminal.run("--group", "nobody").stderr
+    assert "the release nobody has no" in terminal.run("--group", "nobody").stderr
     assert "warning" not in terminal.run().stderr
     assert "Did you mean Deployment/other?" in terminal.run("deploy/othr").stderr
 
