@@ -169,7 +169,8 @@ def _print_message(
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    text = "\n".join(wrap(visible(line), columns_on(sys.stderr), "", "  "))
+    line = visible(line)
+    text = "\n".join(wrap(line, columns_on(sys.stderr), "", "  "))
     text = f"{colour}{text}{END}" if colour and is_coloured(sys.stderr) else text
     try:
         print(text, file=sys.stderr, flush=True)

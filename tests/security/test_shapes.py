@@ -126,7 +126,8 @@ def test_a_short_text_with_many_aliases_needs_little_memory(
         check=True,
     )
     code, memory, seconds = map(float, done.stdout.split())
-    assert code == (1 if problem else 0), done.stderr
+    # check reports that the containers have one name, and has its own code for unreadable input.
+    assert code == bool(problem) + (command == "check"), done.stderr
     assert problem in done.stderr
     assert memory * 1024 < BYTES
     assert seconds < 10
