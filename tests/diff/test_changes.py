@@ -227,7 +227,7 @@ def without_locations(preview: Json) -> Json:
     A rendered side may differ in nothing else.
     """
     undecided = [
-        (item["problem"], item["fix"])
+        (re.sub(r"on line \d+", "on line", item["problem"]), item["fix"])
         for item in preview["undecided"]
         if not (item["problem"].startswith(UNRENDERED) or ON_HELM_3 in item["problem"])
     ]
