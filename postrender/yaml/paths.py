@@ -59,7 +59,7 @@ def readable_path(data: dict[str, Json], path: Path) -> str:
 
 
 _READABLE_PART = re.compile(
-    r'\[name=(?P<name>[^\]]*)\]|\["(?P<quoted>[^"]*)"\]|\[(?P<number>\d+)\]|\.?(?P<key>[\w-]+)'
+    r'\[name=(?P<name>[^\[\]]*)\]|\["(?P<quoted>[^"]*)"\]|\[(?P<number>\d+)\]|\.?(?P<key>[\w-]+)'
 )
 
 
