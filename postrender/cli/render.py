@@ -74,7 +74,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     """The plan for a stream, with the findings about the configuration and the input too."""
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
-    findings = [*settings.findings, *_input_findings(stream, inventory)]
+    findings = [*settings.findings, *_input_findings(stream, inventory, settings)]
     if settings.history.previous:
         from postrender.sources.helm import read_previous, with_release_namespace
 
@@ -99,13 +99,13 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     return plan._replace(findings=findings)
 
 
-def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
+def _input_findings(stream: Stream, inventory: Inventory, settings: Settings) -> Iterator[Finding]:
     if not inventory.items:
         finding = find_no_objects(stream)
         if finding:
             yield finding
     yield from inventory.findings
-    yield from find_idle_annotations(inventory)
+    yield from find_idle_annotations(inventory, settings)
 
 
 def report_findings(

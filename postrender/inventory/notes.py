@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from postrender.config.settings import Settings
+from postrender.config.settings import CHECKSUM, RENAME, Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item
@@ -13,6 +13,7 @@ from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.annotations import (
     PREFIX,
     REWRITE_ANNOTATION,
+    STRATEGY_ANNOTATION,
     USER_ANNOTATIONS,
     is_unknown,
 )
@@ -99,7 +100,7 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
             )
 
 
-def find_idle_annotations(inventory: Inventory) -> Iterator[Finding]:
+def find_idle_annotations(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
     """A finding for each annotation with the prefix `postrender/` that has no effect.
 
     Such an annotation is unknown, perhaps misspelled, or is in the wrong place.
@@ -109,6 +110,32 @@ def find_idle_annotations(inventory: Inventory) -> Iterator[Finding]:
             data = inventory.document(index).data
             for item in items:
                 yield from _idle_annotations(inventory, item, value_at(data, item.path))
+
+    if not settings.with_secrets:
+        yield from _idle_strategies(inventory)
+
+
+def _idle_strategies(inventory: Inventory) -> Iterator[Finding]:
+    """A finding for each Secret with a strategy, of which the inventory has none."""
+    for index, document in enumerate(inventory.stream.documents):
+        if STRATEGY_ANNOTATION not in document.text or SECRET[1] not in document.text:
+            continue
+        try:
+            parsed = inventory.document(index)
+        except UserError:
+            continue  # the program that applies the manifests reports this error
+        for start, root in roots_of(parsed.data):
+            is_secret = isinstance(root, dict) and group_kind_of(root) == SECRET
+            path = (*_ANNOTATIONS, STRATEGY_ANNOTATION)
+            if is_secret and value_at(root, path) in (RENAME, CHECKSUM):
+                yield Finding(
+                    code="misplaced-annotation",
+                    problem=f"{STRATEGY_ANNOTATION} has no effect on a Secret, because the setting "
+                    "secrets is false",
+                    fix="Set secrets: true or pass --secrets, or remove the annotation",
+                    location=parsed.location_of((*start, *path)),
+                    strict=True,
+                )
 
 
 def _idle_annotations(inventory: Inventory, item: Item, data: Json) -> Iterator[Finding]:

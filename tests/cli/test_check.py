@@ -151,6 +151,18 @@ def test_an_input_without_objects_is_an_error(check: Check, text: str) -> None:
     assert check("--allow-empty", "values.yaml")[0] == 0
 
 
+@pytest.mark.parametrize("strategy", ["rename", "checksum", "ignore"])
+def test_a_strategy_of_a_secret_needs_the_setting(check: Check, strategy: str) -> None:
+    annotations = f"annotations: {{postrender/strategy: {strategy}}}"
+    secret = CONFIG.replace("ConfigMap", "Secret").replace("\ndata:", "\nstringData:")
+    secret = secret.replace("{name: app}", f"{{name: app, {annotations}}}")
+    code, _, err = check("a.yaml", a=f"{CONFIG}---\n{secret}")
+    expected = [] if strategy == "ignore" else [("a.yaml", "misplaced-annotation")]
+    assert (code, places(err)) == (len(expected), expected)
+    assert ("a.yaml:8 " in err) == bool(expected)
+    assert check("--secrets", "a.yaml")[2].count("misplaced-annotation") == 0
+
+
 INGRESS = """\
 apiVersion: networking.k8s.io/v1
 kind: Ingress

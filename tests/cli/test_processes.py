@@ -932,11 +932,14 @@ def test_check_of_stdin() -> None:
     assert "[by-name]" in done.err
 
 
-def test_check_refuses_empty_input(folder: Path) -> None:
+def test_check_refuses_empty_inputs_and_accepts_an_empty_file_next_to_others(folder: Path) -> None:
     assert_refused(run("", "check"), "<stdin>: the input is empty", "--allow-empty", code=2)
     assert run("", "check", "--allow-empty").code == 0
     (folder / "comments.yaml").write_text("# nothing\n")
     assert_refused(run("", "check", "comments.yaml"), "comments.yaml: the input is empty", code=2)
+    assert run("", "check", "--allow-empty", "comments.yaml").code == 0
+    (folder / "app.yaml").write_text(GOOD)
+    assert run("", "check", "comments.yaml", "app.yaml").code == 0
 
 
 def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
