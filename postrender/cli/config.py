@@ -30,6 +30,7 @@ from postrender.config.load import (
     merge_values,
     settings_from,
 )
+from postrender.config.settings import EXTERNAL
 from postrender.config.validate import schema_text
 from postrender.errors import Location, UsageError, UserError
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
@@ -158,14 +159,19 @@ def admission_policy(config: str | None, **given: object) -> int:
         Option(
             "mode",
             "Print the permissions for this attacher.mode. auto needs the permissions of hook and "
-            "job.",
+            "job, and external needs none.",
             CHOICE,
-            choices=("auto", "hook", "job"),
+            choices=("auto", "hook", "job", "external"),
             default_text="attacher.mode in the configuration",
         ),
     ),
 )
 def rbac(config: str | None, mode: str | None, **given: object) -> int:
+    if mode == EXTERNAL:
+        raise UsageError(
+            "with attacher.mode external, no release has an attacher that needs permissions",
+            "For the CronJob of postrender collect, run: postrender config collector",
+        )
     settings = settings_of(config, given)
     report_ignored(settings.findings)
     attacher = settings.attacher

@@ -45,9 +45,11 @@ class TextReporter(Reporter):
         lines = [line for entry in explanation.objects for line in _object_lines(entry)]
         lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
         form = "has only an inventory" if explanation.mode == EXTERNAL else "runs as a {mode}"
+        reason = explanation.mode_reason
+        if reason.startswith("attacher."):  # a key has no capital
+            reason = f"the setting {reason}"
         lines += [
-            f"attacher {name} {form.format(mode=explanation.mode)}. "
-            f"{capitalised(explanation.mode_reason)}"
+            f"attacher {name} {form.format(mode=explanation.mode)}. {capitalised(reason)}"
             for name in explanation.attach_groups
         ]
         lines.append(f"postrender would {_renames(explanation)}")

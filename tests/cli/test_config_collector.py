@@ -75,3 +75,10 @@ def test_what_is_missing(
 def test_config_rbac_warns_of_the_mode_external(run: Run) -> None:
     text = "attacher: {mode: external, rbac: {create: false}}\n"
     run("config", "rbac", configuration=text, expected="postrender config collector")
+
+
+def test_config_rbac_names_the_command_for_the_mode_external(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main.run(["config", "rbac", "--config=/dev/null", "--mode=external"]) == 2
+    assert "run: postrender config collector" in capfd.readouterr().err

@@ -98,7 +98,9 @@ def test_an_inventory_that_kubernetes_would_refuse(
 
 def test_explain_shows_the_inventory(run: Run) -> None:
     _, text, _ = run("explain", *EXTERNAL, stdin=BLUE)
-    assert "attacher shop-attach has only an inventory. Attacher.mode is external" in text
+    assert (
+        "attacher shop-attach has only an inventory. The setting attacher.mode is external" in text
+    )
     document = json.loads(run("explain", "--output=json", *EXTERNAL, stdin=BLUE)[1])
     assert document["attacher"]["mode"] == "external"
     assert [item["object"]["name"] for item in document["objects"]] == ["web-config"]

@@ -1,7 +1,7 @@
 """A ConfigMap that opts out of revisions changes under pods that run.
 
 With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
-pods read the new content in mounted files within about a minute, and all of it when they restart:
+pods read the new content in mounted files within about two minutes, and all when they restart:
 the new content reaches every pod at once, without a canary and without a way back. Secrets count
 only with the setting `secrets`.
 
