@@ -73,7 +73,7 @@ def test_a_list_is_parsed_once_for_all_of_its_items() -> None:
         return kept
 
     with mock.patch.object(Inventory, "document", document):
-        codes = [finding.code for finding in find_idle_annotations(inventory)]
+        codes = [finding.code for finding in find_idle_annotations(inventory, Settings())]
     assert codes == ["unknown-annotation"] * 9
     assert parsed == [0]
 
@@ -95,7 +95,7 @@ spec:
     - metadata: {name: data, annotations: {postrender/strategy: rename}}
 """
     inventory = take_inventory(read_stream(text.encode(), "app.yaml"), Settings())
-    (finding,) = find_idle_annotations(inventory)
+    (finding,) = find_idle_annotations(inventory, Settings())
     assert finding.code == "misplaced-annotation"
     assert finding.location.path == "spec.volumeClaimTemplates[0].metadata.annotations"
     assert inventory.items[1].identity.namespace is None
