@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from datetime import timedelta
 
 from postrender.attach.client import Client
@@ -62,7 +63,13 @@ def collect(
         connection = connect(is_in_cluster(), kube_context, kubeconfig)
 
         def client_of(place: str) -> Client:
-            return Client(connection.session, place, FIELD_MANAGER, deadline)
+            return Client(
+                connection.session,
+                place,
+                FIELD_MANAGER,
+                deadline,
+                fails_at_once=sys.stderr is not None and sys.stderr.isatty(),
+            )
 
         place = "" if all_namespaces else namespace or connection.namespace
         run = Pass(client_of, place, age, is_dry=not yes)
