@@ -11,8 +11,9 @@
   probe.
 
 References with `optional: true` do not count. Nor do objects that are in neither input, because
-another release can own them, and references that were broken before. `postrender check` finds the
-missing keys and ports of objects in its input.
+another release can own them, and references that were broken before. A hook before the upgrade
+(`pre-upgrade`, `PreSync`) reads the objects of the previous release, so its references count there.
+`postrender check` finds the missing keys and ports of objects in its input.
 
 Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins, probes), the
 admission plugins ServiceAccount, Priority and RuntimeClass, and the validation of Argo Rollouts.
@@ -27,13 +28,21 @@ from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import Risk
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey
+from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
+from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey, strings_at
 from postrender.kubernetes.uses import TARGETS, WITH_KEYS, Use, uses_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _KEYS = (*((field,) for field in DATA_FIELDS), ("spec", "ports"))
+
+# What follows for a hook that runs before the upgrade.
+_NOW = (
+    "The hook runs before the upgrade, with the objects of the previous release, so its pod cannot "
+    "start, and the upgrade fails"
+)
+_LATER = "The hook of this upgrade still finds it, and that of the next upgrade cannot start"
 
 
 def find(facts: Facts) -> Iterator[Risk]:
@@ -52,13 +61,45 @@ def find(facts: Facts) -> Iterator[Risk]:
     contents = [_contents(facts, used, is_new=is_new) for is_new in (False, True)]
     services = {identity.name for identity, *_ in facts.changed() if identity.kind == "Service"}
     words = {*services, *(key.name for key in removed)}
+    hooks = [pair for pair in facts.pairs if pair.newest.is_hook]
+    added = {
+        facts.resolver.key_of(pair.identity)
+        for pair in facts.pairs
+        if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
+    }
+    # What a hook before the upgrade finds: the older objects, and other hooks.
+    early = contents[0] | {
+        key: contents[1][key]
+        for key in (facts.resolver.key_of(pair.identity) for pair in hooks)
+        if key in contents[1]
+    }
     for item in facts.objects((), is_new=True, words=words):
+        if _runs_before(item):
+            uses = _broken(facts, item.identity, item.data, early, added)
+            now = {use[:3]: use._replace(consequence=_NOW) for use in uses}
+            data = old.get(item.identity, item.data)
+            before = set(_broken(facts, item.identity, data, contents[0])) if now and data else ()
+            known = {use[:3] for use in before}
+            later = {
+                use[:3]: use._replace(consequence=_LATER)
+                for use in _broken(facts, item.identity, item.data, contents[1], removed)
+            }
+            found = (use for key, use in (later | now).items() if key not in known)
+            yield from (_risk(item.identity, use) for use in found)
+            continue
         data = old.get(item.identity, item.data)
         broken = list(_broken(facts, item.identity, item.data, contents[1], removed))
         before = set(_broken(facts, item.identity, data, contents[0])) if broken and data else ()
         # One risk for an object or key, however many containers use it.
         new = {use[:3]: use for use in broken if use not in before}
         yield from (_risk(item.identity, use) for use in new.values())
+
+
+def _runs_before(item: Object) -> bool:
+    """Whether an object is a hook that runs before the other objects change."""
+    annotations = strings_at(item.data, "annotations")
+    phases = ",".join(annotations.get(name, "") for name in HOOK_ANNOTATIONS)
+    return not {"pre-upgrade", "PreSync"}.isdisjoint(part.strip() for part in phases.split(","))
 
 
 def _contents(facts: Facts, used: Collection[str], *, is_new: bool) -> dict[ObjectKey, Object]:
