@@ -146,10 +146,6 @@ def diff(
             f"{old} and {new} do not contain manifests",
             "Pass manifests as OLD or NEW",
         )
-    if settings.history.previous:
-        from postrender.sources.helm import check_previous
-
-        check_previous(settings.history.previous)
     unused = [find_unused_configuration(side, settings, config) for side in sides]
     report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
     reporter = REPORTERS[form]

@@ -116,12 +116,6 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     return history._replace(owners=read_previous_owners(previous)), findings
 
 
-def check_previous(name: str) -> None:
-    """Raise UserError for an earlier output that cannot be read. A Helm release is not read."""
-    if not name.startswith(HELM):
-        _read_manifests(name)
-
-
 def _release(settings: Settings) -> Release | None:
     """The Helm release in --previous, None if --previous is not a Helm release."""
     name = settings.history.previous

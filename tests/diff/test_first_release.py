@@ -211,9 +211,3 @@ def test_the_tracking_of_argo_cd_is_no_change(folder: Path) -> None:
     (folder / "old.yaml").write_text(tracked)
     actual = first_release(folder, "--format=json", new="new.yaml")
     assert actual.stdout.replace("new.yaml", "old.yaml") == expected.stdout
-
-
-@pytest.mark.parametrize("previous", ["missing.yaml", "git:HEAD:missing.yaml"])
-def test_an_unreadable_earlier_output_is_an_error(folder: Path, previous: str) -> None:
-    done = run(["diff", f"--previous={previous}", "old.yaml", "old.yaml"], folder)
-    assert (done.code, done.stdout) == (1, "")
