@@ -442,6 +442,15 @@ def _next_steps(
     trial: _Trial,
     render_arguments: Sequence[str],
 ) -> list[str]:
+    before = options.before_change._replace(with_hooks=True, namespace="")
+    preview = ["postrender", "try", chart, *before.arguments]
+    if options.release != release_name(chart):
+        preview.insert(3, f"--release={options.release}")
+    preview += [
+        argument
+        for argument in render_arguments
+        if not argument.startswith(("--group=", "--attacher-image="))
+    ]
     # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
     # the values of the change, the printed helm command needs all options.
     if trial.new is not None and not new_chart:
@@ -450,7 +459,9 @@ def _next_steps(
     words = ["helm", "upgrade", "--install", options.release, chart, *options.redacted_arguments]
     words += ["--post-renderer", "postrender"]
     words += [f"--post-renderer-args={argument}" for argument in render_arguments]
-    return first_look.next_steps(chart, shlex.join(words), has_change=trial.new is not None)
+    return first_look.next_steps(
+        "" if trial.new is not None else shlex.join(preview), shlex.join(words)
+    )
 
 
 def _write_page(preview: Preview, file: str | None) -> str:

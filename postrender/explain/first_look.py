@@ -205,18 +205,17 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
     return [f"  {line}".rstrip() for line in lines]
 
 
-def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
+def next_steps(preview: str, upgrade: str) -> list[str]:
     """Lines with the next steps: preview a change, build the image, and release.
 
+    preview: the command without a change, "" if the report previews a change.
     upgrade: the helm upgrade command of the chart.
-    has_change: whether to leave out the first step, because the report previews a change.
     """
-    command = f"postrender try {visible(chart)}"
     image = f", and replace {IMAGE}" if f"--attacher-image={IMAGE}" in upgrade else ""
-    change = f"{command} --new-values FILE (or --set KEY=VALUE, or a second chart)"
+    change = f"{visible(preview)} --new-values FILE (or --set KEY=VALUE, or a second chart)"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
-        *([] if has_change else [f"  preview  {change}"]),
+        *([f"  preview  {change}"] if preview else []),
         f"  image    build the attacher's image{image}: docs/how-to/install.md",
         f"  release  {visible(upgrade)}",
         "           For Helm 4, first see docs/how-to/helm.md. For other tools, see docs/index.md",

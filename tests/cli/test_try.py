@@ -86,6 +86,15 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     assert "the name changes, but the content does not change" in page
 
 
+def test_the_printed_preview_has_the_options_of_the_run(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    Path("prod.yaml").write_text("a: 1\n")
+    given = ("--release=shop-prod", "--namespace=prod", "--values=prod.yaml", "--secrets")
+    text = attempt(helm, chart, *given).out.decode()
+    options = "--release=shop-prod --values=prod.yaml --namespace=prod --secrets"
+    assert f"postrender try shop {options} --new-values FILE" in text
+
+
 def test_the_first_release_shows_the_objects_that_stay(helm: Helm, chart: str) -> None:
     reader = DEPLOYMENT.replace("name: web", "name: report").replace(
         "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
