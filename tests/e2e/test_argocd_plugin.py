@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,10 +93,24 @@ def test_a_release_name_is_never_an_option_of_helm(application: Application) -> 
     application.wait_for_message("invalid release name")
 
 
+def is_stored(parameter: Any) -> bool:
+    """Return whether Argo CD's CRD has the types of a parameter, and the API server its text."""
+    if not isinstance(parameter, dict):
+        return False
+    texts = [parameter.get("name", ""), parameter.get("string", "")]
+    items, entries = parameter.get("array", []), parameter.get("map", {})
+    if not (isinstance(items, list) and isinstance(entries, dict)):
+        return False
+    texts += [*items, *entries, *entries.values()]
+    return all(isinstance(text, str) and not re.search("[\0\ud800-\udfff]", text) for text in texts)
+
+
 def test_a_parameter_without_an_effect_is_an_error(application: Application) -> None:
     application.push("old")
     application.create()
     for parameters, message in REFUSED.values():
+        if not (isinstance(parameters, list) and all(map(is_stored, parameters))):
+            continue
         application.spec["source"]["plugin"]["parameters"] = parameters
         source = {"plugin": {"parameters": parameters}}
         application.argocd.patch("Application", application.name, {"spec": {"source": source}})
