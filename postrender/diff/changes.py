@@ -74,18 +74,22 @@ def find_changes(
     context: the number of unchanged lines before and after each change in a text.
     """
     is_exact = old.is_rendered and new.is_rendered
-    users, readers = (_users(pairs, *usages, in_pods=in_pods) for in_pods in (True, False))
+    readers = tuple(
+        _readers_by_target(pairs, index, is_new=is_new)
+        for index, is_new in zip(usages, (False, True), strict=True)
+    )
     contents: dict[int, ContentChange] = {}
     rewritten = set()
     for number, pair in enumerate(pairs):
         if pair.newest.is_content and pair.identity.name:
             left_out = annotations_to_leave_out(pair) if is_exact else None
-            both, former = users.get(number, ((), ()))
-            content = compare_content(pair, names, context, left_out, both, former)
+            before, after = (side.get(number, {}) for side in readers)
+            in_pods = _users(before, after, in_pods=True)
+            content = compare_content(pair, names, context, left_out, *in_pods)
             if content:
-                both, former = readers.get(number, ((), ()))
                 found, is_rewritten = content
-                contents[number] = found._replace(users=tuple(both), former=tuple(former))
+                users, former = _users(before, after, in_pods=False)
+                contents[number] = found._replace(users=tuple(users), former=tuple(former))
                 if is_rewritten:
                     rewritten.add(number)
     comparison = Comparison(
@@ -149,37 +153,39 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
 
 
 def _users(
-    pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex, *, in_pods: bool
-) -> dict[Target, tuple[list[Identity], list[Identity]]]:
-    """The objects that reference each target, and those that no longer do.
+    before: Mapping[Identity, bool], after: Mapping[Identity, bool], *, in_pods: bool
+) -> tuple[list[Identity], list[Identity]]:
+    """The objects that reference a target on either side, and only on the older side.
 
-    in_pods: only workloads with a reference in their pod template. A Role only permits.
+    before, after: as in _readers_by_target.
+    in_pods: only those with a reference in their pod template.
     """
-    before, after = (
-        _identities_by_target(pairs, index, is_new=is_new, in_pods=in_pods)
-        for index, is_new in ((old, False), (new, True))
+    old, new = (
+        {reader for reader, is_in_pods in side.items() if is_in_pods or not in_pods}
+        for side in (before, after)
     )
-    return {
-        target: (
-            sorted(before[target] | after[target], key=sort_key),
-            sorted(before[target] - after[target], key=sort_key),
-        )
-        for target in {**before, **after}
-    }
+    return sorted(old | new, key=sort_key), sorted(old - new, key=sort_key)
 
 
-def _identities_by_target(
-    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool, in_pods: bool
-) -> defaultdict[Target, set[Identity]]:
-    by_target: defaultdict[Target, set[Identity]] = defaultdict(set)
+def _readers_by_target(
+    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
+) -> dict[Target, dict[Identity, bool]]:
+    """The objects that reference each target, and whether their pod template does.
+
+    A Role only permits to read a target.
+    """
+    readers: defaultdict[Target, dict[Identity, bool]] = defaultdict(dict)
     for pair in pairs:
         compared = pair.new if is_new else pair.old
         is_role = pair.identity.group == RBAC_GROUP
         for usage in index.by_item.get(compared.item.key, ()) if compared and compared.item else ():
-            is_user = usage.is_in_template or not (in_pods or is_role)
+            is_user = usage.is_in_template or not is_role
             if is_user and _is_of_pair(usage, pairs, is_new=is_new):
-                by_target[usage.target].add(pair.identity)
-    return by_target
+                of_target = readers[usage.target]
+                of_target[pair.identity] = usage.is_in_template or of_target.get(
+                    pair.identity, False
+                )
+    return dict(readers)
 
 
 def _is_of_pair(usage: Usage, pairs: Sequence[Pair], *, is_new: bool) -> bool:

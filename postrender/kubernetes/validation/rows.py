@@ -278,7 +278,6 @@ def _rule(value: Json) -> Iterator[str]:
         yield "the rule has no apiGroups"
 
 
-_ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "Deployment"): (
         ("spec.replicas", COUNT),
