@@ -50,13 +50,13 @@ def with_command_first(words: list[str]) -> list[str]:
         names = [name for name in (word, " ".join(words[index : index + 2])) if name in COMMANDS]
         if word == "--":
             break
-        if names and any(_are_options(words[:index], load(name)) for name in (*names, "render")):
+        if names and any(are_options(words[:index], load(name)) for name in (*names, "render")):
             command = names[-1].split()
             return [*command, *words[:index], *words[index + len(command) :]]
     return ["render", *words]
 
 
-def _are_options(words: Sequence[str], command: Command) -> bool:
+def are_options(words: Sequence[str], command: Command) -> bool:
     """Whether words are options of a command, each with its value."""
     forms = _forms(command)
     rest = iter(words)

@@ -13,14 +13,8 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import (
-    CompletionItem,
-    FishComplete,
-    ZshComplete,
-    add_completion_class,
-)
 
-from postrender.cli.arguments import call, terminal_argument, with_command_first
+from postrender.cli.arguments import call, terminal_argument
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
@@ -123,20 +117,6 @@ class _Commands(_Group):
 
     If an unknown command looks like a path, the error shows how to render the file.
     """
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> click.Context:
-        if extra.get("resilient_parsing") and args:  # for completion
-            args = with_command_first(args)
-        return super().make_context(info_name, args, parent, **extra)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The completions, with those of the options of `render`, which needs no name."""
-        found = super().shell_complete(ctx, incomplete)
-        if incomplete.startswith("-"):
-            found += _click_command(load("render")).shell_complete(ctx, incomplete)
-        return list({item.value: item for item in found}.values())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -338,25 +318,3 @@ class _Number(click.IntRange):
                 f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
             )
             self.fail(f"the value is {shown(value)}, expected a whole number {limit}.", param, ctx)
-
-
-class _Fish(FishComplete):
-    """click's script splits the help of a completion at its first comma."""
-
-    source_template = FishComplete.source_template.replace(
-        'string split "," $completion', 'string split --max 1 "," $completion'
-    )
-
-
-class _Zsh(ZshComplete):
-    """click's script needs the function compdef, which zsh has only after compinit."""
-
-    source_template = ZshComplete.source_template.replace(
-        "    compdef %(complete_func)s",
-        "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
-        "    compdef %(complete_func)s",
-    )
-
-
-add_completion_class(_Fish)
-add_completion_class(_Zsh)

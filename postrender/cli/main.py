@@ -21,7 +21,6 @@ from postrender.cli.report import (
     report_bug,
     report_error,
     too_large_error,
-    unwritable_error,
 )
 from postrender.errors import UsageError, UserError
 
@@ -49,13 +48,16 @@ def run(arguments: Sequence[str]) -> int:
     # collection.
     gc.disable()
     words = list(arguments)
-    is_completion = COMPLETION_VARIABLE in os.environ
     try:
+        if COMPLETION_VARIABLE in os.environ:
+            from postrender.cli.completion import complete
+
+            return complete(os.environ[COMPLETION_VARIABLE])
         if not words and sys.stdin is not None and sys.stdin.isatty():
             words = ["--help"]
-        elif not is_completion:
+        else:
             words = with_command_first(words)
-        code = None if is_completion else _run_without_click(words)
+        code = _run_without_click(words)
         if code is None:
             from postrender.cli.click_app import run_with_click
 
@@ -69,9 +71,6 @@ def run(arguments: Sequence[str]) -> int:
     except MemoryError:
         pass  # the error is reported below, where Python has freed the memory of the run
     except Exception as error:
-        if is_completion and isinstance(error, OSError):  # click cannot write the completions
-            report_error(unwritable_error(error))
-            return FAULT
         report_bug(error)
         return BUG
     report_error(too_large_error())

@@ -338,7 +338,7 @@ COMMANDS = {
     "attach": "attach:attach",
     "check": "check:check",
     "collect": "collect:collect",
-    "completion": "about:completion",
+    "completion": "completion:completion",
     "config admission-policy": "config:admission_policy",
     "config collector": "config:collector",
     "config init": "config:init",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
@@ -195,21 +194,6 @@ def test_the_version_is_a_command_and_an_option(run: Run) -> None:
     assert run("--version")[1].startswith("postrender 0.")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_the_script_of_a_shell(shell: str, run: Run) -> None:
-    code, out, _ = run("completion", shell)
-    assert code == 0
-    assert f"_POSTRENDER_COMPLETE={shell}_complete" in out
-
-
-def test_the_script_of_fish_keeps_the_commas_of_a_help(run: Run) -> None:
-    assert 'string split --max 1 "," $completion' in run("completion", "fish")[1]
-
-
-def test_the_script_of_zsh_does_not_need_compinit_before(run: Run) -> None:
-    assert "(( $+functions[compdef] )) || { autoload" in run("completion", "zsh")[1]
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -252,11 +236,6 @@ def test_a_rule_without_a_match_is_a_note_of_explain(run: Run, tmp_path: Path) -
     assert re.findall(r"^note: .*(rules\[\d\]) does not match any object", err, re.M) == [
         "rules[0]"
     ]
-
-
-def test_the_completion_script_of_bash_is_valid(run: Run) -> None:
-    script = run("completion", "bash")[1]
-    subprocess.run(["bash", "-n"], input=script.encode(), check=True)
 
 
 def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:

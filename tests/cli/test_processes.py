@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -857,48 +856,6 @@ def test_version() -> None:
     assert re.fullmatch(
         rb"postrender \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(-dirty)?\))?\n", done.out
     )
-
-
-@pytest.mark.parametrize(
-    ("shell", "part"),
-    [("bash", b"complete -o nosort"), ("zsh", b"#compdef postrender"), ("fish", b"complete ")],
-)
-def test_completion_scripts(shell: str, part: bytes) -> None:
-    if shell == "bash" and not shutil.which("bash"):
-        pytest.skip("no bash here")
-    done = run("", variables={"_POSTRENDER_COMPLETE": f"{shell}_source"})
-    assert done.code == 0, done.err
-    assert part in done.out
-    assert b"_POSTRENDER_COMPLETE" in done.out
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("postrender re", b"render"),
-        ("postrender render --str", b"--strict"),
-        ("postrender --str", b"--strict"),
-        ("postrender --ver", b"--version"),
-        ("postrender --config cha", b"file,cha"),
-        ("postrender -n prod --attacher-im", b"--attacher-image"),
-        ("postrender -n prod diff --uni", b"--unified"),
-        ("postrender render --config cha", b"file,cha"),
-        ("postrender render --kubeconfig cha", b"file,cha"),
-        ("postrender check -f cha", b"file,cha"),
-        ("postrender try --values cha", b"file,cha"),
-        ("postrender diff --old-config cha", b"file,cha"),
-        ("postrender diff cha", b"file,cha"),
-    ],
-)
-def test_completions(words: str, expected: bytes) -> None:
-    variables = {
-        "_POSTRENDER_COMPLETE": "bash_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    done = run("", variables=variables)
-    assert (done.code, done.err) == (0, "")
-    assert expected in done.out
 
 
 # --- check ---------------------------------------------------------------------------------------
