@@ -54,21 +54,58 @@ def prose(text: str) -> str:
 
 
 def commands() -> str:
-    """Return a table of the commands, with links to their sections."""
-    rows = [
-        (f"[`{name}`](#{_anchor(name)})", prose(load(name).summary).rstrip("."))
-        for name in sorted(COMMANDS)
-    ]
+    """Return a table of the commands. Those with options of their own have a section instead."""
+    rows = [(_title(name), _purpose(name)) for name in sorted(COMMANDS)]
     return table(("command", "purpose"), rows)
+
+
+def _title(name: str) -> str:
+    if name in ("render", "explain") or _own_options(name):
+        return f"[`{name}`](#{_anchor(name)})"
+    return f'<a id="{_anchor(name)}"></a>{_usage(name)}'
+
+
+def _purpose(name: str) -> str:
+    command = load(name)
+    summary = prose(command.summary)
+    if name in ("render", "explain") or _own_options(name):
+        return summary.rstrip(".")
+    texts = [summary, prose(command.details), _shared_options(name)]
+    if name == "attach":
+        texts[2] = "The Job passes [its options](../../postrender/attach/README.md#options)."
+    return " ".join(filter(None, texts))
 
 
 def _usage(name: str) -> str:
     arguments = (argument.metavar for argument in load(name).arguments)
-    return f"`{' '.join(('postrender', name, *arguments))}`"
+    return f"`{' '.join((name, *arguments))}`"
 
 
 def _anchor(name: str) -> str:
     return "render-and-explain" if name in ("render", "explain") else name.replace(" ", "-")
+
+
+def _own_options(name: str) -> list[Option]:
+    """Return the options that are not common options; those of attach are on another page."""
+    common = [*load("render").options, *cluster_options()]
+    return [option for option in load(name).options if option not in common and name != "attach"]
+
+
+def _shared_options(name: str) -> str:
+    """Return a sentence about the common options of a command, the shorter of two."""
+    given = load(name).options
+    cluster = [option for option in cluster_options() if option in given]
+    shared = [option for option in load("render").options if option in given]
+    missing = [option for option in load("render").options if option not in given]
+    if len(missing) < len(shared):
+        return f"Also the [common options](#common-options), except {_names(missing)}."
+    if shared or cluster:
+        return f"Also the [common options](#common-options) {_names([*shared, *cluster])}."
+    return ""
+
+
+def _names(options: Iterable[Option]) -> str:
+    return ", ".join(f"`--{option.name}`" for option in options)
 
 
 def options() -> str:
@@ -91,7 +128,7 @@ def options() -> str:
     ]
     first = table(("option", "purpose, and the key in postrender.yaml"), rows)
     second = table(("option", "purpose"), cluster)
-    return f"{first}\nCommands that connect to a cluster have these:\n\n{second}"
+    return f"{first}\nCommands that connect to a cluster:\n\n{second}"
 
 
 def _with_key(option: Option) -> str:
@@ -108,9 +145,8 @@ def cluster_options() -> list[Option]:
 
 
 def other_options() -> str:
-    """Return a section for each command except render and explain, with the command's options."""
-    names = [name for name in sorted(COMMANDS) if _anchor(name) != "render-and-explain"]
-    return "\n".join(_section(name) for name in names)
+    """Return a section for each command with options of its own."""
+    return "\n".join(map(_section, filter(_own_options, sorted({*COMMANDS} - {"explain"}))))
 
 
 def attach_options() -> str:
@@ -122,21 +158,15 @@ def attach_options() -> str:
 
 def _section(name: str) -> str:
     command = load(name)
-    text = (
-        f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
-    )
-    common = [*load("render").options, *cluster_options()]
     rows = [
         (_spellings(option, f"{_anchor(name)}--{option.name}"), _help(option))
-        for option in command.options
-        if option not in common
+        for option in _own_options(name)
     ]
-    shared = ", ".join(f"`--{option.name}`" for option in command.options if option in common)
-    if name == "attach":
-        return f"{text}\nThe Job passes [its options](../../postrender/attach/README.md#options).\n"
-    if rows:
-        text += f"\n{table(('option', 'purpose'), rows)}"
-    return text + (f"\nAlso the [common options](#common-options) {shared}.\n" if shared else "")
+    text = prose(f"{command.summary} {command.details}".strip())
+    return (
+        f"## {name}\n\n{_usage(name)}\n\n{text}\n\n{table(('option', 'purpose'), rows)}\n"
+        f"{_shared_options(name)}\n"
+    )
 
 
 def _spellings(option: Option, anchor: str = "") -> str:

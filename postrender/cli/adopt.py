@@ -21,9 +21,9 @@ from postrender.sources.inputs import read_input
     details=(
         "INPUT is the output of postrender, or - for stdin, which is the default. Run adopt before "
         "the first apply of revisions. Otherwise a tool such as Helm deletes the ConfigMaps and "
-        "Secrets that old pods still use. The attacher deletes an adopted object when no other "
-        "object uses the adopted object any more. After a release without postrender, --undo gives "
-        "the adopted objects back to your tool, and deletes the revisions that no object uses."
+        "Secrets that old pods still use. When nothing uses an adopted object any more, the "
+        "attacher deletes the object. After a release without postrender, --undo gives adopted "
+        "objects back to your tool, and deletes unused revisions."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),

@@ -61,12 +61,11 @@ class _Mistake(NamedTuple):
     "check",
     "Fail on findings that put pods at risk.",
     details=(
-        "check does not write manifests. Each FILE is a file, a folder, git:REF:PATH, or - for "
-        "stdin, with input or output of postrender. Without a FILE, check reads stdin. All FILEs "
-        "together are one application. If two of them contain the same object, each folder, or "
-        "else each file, is an application. The exit code is 1 for a finding, and 2 for an input "
-        "that check cannot read. Unlike `render --strict`, check does not report the finding "
-        "`unprotected` or findings about the attacher, because check does not append the attacher."
+        "Each FILE is a file, a folder, git:REF:PATH, or - for stdin, with input or output of "
+        "postrender. Without a FILE, check reads stdin. All FILEs together are one application. If "
+        "two of them contain the same object, each folder, or else each file, is an application. "
+        "The exit code is 1 for a finding, and 2 for an input that check cannot read. check does "
+        "not append the attacher, and reports no findings about the attacher."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE|FOLDER]...", default="-", is_many=True),),

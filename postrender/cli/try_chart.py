@@ -100,11 +100,10 @@ class _Trial(NamedTuple):
     "try",
     "Show what postrender does to a chart.",
     details=(
-        "The command renders the chart with helm template, and shows the first release with "
-        "postrender. To preview a change of the chart, pass NEW_CHART. To preview a change of "
-        "values, pass --new-values, --set or --set-string without NEW_CHART. The command writes an "
-        "HTML page with the preview, and never changes a cluster. The variable HELM_BIN sets the "
-        "path of helm."
+        "The command renders the chart with helm template, shows the first release with "
+        "postrender, writes an HTML page, and never changes a cluster. To preview a change of the "
+        "chart, pass NEW_CHART. To preview a change of values, pass --new-values, --set or "
+        "--set-string without NEW_CHART. The variable HELM_BIN sets the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),

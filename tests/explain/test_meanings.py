@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 
 import pytest
 
@@ -12,6 +14,7 @@ from postrender.cli import main
 from postrender.diff.risks import rules
 from postrender.errors import CODES
 from postrender.explain.meanings import finding_section
+from tests.e2e.plugins import write_script
 
 Run = Callable[..., tuple[int, str, str]]
 CONFIG_MAP = """\
@@ -21,26 +24,41 @@ metadata: {name: web-config}
 data: {greeting: hello}
 """
 WORKER = """\
+# Source: shop/templates/worker.yaml
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: worker}
 spec:
   template: {spec: {containers: [{name: worker, envFrom: [{configMapRef: {name: web-config}}]}]}}
 """
-# These need a release, a large input, two configuration files, or no objects.
-WITHOUT_EXAMPLE = {
-    *("history-keep", "history-unchecked", "release-size", "last-owner", "config-unused"),
-    *("config-above", "no-objects"),
-}
+# Stores three revisions of the release shop in the namespace prod, and lists no other namespaces.
+HELM = """\
+case "$*" in
+"history shop "*" --namespace prod"*)
+  echo '[1, 2, 3]' | sed -E 's/[0-9]/{"revision": &, "status": "deployed"}/g' ;;
+"get "*) ;;
+*) echo 'Error: release: not found' >&2; exit 1 ;;
+esac
+"""
 # The commands that report the code; the others report it in `explain`.
-COMMANDS = {"broken-reference": "check", "short-ttl": "render"}
+COMMANDS = {
+    "broken-reference": ["check"],
+    "short-ttl": ["render"],
+    "release-size": ["render", "--attacher-image=a:1", "--previous=helm:prod/shop"],
+    "last-owner": ["render", "--previous=previous.yaml"],
+}
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Return a function that runs a command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
+    """Return a function that runs a command line in a repository with the folder of a chart."""
+    for folder in (".git", "shop/templates"):
+        (tmp_path / "repository" / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repository")
+    Path("shop/Chart.yaml").write_text("name: shop\n")
+    Path("shop/templates/worker.yaml").touch()
+    write_script(tmp_path / "helm", HELM)
+    monkeypatch.setenv("HELM_BIN", str(tmp_path / "helm"))
 
     def call(*arguments: str) -> tuple[int, str, str]:
         code = main.run(arguments)
@@ -49,24 +67,41 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
     return call
 
 
-@pytest.mark.parametrize("code", [code for code in CODES if code not in WITHOUT_EXAMPLE])
-def test_the_example_before_has_the_finding_and_the_one_after_does_not(
-    code: str, run: Run, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("code", CODES)
+def test_the_example_before_has_the_finding_and_the_one_after_does_not(code: str, run: Run) -> None:
     text = finding_section(code)
     [before, after] = re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)
     for is_expected, example in ((True, before), (False, after)):
-        objects = [CONFIG_MAP, WORKER]
-        if example.startswith("# postrender.yaml\n"):
-            (tmp_path / "postrender.yaml").write_text(example)
-            example = "" if before.startswith("#") else before
-        named_again = "metadata: {name: web-config" in example
-        objects = [*objects[named_again:], *filter(None, [example])]
-        if not is_expected and code in ("by-name", "hook-on-helm-3", "selector"):
-            objects.append(before)  # the fix is in the ConfigMap
-        (tmp_path / "app.yaml").write_text("---\n".join(objects))
-        err = run(COMMANDS.get(code, "explain"), "app.yaml")[2]
-        assert (f"[{code}]" in err) == is_expected, (is_expected, err)
+        err = findings_of(code, before, example, run)
+        is_found = bool(re.search(rf"\[{code}\]$", err, re.M))
+        assert is_found == is_expected, err
+
+
+def findings_of(code: str, before: str, example: str, run: Run) -> str:
+    """Run postrender in the state of an example; return stderr."""
+    command = COMMANDS.get(code, ["explain"])
+    objects = [CONFIG_MAP, WORKER]
+    if file := re.match(r"# (\S*postrender\.yaml)(, passed with --config)?\n", example):
+        Path(file[1]).write_text(example)
+        command = [*command, f"--config={file[1]}"] if file[2] else command
+        example = "" if before.startswith("#") else before
+    named_again = "metadata: {name: web-config" in example
+    objects = [*objects[named_again:], *filter(None, [example])]
+    if example != before and code in ("by-name", "hook-on-helm-3", "selector"):
+        objects.append(before)  # the fix is in the ConfigMap
+    if example.startswith("# values.yaml\n"):
+        objects = [example]
+    if code == "last-owner":
+        Path("app.yaml").write_text("---\n".join(objects).replace("worker}", "web}"))
+        Path("previous.yaml").write_text(run("render", "app.yaml")[1])
+    text = "---\n".join(objects)
+    if "…" in text:
+        text = text.replace("…", "".join(Random(1).choices(ascii_letters + digits, k=1_000_000)))
+    Path("app.yaml").write_text(text)
+    result = run(*command, "app.yaml")[2]
+    for name in ("postrender.yaml", "../postrender.yaml", "shop/postrender.yaml"):
+        Path(name).unlink(missing_ok=True)
+    return result
 
 
 def test_every_code_has_a_text_that_explain_prints(run: Run) -> None:
@@ -77,9 +112,9 @@ def test_every_code_has_a_text_that_explain_prints(run: Run) -> None:
     assert run("explain", "broken-reference")[1].count("## broken-reference") == 2
 
 
-def test_a_misspelt_code_and_a_file_with_the_name_of_a_code(run: Run, tmp_path: Path) -> None:
+def test_a_misspelt_code_and_a_file_with_the_name_of_a_code(run: Run) -> None:
     code, out, err = run("explain", "by-nam")
     assert (code, out) == (1, "")
     assert "neither a file nor the code of a finding or risk. Write by-name." in err
-    (tmp_path / "by-name").write_text(CONFIG_MAP)
+    Path("by-name").write_text(CONFIG_MAP)
     assert "ConfigMap/web-config" in run("explain", "by-name")[1]
