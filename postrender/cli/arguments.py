@@ -1,17 +1,27 @@
 """From the words of a command line to the call of a command.
 
-Importing click takes longer than a whole `render` of a small input, and `render` or `fn` stands in
-front of every release. The quick reader therefore reads their usual command lines: file names, `-`
-and options that are spelled out, as in `--namespace prod`, `--namespace=prod` and `-q`. All other
-lines are for click, such as those with joined short options (`-qv`), `--help` or a mistake. A test
-compares both readers.
+Importing click takes longer than a whole `render` of a small input. `render` or `fn` stands in
+front of every release, and `diff` in front of every merge. The quick reader therefore reads their
+usual command lines: file names, `-` and options that are spelled out, as in `--namespace prod`,
+`--namespace=prod` and `-q`. All other lines are for click, such as those with joined short options
+(`-qv`), numbers, `--help` or a mistake. A test compares both readers.
 """
 
 from __future__ import annotations
 
 import sys
 
-from postrender.cli.options import COMMANDS, FLAG, INPUT, SWITCH, load
+from postrender.cli.options import (
+    CHOICE,
+    CHOICES,
+    COMMANDS,
+    FLAG,
+    INPUT,
+    REPEATED,
+    SWITCH,
+    VALUE,
+    load,
+)
 from postrender.cli.report import set_presentation
 from postrender.errors import UsageError, UserError
 
@@ -27,8 +37,8 @@ _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-
-
+# The values of absent options. Those of the other forms have a default.
+_ABSENT: Mapping[str, object] = {SWITCH: False, CHOICES: (), REPEATED: ()}
 # The options of `postrender` itself.
 _GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
 
@@ -82,7 +92,7 @@ def are_options(words: Sequence[str], command: Command) -> bool:
 def read_quickly(
     command: Command, words: Sequence[str], environment: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The values of the arguments and options of `render` or `fn`, by parameter.
+    """The values of the arguments and options of a command, by parameter.
 
     The result is None if the line is for click.
     words: the command line after the name of the command.
@@ -94,17 +104,17 @@ def read_quickly(
         return None
     for argument in command.arguments:
         values[argument.parameter] = files.pop(0) if files else argument.default
+        if values[argument.parameter] is None:  # a required argument is missing
+            return None
     return None if files else values | given
 
 
 def _default(option: Option, environment: Mapping[str, str]) -> object:
     text = environment.get(option.variable)
     if not text:
-        return False if option.form == SWITCH else option.default
-    if option.choices and text not in option.choices:
-        raise _ForClickError
+        return _ABSENT.get(option.form, option.default)
     if option.form != FLAG:
-        return text
+        return _checked(option, text)
     word = text.strip().lower()
     if word not in _BOOLEANS:
         raise _ForClickError
@@ -134,10 +144,14 @@ def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str,
             text = next(rest, "-")
             if text.startswith("-"):
                 raise _ForClickError
-        if option.choices and text not in option.choices:
-            raise _ForClickError
-        given[option.parameter] = text
+        given[option.parameter] = _checked(option, text)
     return files, given
+
+
+def _checked(option: Option, text: str) -> str:
+    if option.form not in (VALUE, CHOICE) or (option.choices and text not in option.choices):
+        raise _ForClickError
+    return text
 
 
 def _forms(command: Command) -> dict[str, tuple[Option, bool]]:

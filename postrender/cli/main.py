@@ -12,7 +12,7 @@ from postrender.cli.arguments import (
     terminal_argument,
     with_command_first,
 )
-from postrender.cli.options import COMPLETION_VARIABLE
+from postrender.cli.options import COMPLETION_VARIABLE, load
 from postrender.cli.report import (
     BUG,
     FAULT,
@@ -27,8 +27,6 @@ from postrender.errors import UsageError, UserError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from postrender.cli.options import Command
 
 
 def main() -> None:
@@ -78,11 +76,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_without_click(words: Sequence[str]) -> int | None:
-    """Run a usual command line of `render` or `fn`, and return the exit code.
+    """Run a usual command line of a frequent command, and return the exit code.
 
     The result is None if click must read the line. Nothing has then been read or run.
     """
-    command = _quick_command(words[0])
+    command = load(words[0]) if words[0] in ("render", "fn", "diff") else None
     values = read_quickly(command, words[1:], os.environ) if command else None
     # For input from a terminal, click prints the help.
     if command is None or values is None or terminal_argument(command, values):
@@ -93,15 +91,3 @@ def _run_without_click(words: Sequence[str]) -> int | None:
         from postrender.cli.click_app import show_usage_error
 
         return show_usage_error(error, command)
-
-
-def _quick_command(name: str) -> Command | None:
-    if name == "render":
-        from postrender.cli.render import render
-
-        return render
-    if name == "fn":
-        from postrender.cli.fn import fn
-
-        return fn
-    return None

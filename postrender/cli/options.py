@@ -1,6 +1,6 @@
 """The declaration of a command, and the options that several commands share.
 
-click reads most command lines, and `arguments` reads the usual ones of `render` and `fn` without
+click reads most command lines, and `arguments` reads the usual ones of frequent commands without
 click. Both use these declarations, so this module does not import click.
 """
 

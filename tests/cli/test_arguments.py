@@ -18,7 +18,7 @@ from postrender.cli.report import USAGE
 from postrender.errors import UsageError
 from tests.effort import examples
 
-QUICK = ("render", "fn")
+QUICK = ("render", "fn", "diff")
 LINES = examples(4_000)
 VALUES = ("a", "", "-", "--", "3", "007", "1000001", "x y", "é", "text", "json", "objects", "1e3")
 FLAG_WORDS = ("1", "true", "T", "yes", "on", "0", "False", "no", "off", " y ", "maybe", "2", "")
@@ -89,13 +89,18 @@ def test_the_quick_reader_agrees_with_click(name: str) -> None:
     assert count > LINES / 20
 
 
-@pytest.mark.parametrize("name", QUICK)
+PLAIN: tuple[list[str], ...] = (
+    [],
+    ["--namespace", "prod", "--strict", "-q", "--color=never", "--no-attacher"],
+    ["-n", "prod", "-v", "--attacher-image=a:1", "--config", "postrender.yaml"],
+)
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("name", "line"),
     [
-        [],
-        ["--namespace", "prod", "--strict", "-q", "--color=never", "--no-attacher"],
-        ["-n", "prod", "-v", "--attacher-image=a:1", "--config", "postrender.yaml"],
+        *((name, line) for name in ("render", "fn") for line in PLAIN),
+        ("diff", ["-o", "markdown", "old.yaml", "git:main:app", "--exit-code", "-n", "prod"]),
     ],
 )
 def test_the_quick_reader_reads_options_that_are_spelled_out(name: str, line: list[str]) -> None:
@@ -118,6 +123,13 @@ def test_the_quick_reader_reads_options_that_are_spelled_out(name: str, line: li
 )
 def test_the_quick_reader_leaves_other_lines_to_click(line: list[str]) -> None:
     assert read_quickly(load("render"), line, {}) is None
+
+
+@pytest.mark.parametrize(
+    "line", [["a"], ["a", "b", "c"], ["a", "b", "-U", "1"], ["a", "b", "--only", "workloads"]]
+)
+def test_the_quick_reader_leaves_numbers_and_repeated_options_to_click(line: list[str]) -> None:
+    assert read_quickly(load("diff"), line, {}) is None
 
 
 def test_help_is_that_of_click(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,9 @@ risks, and the docstring of the module is the documentation of the rule.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
 
 from postrender.diff.model import Risk
 from postrender.diff.pairs import sort_key
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def rules() -> Iterator[tuple[str, ModuleType]]:
     """Every rule with its code, in the order of the codes."""
-    for name in sorted(module.name for module in iter_modules(__path__)):
+    files = sorted(name for name in os.listdir(__path__[0]) if name.endswith(".py"))
+    for name in (file.removesuffix(".py") for file in files if file != "__init__.py"):
         module = import_module(f"{__name__}.{name}")
         if hasattr(module, "find"):
             yield name.replace("_", "-"), module

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import string
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -47,6 +46,7 @@ from postrender.kubernetes.validation.types import find_wrong_types
 from postrender.text import decoded
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, mappings_in, value_at
 
+_BASE64 = re.compile(r"[a-zA-Z0-9+/= \t\r\n]*\Z")
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 # The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
@@ -205,11 +205,8 @@ def _is_json(root: dict[str, Json], key: str) -> bool:
         return False
 
 
-_BASE64 = frozenset(string.ascii_letters + string.digits + "+/= \t\r\n")
-
-
 def _is_base64(text: str) -> bool:
-    return _BASE64.issuperset(text)
+    return _BASE64.match(text) is not None
 
 
 _SECRET_KEYS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_network
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
 from postrender.kubernetes.quantities import quantity
@@ -184,6 +183,8 @@ def _node_port(value: Json) -> Iterator[str]:
 
 
 def _network(value: Json) -> Iterator[str]:
+    from ipaddress import ip_network  # rarely needed
+
     try:
         if isinstance(value, str) and "/" in value:
             ip_network(value, strict=False)
@@ -213,6 +214,8 @@ def _ingress(value: Json) -> Iterator[str]:
 
 
 def _exceptions(value: Json) -> Iterator[str]:
+    from ipaddress import ip_network
+
     block = value if isinstance(value, dict) else {}
     excepted = block.get("except")
     for text in excepted if isinstance(excepted, list) else ():
