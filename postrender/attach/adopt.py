@@ -7,14 +7,10 @@ A tool such as Helm deletes an original that is not in the new manifests, even i
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.command import RUN_SECONDS, configure_log, time_limit
-from postrender.attach.connect import connect
 from postrender.attach.live import Object, read_consumer, text_at
 from postrender.attach.request import PODS, REVISED_KINDS, Resource, RevisionRef
 from postrender.errors import Location, UserError
@@ -61,56 +57,23 @@ class Original(NamedTuple):
         return f"{self.resource.kind}/{self.name}"
 
 
-@contextmanager
-def open_clients(
-    context: str | None,
-    kubeconfig: str | None,
-    *,
-    in_cluster: bool | None,
-    is_quiet: bool,
-    is_patient: bool = True,
-) -> Iterator[Callable[[str | None], Client]]:
-    """Yield what returns the client for a namespace, for the time of one run.
-
-    The namespace is None for that of the Pod or of the kubeconfig's context.
-
-    in_cluster: the result of is_in_cluster().
-    is_quiet: whether to log only errors, not warnings.
-    is_patient: as for Client.
-    """
-    configure_log("error" if is_quiet else "warning", is_json=False)
-    with time_limit(RUN_SECONDS) as deadline:
-        connection = connect(in_cluster, context, kubeconfig)
-        yield lambda namespace: Client(
-            connection.session,
-            namespace or connection.namespace,
-            ADOPT_FIELD_MANAGER,
-            deadline,
-            fails_at_once=sys.stderr is not None and sys.stderr.isatty(),
-            is_patient=is_patient,
-        )
-
-
-# open_clients with all arguments.
-OpenClients = Callable[[], AbstractContextManager[Callable[[str | None], Client]]]
-
-
 def run_adopt(
-    inventory: Inventory, namespace: str | None, clients: OpenClients, *, is_dry: bool
+    originals: Sequence[Original],
+    namespace: str | None,
+    client_of: Callable[[str | None], Client],
+    *,
+    is_dry: bool,
 ) -> list[str]:
-    """Adopt the originals of the revisions in an output, and return the lines of the report.
+    """Adopt originals, and return the lines of the report.
 
-    inventory: the objects of the output.
     namespace: of originals without a namespace in the output, None as in open_clients.
     is_dry: whether to report the changes without changing the cluster.
     """
-    originals = find_originals(inventory)
     lines = []
-    with clients() as client_of:
-        for written_namespace in dict.fromkeys(original.namespace for original in originals):
-            client = client_of(written_namespace or namespace)
-            group = [original for original in originals if original.namespace == written_namespace]
-            lines += in_namespace(client, adopt(client, group, is_dry=is_dry))
+    for written_namespace in dict.fromkeys(original.namespace for original in originals):
+        client = client_of(written_namespace or namespace)
+        group = [original for original in originals if original.namespace == written_namespace]
+        lines += in_namespace(client, adopt(client, group, is_dry=is_dry))
     return lines
 
 

@@ -59,7 +59,7 @@ RETRY_SECONDS = 60.0
 # The API server can need a moment before a new Role has an effect. A restarted API server does not
 # know any Role at first. After a lost connection, the client therefore allows the whole time again.
 FORBIDDEN_RETRY_SECONDS = 5.0
-# Both times for a person who waits.
+# Both times for a person who waits. An API server that has not answered yet is an error at once.
 _IMPATIENT = 3.0, 0.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
@@ -139,8 +139,6 @@ class Client:
 
     manager: the name of the field manager in the client's writes.
     deadline: on the clock of time.monotonic. Later requests raise ApiError.
-    fails_at_once: whether an API server that has not answered yet is an error without a retry,
-        because a person waits.
     is_patient: whether to retry for a minute. Otherwise, a person waits for the result.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
@@ -152,10 +150,9 @@ class Client:
         manager: str,
         deadline: float = inf,
         *,
-        fails_at_once: bool = False,
         is_patient: bool = True,
     ) -> None:
-        self._fails_at_once = fails_at_once
+        self._is_patient = is_patient
         self._session = session
         self._deadline = deadline
         self._manager = {"fieldManager": manager}
@@ -471,7 +468,7 @@ class Client:
         if _is_refusal(error):
             self._forbidden_seconds -= delay
             return self._forbidden_seconds >= 0
-        if error.status == _NO_ANSWER and self._fails_at_once and self._server_time is None:
+        if error.status == _NO_ANSWER and not self._is_patient and self._server_time is None:
             return False
         is_conflict = error.status == _CONFLICT and method == "PATCH"
         is_in_time = seconds <= self._retry_seconds and time.monotonic() + delay <= self._deadline

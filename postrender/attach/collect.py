@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from postrender.attach.client import Client
 from postrender.attach.events import Uids, report_deleted, report_marked
 from postrender.attach.inventories import Inventory, Live, read_live
-from postrender.attach.live import Revision
+from postrender.attach.live import Revision, age_text
 from postrender.attach.observe import (
     ContentCheck,
     ContentReader,
@@ -70,7 +70,7 @@ class Group(NamedTuple):
 class Pass:
     """One run of collect.
 
-    client_of: returns the client for a namespace, "" for all namespaces.
+    client_of, namespace: as in open_clients.
     older_than: the minimum age of what collect deletes without an inventory, None to keep all.
     is_dry: whether to change nothing.
     lines: what collect has done, or would do.
@@ -79,8 +79,8 @@ class Pass:
 
     def __init__(
         self,
-        client_of: Callable[[str], Client],
-        namespace: str,
+        client_of: Callable[[str | None], Client],
+        namespace: str | None,
         older_than: timedelta | None = None,
         *,
         is_dry: bool,
@@ -300,7 +300,7 @@ def _others(
             reason = _age_reason(live, revision, older_than, now)
             if not may_delete:
                 reason = f"{tool} created it, and the label {COLLECT_LABEL} is not true"
-                reason += f" ({_age_text(live, revision, now)} old)"
+                reason += f" ({age_text(live.created.get(revision.uid), now)} old)"
             elif live.overview.unreadable:
                 reason = "postrender cannot list every kind of consumer"
             yield revision, reason
@@ -313,20 +313,12 @@ def _is_loose(live: Live, revision: Revision) -> bool:
 
 
 def _age_reason(live: Live, revision: Revision, older_than: timedelta | None, now: datetime) -> str:
-    age = _age_text(live, revision, now)
+    created = live.created.get(revision.uid)
+    age = age_text(created, now)
     if older_than is None:
         return f"--older-than is not set ({age} old)"
-    created = live.created.get(revision.uid)
     is_young = created is None or now - created < older_than
     return f"--older-than is not reached ({age} old)" if is_young else ""
-
-
-def _age_text(live: Live, revision: Revision, now: datetime) -> str:
-    created = live.created.get(revision.uid)
-    age = now - created if created else timedelta(0)
-    if age.days > 0:
-        return f"{age.days} d"
-    return f"{age.seconds // 3600} h" if age.seconds >= 3600 else f"{age.seconds // 60} min"
 
 
 def _edit_reason(client: Client, revision: Revision) -> str:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from types import FrameType
 
@@ -117,6 +117,38 @@ def time_limit(seconds: float) -> Iterator[float]:
     finally:
         if has_timer:
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
+def open_clients(
+    context: str | None,
+    kubeconfig: str | None,
+    *,
+    is_quiet: bool,
+    manager: str = FIELD_MANAGER,
+    seconds: float = RUN_SECONDS,
+    is_patient: bool = True,
+) -> Iterator[Callable[[str | None], Client]]:
+    """Yield what returns the client for a namespace, for the time of one run of a person's command.
+
+    The namespace is None for that of the Pod or of the kubeconfig's context, "" for all namespaces.
+
+    is_quiet: whether to log only errors, not warnings.
+    is_patient: as for Client. On a terminal, a person always waits.
+    """
+    # cli/main.py disables Python's garbage collector, but the HTTP client creates reference cycles.
+    gc.enable()
+    configure_log("error" if is_quiet else "warning", is_json=False)
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with time_limit(seconds) as deadline:
+        connection = connect(is_in_cluster(), context, kubeconfig)
+        yield lambda namespace: Client(
+            connection.session,
+            connection.namespace if namespace is None else namespace,
+            manager,
+            deadline,
+            is_patient=is_patient and not is_terminal,
+        )
 
 
 def _expire(_signal: int, _frame: FrameType | None) -> None:

@@ -6,6 +6,7 @@ To save memory, attach keeps only the records, and a record does not contain lon
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from postrender.attach.request import (
     BY_GROUP_KIND,
@@ -205,6 +206,17 @@ def text_at(data: Json, *path: str) -> str:
     """The string at a path, "" for any other value."""
     value = value_at(data, path)
     return value if isinstance(value, str) else ""
+
+
+def age_text(created: datetime | None, now: datetime) -> str:
+    """A time span as kubectl prints it, such as `3d` or `12m`; "-" if unknown."""
+    if created is None:
+        return "-"
+    seconds = max(0, int((now - created).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
 
 
 def managers_of(data: Object, *path: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from postrender.attach.adopt import OpenClients, in_namespace
 from postrender.attach.client import FORBIDDEN, PERMISSION_FIX, ApiError, Client
 from postrender.attach.failures import unknown_group
 from postrender.attach.live import Consumer, Object, Revision, read_revision
@@ -38,22 +37,13 @@ from postrender.text import conjoined
 _OURS = (SWEEP_ANNOTATION, UNUSED_ANNOTATION)
 
 
-def run_undo(group: str, namespace: str | None, clients: OpenClients, *, is_dry: bool) -> list[str]:
-    """Give the objects of an attach group back, and return the lines of the report.
-
-    group: as in `render --group`, or the name of the attach group.
-    The other arguments are those of run_adopt.
-    """
-    with clients() as client_of:
-        client = client_of(namespace)
-        return in_namespace(client, undo(client, group_name_for_release(group), is_dry=is_dry))
-
-
-def undo(client: Client, group_name: str, *, is_dry: bool) -> list[str]:
+def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
     """Give the objects of an attach group back, and return a report line for each.
 
+    group: as in `render --group`, or the name of the attach group.
     UserError if a workload still uses a revision, because the release still needs postrender.
     """
+    group_name = group_name_for_release(group)
     objects = list(_objects_of(client, group_name))
     consumers, unreadable = read_consumers(client)
     if not objects:

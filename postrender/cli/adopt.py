@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from postrender.attach.adopt import open_clients, run_adopt
-from postrender.attach.connect import is_in_cluster
-from postrender.attach.undo import run_undo
+from postrender.attach.adopt import (
+    ADOPT_FIELD_MANAGER,
+    find_originals,
+    in_namespace,
+    run_adopt,
+)
+from postrender.attach.command import open_clients
+from postrender.attach.undo import undo as give_back
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
-from postrender.cli.report import DONE, is_quiet, write
+from postrender.cli.report import DONE, is_quiet, write_changes
 from postrender.config.settings import Settings
 from postrender.errors import UsageError
 from postrender.inventory.build import take_inventory
@@ -34,9 +37,11 @@ from postrender.sources.inputs import read_input
         Option(
             "undo",
             "Give adopted objects back. Also delete the unused revisions of the attach group. "
-            "Fails if the release still uses a revision. Does not read INPUT.",
+            "Without --yes, only show the changes. Fails if the release still uses a revision. "
+            "Does not read INPUT.",
             SWITCH,
         ),
+        Option("yes", "Make the changes of --undo.", SWITCH),
         Option(
             "group",
             "Set the attach group for --undo. NAME is the name in render --group, or the value of "
@@ -53,20 +58,28 @@ def adopt(
     kubeconfig: str | None,
     dry_run: bool,
     undo: bool,
+    yes: bool,
     group: str,
 ) -> int:
-    in_cluster = is_in_cluster()
     if undo != bool(group):
         given, missing = ("--undo", "--group") if undo else ("--group", "--undo")
         raise UsageError(f"{given} is set without {missing}", f"Pass {missing} too")
-    clients = partial(
-        open_clients, kube_context, kubeconfig, in_cluster=in_cluster, is_quiet=is_quiet()
-    )
-    if undo:
-        lines = run_undo(group, namespace, clients, is_dry=dry_run)
-    else:
+    if yes and not undo:
+        raise UsageError("--yes is set without --undo", "Remove --yes, or pass --undo too")
+    if yes and dry_run:
+        raise UsageError("--dry-run and --yes are both set", "Remove one of them")
+    originals = []
+    if not undo:
         stream = read_input(input_, "render | postrender adopt")
-        inventory = take_inventory(stream, Settings(with_secrets=True))
-        lines = run_adopt(inventory, namespace, clients, is_dry=dry_run)
-    write([f"{line}\n" for line in lines])
+        originals = find_originals(take_inventory(stream, Settings(with_secrets=True)))
+    clients = open_clients(
+        kube_context, kubeconfig, is_quiet=is_quiet(), manager=ADOPT_FIELD_MANAGER
+    )
+    with clients as client_of:
+        if undo:
+            client = client_of(namespace or None)
+            lines = in_namespace(client, give_back(client, group, is_dry=not yes))
+        else:
+            lines = run_adopt(originals, namespace or None, client_of, is_dry=dry_run)
+    write_changes("adopt", lines, needs_yes=undo and not yes)
     return DONE

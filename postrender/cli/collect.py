@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from datetime import timedelta
 
-from postrender.attach.client import Client
 from postrender.attach.collect import Pass
-from postrender.attach.command import configure_log, time_limit
-from postrender.attach.connect import connect, is_in_cluster
-from postrender.attach.live import FIELD_MANAGER
+from postrender.attach.command import open_clients
 from postrender.cli.options import CLUSTER, SWITCH, Option, command
-from postrender.cli.report import DONE, is_quiet, report_error, write
+from postrender.cli.report import DONE, FAULT, is_quiet, report_error, write_changes
 from postrender.errors import UsageError
 from postrender.text import shown
 
@@ -56,32 +51,16 @@ def collect(
     if all_namespaces and namespace:
         raise UsageError("--namespace and --all-namespaces are both set", "Remove one of them")
     age = _parse_age(older_than) if older_than else None
-    # cli/main.py disables Python's garbage collector, but the HTTP client creates reference cycles.
-    gc.enable()
-    configure_log("error" if is_quiet() else "warning", is_json=False)
-    with time_limit(_RUN_SECONDS) as deadline:
-        connection = connect(is_in_cluster(), kube_context, kubeconfig)
-
-        def client_of(place: str) -> Client:
-            return Client(
-                connection.session,
-                place,
-                FIELD_MANAGER,
-                deadline,
-                fails_at_once=sys.stderr is not None and sys.stderr.isatty(),
-            )
-
-        place = "" if all_namespaces else namespace or connection.namespace
-        run = Pass(client_of, place, age, is_dry=not yes)
+    clients = open_clients(kube_context, kubeconfig, is_quiet=is_quiet(), seconds=_RUN_SECONDS)
+    with clients as client_of:
+        run = Pass(client_of, "" if all_namespaces else namespace or None, age, is_dry=not yes)
         try:
             run.run()
         finally:
-            write([f"{line}\n" for line in run.lines])
-    if not yes:
-        write(["collect has changed nothing. To make these changes, pass --yes.\n"])
+            write_changes("collect", run.lines, needs_yes=not yes)
     for problem in run.problems:
         report_error(problem)
-    return 1 if run.problems else DONE
+    return FAULT if run.problems else DONE
 
 
 def _parse_age(text: str) -> timedelta:

@@ -266,6 +266,12 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
             raise unwritable from None
 
 
+def write_changes(command: str, lines: Iterable[str], *, needs_yes: bool) -> None:
+    """Write the report of a command that changes the cluster, or with --yes would change it."""
+    hint = f"{command} has changed nothing. To make these changes, pass --yes."
+    write([f"{line}\n" for line in (*lines, *([hint] if needs_yes else ()))])
+
+
 def unwritable_error(error: OSError) -> UserError:
     """Return the error for a stdout that cannot be written, and set sys.stdout to None."""
     # None prevents a second attempt to write the output when the process ends.

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-from postrender.attach.adopt import open_clients
-from postrender.attach.connect import is_in_cluster
+from postrender.attach.command import open_clients
 from postrender.attach.request import NamedObject
 from postrender.cli.options import CLUSTER, SWITCH, Argument, Option, command, output_option
 from postrender.cli.report import DONE, FAULT, is_quiet, stdout_terminal, write_for_reader
@@ -79,15 +78,9 @@ def status(
         stream = read_input(files[0], "status")
         snapshot = read_file(stream, namespace, datetime.now(timezone.utc))
     else:
-        clients = open_clients(
-            kube_context,
-            kubeconfig,
-            in_cluster=is_in_cluster(),
-            is_quiet=is_quiet(),
-            is_patient=False,
-        )
+        clients = open_clients(kube_context, kubeconfig, is_quiet=is_quiet(), is_patient=False)
         with clients as client_of:
-            snapshot = read_cluster(client_of(namespace), workloads)
+            snapshot = read_cluster(client_of(namespace or None), workloads)
     found = read_status(snapshot, workloads, group, with_difference=with_difference)
     if workloads and not with_difference:
         found = found._replace(diff_command=_with_diff(sys.argv))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import zip_longest
 
+from postrender.attach.live import age_text
 from postrender.attach.reconcile import GRACE, parse_time
 from postrender.attach.request import (
     CONTROLLER_REVISIONS,
@@ -163,7 +164,7 @@ def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
         names = release, f"{kind}{revision.base_name}"
         shown = ("", "") if names == before else ("" if release == before[0] else release, names[1])
         before = names
-        age = _age(revision.created, page.status.now)
+        age = age_text(revision.created, page.status.now)
         users = [(user.title, _count(user)) for user in revision.users] or [("-", "-")]
         rows.append((*shown, suffix_of(revision), age, *users[0], _state(revision)))
         rows += [("", "", "", "", *user, "") for user in users[1:]]
@@ -199,17 +200,6 @@ def _suffix(name: str, base_name: str) -> str:
     return name.removeprefix(f"{base_name}-")
 
 
-def _age(created: datetime | None, now: datetime) -> str:
-    """A time span as kubectl prints it: `3d`, `12m`."""
-    if created is None:
-        return "-"
-    seconds = max(0, int((now - created).total_seconds()))
-    for unit, size, least in (("d", 86400, 2), ("h", 3600, 2), ("m", 60, 2)):
-        if seconds >= size * least:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
-
-
 # ------------------------------------------------------------------------- the matrix of a workload
 
 
@@ -235,7 +225,7 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
         yield from page.lines(f"{shown_by}, because {workload.unread} are {lack}.")
     starts = workload.old_starts
     if starts:
-        names = [f"{item.name} ({_age(item.started, page.status.now)} ago)" for item in starts]
+        names = [f"{item.name} ({age_text(item.started, page.status.now)} ago)" for item in starts]
         more = f" and {len(names) - _SHOWN_PODS:,} more" if len(names) > _SHOWN_PODS else ""
         yield from page.lines(
             f"Started while {columns[-1].role} pods ran, with the {starts[0].role} revisions: "
@@ -247,7 +237,7 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
         yield from page.lines("Other revisions, and why they exist")
         yield from page.table(
             [
-                (item.ref[1], _age(item.created, page.status.now), _why(item, page.status))
+                (item.ref[1], age_text(item.created, page.status.now), _why(item, page.status))
                 for item in older
             ]
         )
@@ -304,7 +294,7 @@ def _label_title(columns: Sequence[Template]) -> str:
 
 
 def _pods(template: Template, now: datetime) -> str:
-    age = _age(template.created, now)
+    age = age_text(template.created, now)
     if template.desired is None:
         return f"unknown, {age}"
     count = f"{template.ready} of {template.desired} ready" if template.desired else "0 pods"

@@ -268,9 +268,10 @@ class Cluster:
     # The API
 
     def client(
-        self, seconds: float = inf, namespace: str = NAMESPACE, *, is_patient: bool = True
+        self, seconds: float = inf, namespace: str | None = None, *, is_patient: bool = True
     ) -> Client:
         """Return a client of this namespace (or of all, ""), which stops after some seconds."""
+        namespace = NAMESPACE if namespace is None else namespace
         transport = httpx2.MockTransport(self._answer)
         session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
         deadline = self.monotonic() + seconds

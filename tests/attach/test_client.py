@@ -154,7 +154,7 @@ def test_a_person_does_not_wait_for_a_server_that_never_answered(
     session = httpx2.Client(
         base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
     )
-    client = Client(session, "prod", "tests", fails_at_once=True)
+    client = Client(session, "prod", "tests", is_patient=False)
     if has_answered:
         patch(client)
     with pytest.raises(ApiError, match="refused"):

@@ -485,7 +485,7 @@ def created(data: Json, days: float, **labels: str) -> Json:
 def test_what_an_uninstall_leaves_is_deleted_with_older_than() -> None:
     left = created(external("old"), 3)
     cluster = Cluster(left)
-    assert "has no inventory, but --older-than is not set (3 d old)" in collect(cluster).lines[0]
+    assert "has no inventory, but --older-than is not set (3d old)" in collect(cluster).lines[0]
     assert "--older-than is not reached" in collect(cluster, older_than=4 * DAY).lines[0]
     assert not changes(cluster)
     collect(cluster, older_than=DAY)
@@ -535,12 +535,12 @@ def test_hashed_config_maps_of_other_tools_need_a_label_and_an_age() -> None:
     assert "app-0a1b2c3d, because timoni created it, and the label" in "".join(run.lines)
     assert (
         f"namespace prod: collect keeps the unused ConfigMap/{name_of(flux)}, because Flux created "
-        "it, and the label postrender/collect is not true (40 d old)"
+        "it, and the label postrender/collect is not true (40d old)"
     ) in run.lines
     run = collect(cluster, older_than=30 * DAY)
     assert cluster.writes == [f"delete ConfigMap/{name_of(old)}"]
     reasons = "\n".join(run.lines)
-    assert f"{name_of(young)}, because --older-than is not reached (1 d old)" in reasons
+    assert f"{name_of(young)}, because --older-than is not reached (24h old)" in reasons
     assert f"{name_of(edited)}, because the content does not match" in reasons
     cluster.refused["list", "Pod"] = 403
     cluster.add(old)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from postrender import __version__
-from postrender.attach import adopt, command
+from postrender.attach import command
 from postrender.attach.client import Client
 from postrender.attach.connect import Connection, connect
 from postrender.attach.request import CONFIG_MAPS, CONSUMER_KINDS, PODS
@@ -58,11 +58,10 @@ class Terminal:
 
         def connected(*arguments: object) -> Connection:
             self.connections.append(arguments)
-            session = cluster.client()._session
+            session = self.cluster.client()._session
             return Connection(session=session, namespace=self.namespace, account=None)
 
-        for module in (command, adopt):
-            monkeypatch.setattr(module, "connect", connected)
+        monkeypatch.setattr(command, "connect", connected)
         self.handlers: dict[int, Any] = {}
         monkeypatch.setattr(signal, "signal", self.handlers.__setitem__)
 
@@ -909,6 +908,31 @@ def test_adopt_warns_about_retries_unless_it_is_quiet(
     ]
     _, log, _ = terminal.run("adopt", str(file), "--quiet")
     assert [line.partition(":")[0] for line in log] == ["error"]
+
+
+def test_undo_changes_nothing_without_yes(terminal: Terminal) -> None:
+    plain = workload("Deployment/app", "", "app")
+    terminal.cluster = cluster = Cluster(plain, NEW)
+    undo = ("adopt", "--undo", "--group", GROUP)
+    hint = "adopt has changed nothing. To make these changes, pass --yes."
+    would = f"namespace prod: adopt would delete ConfigMap/{NEW_NAME}"
+    for option in ((), ("--dry-run",)):
+        assert terminal.run(*undo, *option) == (0, [], [would, hint])
+    assert not cluster.writes
+    done = f"namespace prod: adopt deletes ConfigMap/{NEW_NAME}"
+    assert terminal.run(*undo, "--yes") == (0, [], [done])
+    assert cluster.writes == [f"delete ConfigMap/{NEW_NAME}"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--yes",), ("--undo", f"--group={GROUP}", "--yes", "--dry-run")]
+)
+def test_options_of_adopt_that_contradict_each_other(
+    options: tuple[str, ...], terminal: Terminal
+) -> None:
+    code, log, _ = terminal.run("adopt", *options)
+    assert code == 2
+    assert "--yes" in log[-1]
 
 
 def test_adopt_handles_each_namespace(terminal: Terminal, cluster: Cluster, tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from postrender.attach import command
 from postrender.attach.connect import Connection
-from postrender.cli import collect as module
 from postrender.cli import main
 from tests.attach.cluster import NAMESPACE, Cluster
 from tests.attach.test_collect import NEW_KEY, OLD_KEY, OLD_MARKED, RELEASE
@@ -15,7 +15,7 @@ from tests.attach.test_collect import NEW_KEY, OLD_KEY, OLD_MARKED, RELEASE
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster(*RELEASE, OLD_MARKED)
     session = cluster.client()._session
-    monkeypatch.setattr(module, "connect", lambda *_: Connection(session, NAMESPACE, None))
+    monkeypatch.setattr(command, "connect", lambda *_: Connection(session, NAMESPACE, None))
     return cluster
 
 
