@@ -18,9 +18,8 @@ from typing import Any
 from postrender.cli.options import COMMANDS, FLAG, SWITCH, Option, load
 from postrender.config.settings import AttacherSettings
 from postrender.config.validate import schema_text
-from postrender.diff.risks import rules
 from postrender.errors import CODES
-from postrender.explain.meanings import finding_section, introduction, risk_section
+from postrender.explain.meanings import finding_section, introduction, risk_section, risk_texts
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
 from postrender.references.catalogue import ENTRIES
@@ -209,7 +208,7 @@ def findings() -> str:
 
 def risks() -> str:
     """Return a section for each rule about risks, from its documentation."""
-    return "\n".join(map(risk_section, dict(rules())))
+    return "\n".join(map(risk_section, risk_texts()))
 
 
 def configuration() -> str:
@@ -250,9 +249,9 @@ def _value(part: Schema) -> str:
 
 
 def _default(part: Schema) -> str:
-    if "default" not in part or "properties" in part:
+    value = part.get("default")
+    if value in (None, "", []) or "properties" in part:
         return ""
-    value = part["default"]
     return f"`{value}`" if value and isinstance(value, str) else f"`{json.dumps(value)}`"
 
 

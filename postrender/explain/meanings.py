@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from postrender.config.validate import schema_text
-from postrender.diff.risks import rules
+from postrender.diff.risks import rules, unstable_render
 from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
 from postrender.text import shown, similar_words
 
@@ -17,9 +17,9 @@ from postrender.text import shown, similar_words
 def meaning_of(code: str) -> str:
     """The sections about a finding and a risk with a code. UserError for an unknown code."""
     sections = [finding_section(code)] if code in CODES else []
-    sections += [risk_section(code)] if code in dict(rules()) else []
+    sections += [risk_section(code)] if code in risk_texts() else []
     if not sections:
-        similar = similar_words(code, [*CODES, *dict(rules())])
+        similar = similar_words(code, [*CODES, *risk_texts()])
         raise UserError(
             f"{shown(code)} is neither a file nor the code of a finding or risk",
             f"Write {similar[0]}" if similar else "Check the path, or the code in the message",
@@ -46,6 +46,14 @@ def _texts() -> tuple[str, dict[str, str]]:
 
 
 def risk_section(code: str) -> str:
-    """The section about a risk, without the sources, which are for maintainers."""
-    text = (dict(rules())[code].__doc__ or "").partition("\n\nSource: ")[0].strip()
-    return f"## {code}\n\n{text}\n"
+    """The section about a risk, in Markdown."""
+    return f"## {code}\n\n{risk_texts()[code]}\n"
+
+
+def risk_texts() -> dict[str, str]:
+    """The text about each risk, without the sources, which are for maintainers."""
+    modules = [*rules(), (unstable_render.CODE, unstable_render)]
+    return {
+        code: (module.__doc__ or "").partition("\n\nSource: ")[0].strip()
+        for code, module in modules
+    }

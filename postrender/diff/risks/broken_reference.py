@@ -10,10 +10,9 @@
   of an analysis; the target of an autoscaler; a StorageClass or IngressClass; the named port of a
   probe.
 
-References with `optional: true` do not count. Nor do objects that are in neither input, because
-another release can own them, and references that were broken before. A hook before the upgrade
-(`pre-upgrade`, `PreSync`) reads the objects of the previous release, so its references count there.
-`postrender check` finds the missing keys and ports of objects in its input.
+References with `optional: true` do not count, nor do objects that are in neither input, because
+another release can own them. A hook before the upgrade (`pre-upgrade`, `PreSync`) reads the objects
+of the previous release.
 
 Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins, probes), the
 admission plugins ServiceAccount, Priority and RuntimeClass, and the validation of Argo Rollouts.

@@ -7,8 +7,8 @@
   deletes the claims of all its pods. With `whenScaled: Delete`, fewer replicas delete the claims of
   the pods that go.
 
-An object with the annotation `helm.sh/resource-policy: keep` is not a risk, because Helm keeps the
-object. The same is true of the Argo CD option `Prune=false` and of `prune: disabled` of Flux.
+An object that Helm (`helm.sh/resource-policy: keep`), Argo CD (`Prune=false`) or Flux
+(`prune: disabled`) keeps is not a risk.
 
 Source: the reclaim policy of persistent volumes and the StatefulSet controller of Kubernetes;
 cascading deletion of namespaces and custom resources.

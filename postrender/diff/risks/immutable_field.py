@@ -1,17 +1,16 @@
 """The change sets a field that cannot change, so the API server rejects the object.
 
-What else happens depends on the tool: `kubectl apply` and Argo CD apply the other objects, so a
-workload can roll towards a ConfigMap that is not there; Helm stops in the middle of the upgrade.
-Delete and re-create the object, or give it another name. Hooks are left out,
-because Helm and Argo CD delete them before they create them.
+`kubectl apply` and Argo CD apply the other objects, so a workload can roll towards a ConfigMap that
+is not there; Helm stops in the middle of the upgrade. Delete and re-create the object, or give it
+another name.
 
 The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods,
 PersistentVolumes and PersistentVolumeClaims, `roleRef`, the addresses of a Service, StorageClasses,
 CSIDrivers, PriorityClasses, RuntimeClasses, IngressClasses, CustomResourceDefinitions, the type of
-a Secret, and ConfigMaps and Secrets with `immutable: true`. Most rows were tried with an API server
-of Kubernetes 1.36.
+a Secret, and ConfigMaps and Secrets with `immutable: true`. Helm and Argo CD re-create hooks.
 
-Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes.
+Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes, and trials with an
+API server of Kubernetes 1.36.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@
   request above its limit, a `HorizontalPodAutoscaler` with a minimum above its maximum, a path of
   an Ingress without `pathType`.
 
-An object that had the same fault before the change is not a risk of the change.
-
 Source: `postrender/kubernetes/validation.py`, which follows `pkg/apis/*/validation` of Kubernetes.
 """
 

@@ -4,8 +4,7 @@
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
 - A Service whose `targetPort` is a name that no container of its pods has.
 
-The rule looks at pod templates and objects of both inputs. What matched nothing before the change
-can match the pods of another release, and is not a risk.
+What matched nothing before the change can match the pods of another release, and is not a risk.
 
 Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
 """
