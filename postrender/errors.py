@@ -47,7 +47,7 @@ class Location(NamedTuple):
 
 
 class UserError(Exception):
-    """An error in the input, the configuration or the environment. The exit code is 1.
+    """An error in the input, the configuration or the environment. The exit code is 2.
 
     others: further errors of the same kind, which are reported after this error.
     """
@@ -62,6 +62,10 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return _message(self.location, self.problem, self.fix)
+
+
+class StrictError(UserError):
+    """The end of a run with findings that are errors. The exit code is 1."""
 
 
 def raise_all(errors: Sequence[UserError]) -> None:

@@ -159,10 +159,9 @@ def test_exit_codes() -> None:
     ]
     assert codes == [
         reporting.DONE,
+        reporting.FOUND,
         reporting.FAULT,
-        reporting.USAGE,
         reporting.BUG,
-        reporting.CHANGES,
         reporting.INTERRUPTED,
     ]
 

@@ -100,12 +100,12 @@ def check(case: Case, result: Result) -> None:
     if not has_c_parser and "not valid YAML" in case.stderr:
         # The two parsers describe a syntax error differently.
         assert "not valid YAML" in result.stderr
-        assert (result.code, result.stdout) == (1, b"")
+        assert (result.code, result.stdout) == (2, b"")
         return
     assert result.stderr == case.stderr
     assert result.stdout.decode("utf-8", "backslashreplace") == case.expected.decode()
     assert result.stdout == case.expected
-    assert result.code == (1 if case.is_error else 0)
+    assert result.code == (2 - (", because strict is true" in case.stderr) if case.is_error else 0)
 
 
 @pytest.mark.golden

@@ -22,7 +22,7 @@ from postrender.cli.render import check_content, plan_before_delivery, strict_er
 from postrender.cli.report import (
     DONE,
     FAULT,
-    UNREADABLE,
+    FOUND,
     report_error,
     report_finding,
     write,
@@ -64,8 +64,7 @@ class _Mistake(NamedTuple):
         "Each FILE is a file, a folder, git:REF:PATH, or - for stdin, with input or output of "
         "postrender. Without a FILE, check reads stdin. All FILEs together are one application. If "
         "two of them contain the same object, each folder, or else each file, is an application. "
-        "The exit code is 1 for a finding, and 2 for an input that check cannot read. check does "
-        "not append the attacher, and reports no findings about the attacher."
+        "check does not append the attacher, and reports no findings about the attacher."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE|FOLDER]...", default="-", is_many=True),),
@@ -89,16 +88,12 @@ class _Mistake(NamedTuple):
     ),
 )
 def check(files: tuple[str, ...], form: str, config: str | None, **given: object) -> int:
-    try:
-        settings = render_settings(config, given)
-        # Findings about the attacher would be wrong, because check does not append the attacher.
-        attacher = settings.attacher._replace(is_enabled=False)
-        settings = settings._replace(is_strict=True, attacher=attacher)
-        with progress("postrender checks the manifests"):
-            mistakes = _mistakes(files or ("-",), settings, config)
-    except UserError as error:
-        report_error(error)
-        return UNREADABLE
+    settings = render_settings(config, given)
+    # Findings about the attacher would be wrong, because check does not append the attacher.
+    attacher = settings.attacher._replace(is_enabled=False)
+    settings = settings._replace(is_strict=True, attacher=attacher)
+    with progress("postrender checks the manifests"):
+        mistakes = _mistakes(files or ("-",), settings, config)
     is_text = form == "text"
     if is_text and any(mistake.finding.code for mistake in mistakes):
         report_configuration(settings)  # the configuration can cause findings
@@ -116,8 +111,8 @@ def check(files: tuple[str, ...], form: str, config: str | None, **given: object
     if summary and is_text:
         report_error(summary)
     if any(not mistake.finding.code for mistake in mistakes):
-        return UNREADABLE
-    return FAULT if failing else DONE
+        return FAULT
+    return FOUND if failing else DONE
 
 
 def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> list[_Mistake]:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from postrender.attach.collect import Pass
 from postrender.attach.command import open_clients
 from postrender.cli.options import CLUSTER, SWITCH, Option, command
-from postrender.cli.report import DONE, FAULT, is_quiet, report_error, write_changes
+from postrender.cli.report import DONE, FOUND, is_quiet, report_error, write_changes
 from postrender.errors import UsageError
 from postrender.text import shown
 
@@ -60,7 +60,7 @@ def collect(
             write_changes("collect", run.lines, needs_yes=not yes)
     for problem in run.problems:
         report_error(problem)
-    return FAULT if run.problems else DONE
+    return FOUND if run.problems else DONE
 
 
 def _parse_age(text: str) -> timedelta:

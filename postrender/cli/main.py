@@ -16,13 +16,14 @@ from postrender.cli.options import COMPLETION_VARIABLE, load
 from postrender.cli.report import (
     BUG,
     FAULT,
+    FOUND,
     INTERRUPTED,
     end_process,
     report_bug,
     report_error,
     too_large_error,
 )
-from postrender.errors import UsageError, UserError
+from postrender.errors import StrictError, UsageError, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def run(arguments: Sequence[str]) -> int:
         return code
     except UserError as error:
         report_error(error)
-        return FAULT
+        return FOUND if isinstance(error, StrictError) else FAULT
     except KeyboardInterrupt:
         return INTERRUPTED
     except MemoryError:

@@ -12,7 +12,7 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, command
 from postrender.cli.report import DONE, report_detail, report_finding, write
 from postrender.cli.settings import check_not_a_function, render_settings
 from postrender.config.settings import Settings
-from postrender.errors import NEVER_DELETED, Finding, Location, UserError
+from postrender.errors import NEVER_DELETED, Finding, Location, StrictError, UserError
 from postrender.inventory.build import Inventory, take_inventory
 from postrender.inventory.notes import find_idle_annotations, find_no_objects
 from postrender.plan.attacher_job import check_image
@@ -115,7 +115,7 @@ def report_findings(
     cause: str = ", because strict is true",
     fix: str = "Apply the fix of each error above, or pass --no-strict",
 ) -> None:
-    """Print the findings of a plan. With --strict, raise UserError if a finding is strict.
+    """Print the findings of a plan. With --strict, raise StrictError if a finding is strict.
 
     cause, fix: the end of the problem, and the fix, in the error.
     """
@@ -128,7 +128,7 @@ def report_findings(
         raise error
 
 
-def strict_error(failing: Sequence[Finding], *, cause: str, fix: str) -> UserError | None:
+def strict_error(failing: Sequence[Finding], *, cause: str, fix: str) -> StrictError | None:
     """The error that says how many findings are errors, None without one."""
     if not failing:
         return None
@@ -141,4 +141,4 @@ def strict_error(failing: Sequence[Finding], *, cause: str, fix: str) -> UserErr
         problem = f"{len(failing)} findings{where} are errors{cause}"
     else:
         problem = f"1 finding{where} is an error{cause}"
-    return UserError(problem, fix, None if files[1:] else Location(files[0]))
+    return StrictError(problem, fix, None if files[1:] else Location(files[0]))

@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from postrender.diff.values import Terminal
 
 
-# The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
-# changes, with `diff --exit-code`, or a risk, with `diff --fail-on risk`. INTERRUPTED: an
-# interrupt, such as Ctrl-C. In `check`, FAULT is a finding, and UNREADABLE a UserError, as in
-# ruff, yamllint and grep.
-DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
-UNREADABLE = USAGE
+# The exit codes of all commands, as in grep, ruff and kubectl diff. FOUND: what the command looks
+# for, such as a finding or a change. FAULT: an error. BUG: an unexpected exception. INTERRUPTED: an
+# interrupt, such as Ctrl-C.
+DONE, FOUND, FAULT, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 _COLOURS = {ERROR: RED, WARNING: MAGENTA, NOTE: BLUE}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from postrender.attach.command import open_clients
 from postrender.attach.request import NamedObject
 from postrender.cli.options import CLUSTER, SWITCH, Argument, Option, command, output_option
-from postrender.cli.report import DONE, FAULT, is_quiet, stdout_terminal, write_for_reader
+from postrender.cli.report import DONE, FOUND, is_quiet, stdout_terminal, write_for_reader
 from postrender.errors import UsageError
 from postrender.sources.inputs import read_input
 from postrender.status import REPORTERS
@@ -86,7 +86,7 @@ def status(
         found = found._replace(diff_command=_with_diff(sys.argv))
     reporter = REPORTERS[form]
     write_for_reader(reporter.render(found, stdout_terminal()), reporter.escapes)
-    return FAULT if found.problems else DONE
+    return FOUND if found.problems else DONE
 
 
 def _with_diff(words: Sequence[str]) -> str:

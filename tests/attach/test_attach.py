@@ -103,7 +103,7 @@ USAGE = {
 
 @pytest.mark.parametrize("arguments", USAGE)
 def test_a_usage_error(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["attach", *arguments.split()]) == reporting.USAGE
+    assert main.run(["attach", *arguments.split()]) == reporting.FAULT
     assert USAGE[arguments] in capsys.readouterr().err
 
 
@@ -116,7 +116,7 @@ def test_an_invalid_variable_is_a_usage_error(
     monkeypatch.setenv(variable, value)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     arguments = ["attach", "--rollout", "app", "--configmaps", "a"]
-    assert main.run(arguments) == reporting.USAGE
+    assert main.run(arguments) == reporting.FAULT
     assert f'{variable} is "{value}"' in capsys.readouterr().err
 
 
@@ -125,9 +125,7 @@ def test_quiet_logs_only_errors(
     options: tuple[str, ...], level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert (
-        main.run(["attach", *options, "--rollout", "app", "--configmaps", "a"]) == reporting.FAULT
-    )
+    assert main.run(["attach", *options, "--rollout", "app", "--configmaps", "a"]) == 1
     assert logging.getLevelName(logging.getLogger("postrender.attach").level) == level
 
 
@@ -137,7 +135,7 @@ def test_a_missing_cluster_configuration_is_an_error(
 ) -> None:
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == reporting.FAULT
+    assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == 1
     source = "the ServiceAccount of the Pod" if in_cluster == "true" else "the kubeconfig"
     assert f"postrender cannot use {source} (" in capsys.readouterr().err
 

@@ -371,7 +371,7 @@ def test_a_slow_server_does_not_hold_adopt(
     cluster.add(*(obj("ConfigMap", f"a{number}") for number in range(20)))
     cluster.latency = 25
     code, log, _ = terminal.run("adopt", str(file))
-    assert code == 1
+    assert code == 2
     assert "too much time" in log[-1]
     assert cluster.seconds <= command.RUN_SECONDS + 25
 
@@ -799,7 +799,7 @@ def test_adopt_writes_its_log_for_people(
     cluster.add(obj("ConfigMap", "a"))
     cluster.refused["list", "ConfigMap"] = 503
     code, *_ = terminal.run("adopt", *options, str(file))
-    assert code == 1
+    assert code == 2
     assert terminal.stderr.startswith("error: " if is_quiet else "warning: ")
     assert "{" not in terminal.stderr
 
@@ -901,7 +901,7 @@ def test_adopt_warns_about_retries_unless_it_is_quiet(
     cluster.refused["list", "Pod"] = 503
     code, log, _ = terminal.run("adopt", str(file))
     problem = "postrender cannot list pods in namespace prod (HTTP status 503: pods is forbidden)."
-    assert code == 1
+    assert code == 2
     assert [line[: len(problem) + 9] for line in log] == [
         f"warning: {problem}",
         f"error: {problem} T",

@@ -14,7 +14,7 @@ from postrender.cli import main
 from postrender.cli.arguments import read_quickly
 from postrender.cli.click_app import app
 from postrender.cli.options import COMMANDS, FLAG, SWITCH, Command, load
-from postrender.cli.report import USAGE
+from postrender.cli.report import FAULT
 from postrender.errors import UsageError
 from tests.effort import examples
 
@@ -169,7 +169,7 @@ def test_a_usage_error_ends_the_only_run_of_a_command(
         sys.modules[f"postrender.cli.{module}"], attribute, command._replace(run=run)
     )
     given = [(argument.choices or ("a.yaml",))[0] for argument in command.arguments]
-    assert main.run([*name.split(), *options, *given]) == USAGE
+    assert main.run([*name.split(), *options, *given]) == FAULT
     assert len(runs) == 1
     usage, hint, empty, message = capsys.readouterr().err.splitlines()
     assert usage.startswith(f"Usage: postrender {name} [OPTIONS]")

@@ -47,7 +47,7 @@ def diff(folder: Path, *arguments: str) -> Any:
 
 def failed(folder: Path, *arguments: str) -> Result:
     done = run(["diff", *arguments], folder)
-    assert done.code == 1, done
+    assert done.code == 2, done
     return done
 
 

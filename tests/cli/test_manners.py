@@ -65,7 +65,7 @@ def test_an_interrupt_has_its_own_exit_code(
 )
 def test_an_unknown_command_that_looks_like_a_path(name: str, is_path: bool, run: Run) -> None:
     code, _, err = run(name)
-    assert code == reporting.USAGE
+    assert code == reporting.FAULT
     assert f"No such command '{name}'" in err
     assert (f"To render a file, run: postrender render {name}" in err) == is_path
 
@@ -242,7 +242,7 @@ def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
     assert run("config", "init")[:2] == (0, "postrender created postrender.yaml\n")
     assert run("config", "validate")[:2] == (0, f"{tmp_path / 'postrender.yaml'} is valid\n")
     code, _, err = run("config", "init")
-    assert code == 1
+    assert code == 2
     assert "the file already exists" in err
     assert (
         "the folder of the file does not exist"
@@ -256,20 +256,20 @@ def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
 
 def test_diff_reads_stdin_at_most_once(run: Run) -> None:
     code, _, err = run("diff", "-", "-")
-    assert code == reporting.USAGE
+    assert code == reporting.FAULT
     assert "OLD and NEW are both -, expected at most one -" in err
 
 
 def test_validate_needs_a_file(run: Run) -> None:
     code, _, err = run("config", "validate")
-    assert code == 1
+    assert code == 2
     assert "postrender config init" in err
 
 
 def test_validate_reports_the_line_of_a_mistake(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("# a comment\nstrict: maybe\n")
     code, _, err = run("config", "validate", "other.yaml")
-    assert code == 1
+    assert code == 2
     assert err.startswith(
         'error: other.yaml:2 strict: the value is "maybe", expected true or false.'
     )
@@ -284,7 +284,7 @@ def test_validate_checks_the_file_that_the_variable_sets(
     assert run("config", "validate")[2].startswith("error: other.yaml:1 strict: ")
     assert run("config", "validate", "postrender.yaml")[0] == 0
     monkeypatch.delenv("POSTRENDER_CONFIG")
-    assert run("config", "validate", "--config=other.yaml")[0] == 1
+    assert run("config", "validate", "--config=other.yaml")[0] == 2
 
 
 def test_a_number_outside_of_the_limits_is_reported_with_the_limits(run: Run) -> None:

@@ -109,9 +109,9 @@ def run_python(code: str, data: str = GOOD, **variables: str) -> Run:
     return run(data, command=(sys.executable, "-c", code), variables=variables)
 
 
-def assert_refused(done: Run, *parts: str, code: int = 1) -> None:
+def assert_refused(done: Run, *parts: str) -> None:
     """Check that a run ended with one error line that holds all parts, and nothing else."""
-    assert done.code == code, done.err
+    assert done.code == 2, done.err
     assert done.out == b""
     assert len(done.err.splitlines()) == len(done.errors) == 1, done.err
     assert "Traceback" not in done.err
@@ -463,7 +463,7 @@ def test_a_full_stderr(redirection: str) -> None:
     done = run_in_shell(redirection, GOOD)
     assert done.code == expected.code == 0
     assert b"name: app-" in done.out
-    assert run_in_shell(redirection, "kind: [").code == 1
+    assert run_in_shell(redirection, "kind: [").code == 2
     assert run_in_shell(redirection, GOOD, "--no-such-flag").code == 2
 
 
@@ -507,7 +507,7 @@ def test_colours_on_a_terminal(no_color: str, is_coloured: bool) -> None:
     finally:
         os.close(main)
         os.close(side)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert text.count(b"error: ") == 1
     assert (b"\x1b[" in text) == is_coloured
 
@@ -890,10 +890,10 @@ def test_check_of_stdin() -> None:
 
 
 def test_check_refuses_empty_inputs_and_accepts_an_empty_file_next_to_others(folder: Path) -> None:
-    assert_refused(run("", "check"), "<stdin>: the input is empty", "--allow-empty", code=2)
+    assert_refused(run("", "check"), "<stdin>: the input is empty", "--allow-empty")
     assert run("", "check", "--allow-empty").code == 0
     (folder / "comments.yaml").write_text("# nothing\n")
-    assert_refused(run("", "check", "comments.yaml"), "comments.yaml: the input is empty", code=2)
+    assert_refused(run("", "check", "comments.yaml"), "comments.yaml: the input is empty")
     assert run("", "check", "--allow-empty", "comments.yaml").code == 0
     (folder / "app.yaml").write_text(GOOD)
     assert run("", "check", "comments.yaml", "app.yaml").code == 0
@@ -1039,7 +1039,7 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     logged = f"before\n{note}{done.err}"
     assert log.read_text() == logged
     failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
-    assert failed.code == 1
+    assert failed.code == 2
     assert log.read_text(encoding="utf-8") == logged + note + failed.err
 
 
@@ -1048,7 +1048,7 @@ def test_the_log_file_gets_errors_outside_of_the_input(folder: Path) -> None:
     for options in (["--secrets", "--secrets-hash-key-file=absent"], ["--previous=absent.yaml"]):
         log.unlink(missing_ok=True)
         failed = run(GOOD, *options, f"--log-file={log}")
-        assert failed.code == 1
+        assert failed.code == 2
         assert log.read_text(encoding="utf-8").endswith(failed.err)
         assert failed.err.startswith("error: ")
 
@@ -1174,7 +1174,7 @@ def test_check_does_not_report_missing_protection(folder: Path) -> None:
 
 def test_check_reads_the_history_of_the_configuration(folder: Path) -> None:
     (folder / "postrender.yaml").write_text("history: {previous: earlier.yaml}\n")
-    assert_refused(run(GOOD, "check"), "earlier.yaml", "cannot read the file", code=2)
+    assert_refused(run(GOOD, "check"), "earlier.yaml", "cannot read the file")
     (folder / "earlier.yaml").write_text(GOOD, "utf-8")
     assert run(GOOD, "check") == Run(0, b"", "")
 
@@ -1208,7 +1208,7 @@ def test_surroundings_do_not_change_the_output(variables: dict[str, str], folder
     (folder / name).write_text(f"{CONFIG_MAP}  bäd: 12\n---\n{DEPLOYMENT}", encoding="utf-8")
     options = ("render", name, "--log-file", "löge")
     done = run("", *options, command=COMMAND, variables=variables)
-    assert done.code == 1
+    assert done.code == 2
     assert done.out == b""
     assert "Traceback" not in done.err
 

@@ -215,7 +215,7 @@ def test_an_empty_folder_on_both_sides_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     done = run(["diff", "--allow-empty", "old", "new"], tmp_path)
-    assert (done.code, done.stdout) == (1, "")
+    assert (done.code, done.stdout) == (2, "")
     assert "error: old and new do not contain manifests. Pass manifests as OLD" in done.stderr
 
 
@@ -230,7 +230,7 @@ def test_an_error_escapes_control_characters(tmp_path: Path) -> None:
         f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"a":1}}}}'
     )
     done = diff(tmp_path, bad, bad.replace("1}", "2}"))
-    assert done.code == 1
+    assert done.code == 2
     assert r"ConfigMap/web\x1b[31m\u202e" in done.stderr
     assert done.stderr.rstrip("\n").isprintable()
 

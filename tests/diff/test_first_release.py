@@ -167,7 +167,7 @@ def test_an_output_of_postrender_was_not_applied_without_postrender(folder: Path
     done = run(["render", "--attacher-image=a:1", "old.yaml"], folder)
     (folder / "rendered.yaml").write_text(done.stdout)
     refused = first_release(folder, old="rendered.yaml", new="old.yaml")
-    assert (refused.code, refused.stdout) == (1, "")
+    assert (refused.code, refused.stdout) == (2, "")
     assert refused.stderr.endswith(
         "error: rendered.yaml: --first-release is set, but OLD is an output of "
         "postrender. Pass the manifests from before the first release as OLD, or remove "

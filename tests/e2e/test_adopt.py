@@ -161,7 +161,7 @@ def test_adopt_reports_the_missing_permission(
     before = api.create({"kind": "ConfigMap", **data})
     access = account_kubeconfig(plane, api, "someone")
     done = adopt(plane, api, rendered(manifests), access=access)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     line = done.stderr.splitlines()[-1]
     what = "patch configmaps/app-config" if allowed == "to read" else "list pods"

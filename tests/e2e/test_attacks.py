@@ -234,7 +234,7 @@ PLUGINS = {
 def test_a_failed_login_is_reported(plane: ControlPlane, api: Api, what: str, version: str) -> None:
     arguments, expected = PLUGINS[what]
     done = adopt(plane, api, RENDERED, access=with_plugin(plane, api, version, arguments))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -279,7 +279,7 @@ def test_a_branch_that_repairs_the_configuration(checkout: Checkout) -> None:
 def test_the_configuration_of_a_branch_cannot_write_files(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/postrender.yaml": "logFile: log.txt\n"})
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "must not write files" in done.stderr
     assert checkout.is_tidy()
 

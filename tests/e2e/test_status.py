@@ -314,7 +314,7 @@ def test_two_releases_and_a_user_who_may_only_read(
     assert "error: postrender cannot list jobs and pods (HTTP status 403)" in text
     create_account(api, "stranger", rules[1:])
     done = Terminal(plane, api, account_kubeconfig(plane, api, "stranger")).run()
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "postrender cannot list configmaps" in done.stderr
 
 

@@ -111,7 +111,7 @@ def test_a_broken_chart_shows_the_message_of_helm(helm: str, tmp_path: Path) -> 
     (tmp_path / "broken" / "Chart.yaml").write_text(chart)
     (templates / "a.yaml").write_text('a: {{ required "set web.image" .Values.image }}\n')
     done = attempt(helm, tmp_path, "broken")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("error: broken: helm template failed: execution error at")
     assert "set web.image. Fix the chart" in done.stderr
     dependency = 'dependencies: [{name: common, version: 1.x, repository: "https://x.example"}]\n'

@@ -114,7 +114,7 @@ def test_every_code_has_a_text_that_explain_prints(run: Run) -> None:
 
 def test_a_misspelt_code_and_a_file_with_the_name_of_a_code(run: Run) -> None:
     code, out, err = run("explain", "by-nam")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "neither a file nor the code of a finding or risk. Write by-name." in err
     Path("by-name").write_text(CONFIG_MAP)
     assert "ConfigMap/web-config" in run("explain", "by-name")[1]

@@ -92,7 +92,7 @@ def test_an_inventory_that_kubernetes_would_refuse(
     assert MAX_CONTENT_SIZE == 1024 * 1024
     monkeypatch.setattr(attacher_job, "MAX_CONTENT_SIZE", 100)
     code, output, error = run("render", *EXTERNAL, stdin=BLUE)
-    assert (code, output) == (1, "")
+    assert (code, output) == (2, "")
     assert "ConfigMap/shop-attach-inventory, the inventory of 1 revisions, is larger" in error
 
 

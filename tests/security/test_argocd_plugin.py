@@ -359,7 +359,7 @@ def test_a_configuration_changes_only_the_output(sidecar: Sidecar, text: str) ->
     sidecar.write("postrender.yaml", text)
     sidecar.write("rendered.yaml", "")
     done = sidecar.run("generate")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert f"with --untrusted, a postrender.yaml without --config {REFUSED[text]}" in done.stderr
     assert "history" not in sidecar.log.read_text().splitlines()
 

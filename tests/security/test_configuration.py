@@ -38,18 +38,13 @@ def run(attack: Attack, command: list[str], *options: str, **more: Any) -> Done:
     return attack.run(*command, *options, **more)
 
 
-def failure(command: list[str]) -> int:
-    """The exit code of an input or configuration that cannot be read."""
-    return 2 if command == ["check"] else 1
-
-
 @every_command
 def test_a_configuration_cannot_choose_a_kubeconfig(attack: Attack, command: list[str]) -> None:
     attack.write("kc.yaml", KUBECONFIG)
     attack.write("postrender.yaml", "history: {kubeconfig: ./kc.yaml, previous: 'helm:prod/web'}\n")
     done = run(attack, command)
     assert not attack.trace.exists()
-    assert (done.code, done.out) == (failure(command), "")
+    assert (done.code, done.out) == (2, "")
     assert "a postrender.yaml without --config must not run helm. Delete the key" in done.err
 
 
@@ -60,7 +55,7 @@ def test_a_configuration_cannot_choose_a_cluster(
 ) -> None:
     attack.write("postrender.yaml", f"history: {{{key}: x}}\n")
     done = run(attack, command)
-    assert (done.code, done.out) == (failure(command), "")
+    assert (done.code, done.out) == (2, "")
     assert (
         f"postrender.yaml:1 history.{key}: a postrender.yaml without --config must not choose"
         in done.err
@@ -73,7 +68,7 @@ def test_a_configuration_cannot_write_a_file(attack: Attack, command: list[str])
     attack.write("postrender.yaml", f"strict: true\nlogFile: {profile}\n")
     done = run(attack, command)
     assert not profile.exists()
-    assert (done.code, done.out) == (failure(command), "")
+    assert (done.code, done.out) == (2, "")
     assert (
         "postrender.yaml:2 logFile: a postrender.yaml without --config must not write files"
         in done.err
@@ -101,14 +96,14 @@ def test_a_configuration_cannot_read_outside_its_repository(
     attack.write("postrender.yaml", f"secrets: true\nhistory: {{previous: {previous}}}\n")
     done = run(attack, command)
     assert "canary" not in done.out + done.err
-    assert (done.code, done.out) == (failure(command), "")
+    assert (done.code, done.out) == (2, "")
     assert "must not read files outside the repository" in done.err
 
 
 def test_a_configuration_cannot_read_a_device(attack: Attack) -> None:
     attack.write("postrender.yaml", "history: {previous: /dev/zero}\n")
     done = attack.run()
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "must not read files outside the repository" in done.err
 
 
@@ -146,7 +141,7 @@ def test_a_configuration_cannot_extend_a_file_outside_its_repository(
     }[form]
     attack.write("postrender.yaml", f"extends: {path}\n")
     done = attack.run(*trust)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "expected a YAML file in the repository " in done.err
     assert "canary" not in done.err
 
@@ -156,7 +151,7 @@ def test_an_extended_file_has_no_more_rights(attack: Attack, trust: list[str]) -
     attack.write("defaults.yaml", "strict: false\nlogFile: log\n")
     attack.write("postrender.yaml", "extends: defaults.yaml\n")
     done = attack.run(*trust)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "defaults.yaml:2 logFile: " in done.err
     assert "must not write files" in done.err
     assert not (attack.repository / "log").exists()
@@ -167,7 +162,7 @@ def test_a_configuration_cannot_extend_a_file_of_another_user(attack: Attack) ->
     os.chown(attack.write("defaults.yaml", "canary: 1\n"), NOBODY, NOBODY)
     attack.write("postrender.yaml", "extends: defaults.yaml\n")
     done = attack.run()
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "defaults.yaml belongs to another user. If you trust both files, pass" in done.err
     assert "canary" not in done.err
     assert "canary" in attack.run("--config=postrender.yaml").err
@@ -181,7 +176,7 @@ def test_a_function_config_cannot_extend_a_file(attack: Attack) -> None:
         f"functionConfig: {config}\nitems: []\n"
     )
     done = attack.run("fn", stdin=stream)
-    assert done.code == 1
+    assert done.code == 2
     assert "a functionConfig must not extend a file" in done.err
 
 
@@ -203,7 +198,7 @@ def test_an_untrusted_configuration_cannot_read_files_or_run_programs(
     options = ["--untrusted"] if source == "option" else []
     environment = {} if options else {"POSTRENDER_UNTRUSTED": "true"}
     done = attack.run(*options, environment=environment)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     problem = f"with --untrusted, a postrender.yaml without --config {RESTRICTED[previous]}"
     assert problem in done.err
 
@@ -237,7 +232,7 @@ def test_a_file_of_another_user_is_an_error(attack: Attack, command: list[str]) 
         in done.err
     )
     assert "nonsense" not in done.err
-    assert (done.code, done.out) == (failure(command), "")
+    assert (done.code, done.out) == (2, "")
     assert attack.run("--config=/dev/null", "--no-attacher").code == 0
 
 
@@ -248,7 +243,7 @@ def test_a_link_of_another_user_is_an_error(attack: Attack) -> None:
     link.symlink_to("real.yaml")
     os.lchown(link, NOBODY, NOBODY)
     done = attack.run()
-    assert done.code == 1
+    assert done.code == 2
     assert "belongs to another user" in done.err
 
 
@@ -257,7 +252,7 @@ def test_a_link_to_a_file_of_another_user_is_an_error(attack: Attack) -> None:
     os.chown(attack.write("real.yaml", "nonsense: 1\n"), NOBODY, NOBODY)
     (attack.repository / "postrender.yaml").symlink_to("real.yaml")
     done = attack.run()
-    assert done.code == 1
+    assert done.code == 2
     assert "belongs to another user" in done.err
     assert "nonsense" not in done.err
 
@@ -277,7 +272,7 @@ def test_a_link_out_of_the_repository_is_an_error(attack: Attack) -> None:
     passwd.write_text("root:x:0:0:canary\n")
     (attack.repository / "postrender.yaml").symlink_to(passwd)
     done = attack.run()
-    assert done.code == 1
+    assert done.code == 2
     assert "canary" not in done.err
     assert "the path is a link to a file outside the repository" in done.err
 
@@ -287,7 +282,7 @@ def test_a_link_that_does_not_lead_to_a_file_is_an_error(attack: Attack, target:
     (attack.repository / "chart").mkdir()
     (attack.repository / "postrender.yaml").symlink_to(target)
     done = attack.run(folder="chart")
-    assert done.code == 1
+    assert done.code == 2
     assert "postrender.yaml: the path is a link that does not lead to a file. " in done.err
     done = attack.run("--config", os.devnull, folder="chart")
     assert done.code == 0

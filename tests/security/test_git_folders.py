@@ -178,7 +178,7 @@ def test_an_archive_cannot_read_another_repository(archive: Archive, name: str) 
     TRICKS[name](archive)
     done = render(archive)
     assert "canary" not in done.out + done.err
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
 
 
 def test_the_refusal_is_about_the_repository(archive: Archive) -> None:

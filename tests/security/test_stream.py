@@ -38,7 +38,7 @@ def test_a_stream_cannot_append_to_a_file(attack: Attack, command: list[str]) ->
     done = attack.run(*command, stdin=resource_list(function_config(**spec)))
     assert profile.read_text() == "# mine\n"
     if command != ["check"]:
-        assert (done.code, done.out) == (1, "")
+        assert (done.code, done.out) == (2, "")
         assert (
             "the input has a functionConfig, but only `postrender fn` reads a functionConfig."
             in done.err
@@ -66,7 +66,7 @@ def test_an_explicit_configuration_does_not_open_the_stream(attack: Attack) -> N
     log = attack.victim / "log"
     stream = resource_list(function_config(logFile=str(log)))
     done = attack.run("--config", "mine.yaml", stdin=stream)
-    assert (done.code, done.out, log.exists()) == (1, "", False)
+    assert (done.code, done.out, log.exists()) == (2, "", False)
 
 
 @pytest.mark.parametrize("config", [None, {}, function_config(), config_map()], ids=str)
@@ -106,7 +106,7 @@ def test_a_function_config_changes_only_the_output(attack: Attack, name: str) ->
     spec, problem, option = REFUSED[name]
     attack.write("old.yaml", PREVIOUS_SECRET)
     done = attack.run("fn", stdin=resource_list(function_config(**spec)))
-    assert done.code == 1
+    assert done.code == 2
     assert f"a functionConfig {problem}" in done.err
     assert f"pass {option} as an argument" in done.err
     assert not attack.trace.exists()
@@ -116,7 +116,7 @@ def test_a_function_config_changes_only_the_output(attack: Attack, name: str) ->
 def test_a_function_config_of_kind_config_map_has_the_same_limits(attack: Attack) -> None:
     stream = resource_list(config_map(**{"strict": "true", "history.previous": "helm:a/b"}))
     done = attack.run("fn", stdin=stream)
-    assert done.code == 1
+    assert done.code == 2
     assert 'functionConfig.data["history.previous"]: a functionConfig must not run helm' in done.err
     assert not attack.trace.exists()
 
@@ -132,9 +132,9 @@ def test_a_function_accepts_every_setting_as_an_argument(attack: Attack) -> None
 
 def test_a_function_needs_a_resource_list(attack: Attack) -> None:
     done = attack.run("fn")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "the input is not a ResourceList. Pass manifests to `postrender render`." in done.err
     head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
     done = attack.run("fn", stdin=f"{head}items: 3\n")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "<stdin>:3 (document 1) items: the value is a" in done.err
