@@ -67,6 +67,7 @@ TITLES = {
     "contents": "ConfigMaps and Secrets",
     "revisions": "Revisions",
     "objects": "Other objects",
+    "labels": "Shared labels",
     "undecided": "Undecided parts",
     "graph": "References",
 }
@@ -78,6 +79,7 @@ NOUNS = {
     "contents": Forms("ConfigMap or Secret", TITLES["contents"]),
     "revisions": Forms("revision", "revisions"),
     "objects": Forms("other object", "other objects"),
+    "labels": Forms("object with shared labels", "objects with shared labels"),
     "undecided": Forms("undecided part", "undecided parts"),
 }
 
@@ -220,7 +222,7 @@ def describe_cause(cause: Cause, style: Style) -> Description:
         return describe_values(subject, change, cause.old, cause.new, style)
     if cause.field:
         return describe_field(cause.field, style)
-    return Description(style.prose(cause.reason))
+    return Description(f"{style.prose(cause.reason)}: {', '.join(map(style.code, cause.keys))}")
 
 
 def brief_cause(cause: Cause) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,15 +14,20 @@ from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
 from postrender.diff.groups import group_changes
 from postrender.diff.model import (
+    ADDED,
     CHANGED,
     IMAGE,
+    NEXT_PODS,
+    REFUSED,
     ROLLS,
+    TEMPLATE,
     Cause,
     FieldChange,
     ObjectChange,
     Preview,
     WorkloadChange,
 )
+from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.values import Terminal
 from postrender.kubernetes.kinds import Identity
 from postrender.yaml.stream import read_stream
@@ -107,12 +113,89 @@ def test_an_object_has_what_its_group_shares_and_what_is_besides(
 
 @ANY
 @given(preview=PREVIEWS)
-def test_each_change_is_in_one_group(preview: Preview) -> None:
+def test_each_change_is_in_one_group_or_changes_only_in_shared_labels(preview: Preview) -> None:
     groups = group_changes(preview)
-    found: list[Any] = [*groups.workloads, *groups.contents, *groups.objects]
     changes: tuple[Any, ...] = (*preview.workloads, *preview.contents, *preview.objects)
-    members = [member.identity for group in found for member in group[0]]
-    assert sorted(map(repr, members)) == sorted(repr(change.identity) for change in changes)
+    found: list[Any] = [*groups.workloads, *groups.contents, *groups.objects]
+    members = Counter(repr(member.identity) for group in found for member in group[0])
+    labelled = {repr(member.identity) for group in groups.labels for member in group[0]}
+    missing = Counter(repr(change.identity) for change in changes) - members
+    assert {*missing} <= labelled
+    assert not members - Counter(repr(change.identity) for change in changes)
+
+
+VERSION = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1", "shop-2")
+IN_TEMPLATE = Cause(TEMPLATE, field=VERSION._replace(path=f"spec.template.{VERSION.path}"))
+
+
+def labelled(name: str, effect: str, *more: FieldChange) -> WorkloadChange:
+    identity = Identity("apps", "Deployment", None, name)
+    return WorkloadChange(identity, CHANGED, effect, (IN_TEMPLATE,), fields=(VERSION, *more))
+
+
+def service_of(name: str, *fields: FieldChange, change: str = CHANGED) -> ObjectChange:
+    return ObjectChange(Identity("", "Service", None, name), change, fields)
+
+
+def test_labels_of_very_different_objects_are_told_once() -> None:
+    kind = FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort")
+    preview = Preview(
+        "",
+        "",
+        workloads=(labelled("web", ROLLS),),
+        objects=(service_of("a", VERSION), service_of("b", VERSION, kind)),
+    )
+    groups = group_changes(preview)
+    ((_, workload, _),) = groups.workloads
+    assert [(cause.reason, cause.keys) for cause in workload.causes] == [
+        ("shared labels of the pod template", ("helm.sh/chart",))
+    ]
+    assert workload.fields == ()
+    assert [change.fields for _, change, _ in groups.objects] == [(kind,)], "a has no more changes"
+    ((members, shared, _),) = groups.labels
+    assert [member.identity.name for member in members] == ["web", "a", "b"]
+    assert shared.fields == (VERSION,)
+    for name in ("text", "markdown", "html"):
+        text = REPORTERS[name].render(preview, Terminal())
+        assert text.count("shop-2") == 1
+
+
+def test_labels_are_told_with_their_object_if_they_are_not_routine() -> None:
+    alike = tuple(service_of(name, VERSION) for name in "abcd")
+    assert group_changes(Preview("", "", objects=alike)).labels == [], "one group tells them once"
+    two = Preview("", "", workloads=(labelled("web", ROLLS),), objects=alike[:1])
+    assert group_changes(two).labels == []
+    hidden = VERSION._replace(old=NOT_SHOWN, new=NOT_SHOWN)
+    cause = IN_TEMPLATE._replace(field=hidden._replace(path=f"spec.template.{VERSION.path}"))
+    workload = labelled("web", ROLLS)._replace(causes=(cause,), fields=())
+    services = tuple(service_of(name, hidden) for name in "abcd")
+    assert group_changes(Preview("", "", workloads=(workload,), objects=services)).labels == []
+
+
+def test_a_label_that_makes_a_change_invalid_stays_with_its_workload() -> None:
+    preview = Preview(
+        "",
+        "",
+        workloads=(labelled("web", ROLLS), labelled("job", REFUSED), labelled("api", NEXT_PODS)),
+        objects=(service_of("a", VERSION),),
+    )
+    groups = group_changes(preview)
+    assert groups.workloads[0][1].identity.name == "job"
+    assert "shop-2" in repr(groups.workloads[0][1].causes)
+    ((members, *_),) = groups.labels
+    assert [member.identity.name for member in members] == ["web", "api", "a"]
+
+
+def test_labels_of_added_objects_are_not_changes() -> None:
+    label = FieldChange("metadata.labels.team", ADDED, None, "a")
+    added = tuple(service_of(name, label, change=ADDED) for name in "abc")
+    changed = tuple(service_of(name, label) for name in "de")
+    groups = group_changes(Preview("", "", objects=(*added, *changed)))
+    assert [(shared.change, len(members)) for members, shared, _ in groups.labels] == [
+        (ADDED, 3),
+        (CHANGED, 2),
+    ]
+    assert [shared.change for _, shared, _ in groups.objects] == [ADDED] * 3
 
 
 def rolls(name: str, *images: tuple[str, str, str]) -> WorkloadChange:
@@ -143,6 +226,44 @@ def test_two_containers_with_the_same_change_are_two_causes() -> None:
         rolls("two", ("c", *change), ("d", *change)),
         rolls("three", ("e", *change)),
     )
-    alone, (members, shared, rest) = group_changes(Preview("", "", workloads=changes)).workloads
-    assert alone[1].identity.name == "three"
-    assert (len(members), len(shared.causes), rest) == (2, 2, [])
+    ((_, shared, rest),) = group_changes(Preview("", "", workloads=changes[:2])).workloads
+    assert (len(shared.causes), rest) == (2, [])
+    ((members, shared, rest),) = group_changes(Preview("", "", workloads=changes)).workloads
+    assert (len(members), len(shared.causes)) == (3, 1)
+    assert [(change.identity.name, len(change.causes)) for change in rest] == [
+        ("one", 1),
+        ("two", 1),
+    ]
+
+
+def test_what_two_of_many_have_besides_does_not_split_a_group() -> None:
+    sidecar = ("mesh", "mesh:1", "mesh:2")
+    changes = tuple(
+        rolls(f"w{number}", sidecar, *([("app", "app:1", "app:2")] if number < 2 else []))
+        for number in range(30)
+    )
+    ((members, shared, rest),) = group_changes(Preview("", "", workloads=changes)).workloads
+    assert (len(members), len(shared.causes)) == (30, 1)
+    assert [change.identity.name for change in rest] == ["w0", "w1"]
+
+
+def test_changed_lines_that_are_alike_are_told_once() -> None:
+    """A run of changed lines is a part of a key, so that another run can differ."""
+
+    def manifests(is_new: int) -> str:
+        return "---\n".join(
+            f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n"
+            f"data:\n  app.conf: |\n    one {1 + is_new}\n    two\n"
+            f"    three {is_new * number // 3}\n"
+            for number in range(4)
+        )
+
+    old, new = (read_stream(manifests(is_new).encode(), "x.yaml") for is_new in (0, 1))
+    ((members, shared, rest),) = group_changes(compare(old, new, SETTINGS)).contents
+    assert len(members) == 4
+    (hunk,) = shared.keys[0].hunks
+    assert [line.sign + line.text for line in hunk.lines[:2]] == ["-one 1", "+one 2"]
+    (own,) = rest
+    (hunk,) = own.keys[0].hunks
+    assert (hunk.old, hunk.old_count, hunk.new, hunk.new_count) == (2, 2, 2, 2)
+    assert [line.sign + line.text for line in hunk.lines] == [" two", "-three 0", "+three 1"]

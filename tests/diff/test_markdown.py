@@ -373,16 +373,18 @@ def test_a_chart_version_in_every_label_is_described_once() -> None:
     comment = comment_of(labelled(30))
     lines = comment.splitlines()
     change = '`metadata.labels["helm.sh/chart"]`: `shop-1.2.3` → `shop-1.2.4`'
-    assert lines.count(f"  - {change}") == 1  # for Services
-    assert comment.count(change.replace("metadata", "[spec.template.]metadata")) == 1
-    assert lines.count(f"- {change}") == 1  # for ConfigMaps
-    assert sum("30 Services change alike: `Service/web-0000`, " in line for line in lines) == 1
+    assert comment.count("shop-1.2.4") == 1
+    assert lines.count(f"  - {change}") == 1
+    start = (
+        "- 90 objects change alike (30 Rollouts, 30 ConfigMaps, 30 Services): `Rollout/web-0000`"
+    )
+    assert sum(line.startswith(start) for line in lines) == 1
     (row,) = [line for line in lines if "**rolls**" in line]
     assert row.count("`Rollout/web-") == 30
     assert row.startswith("| 30 Rollouts<br>`Rollout/web-0000`, ")
-    assert "<summary>30 ConfigMaps change alike</summary>" in comment
-    assert "(30)</summary>" in comment
-    assert rendered(comment).tags.count("details") == 2
+    assert row.endswith(" | shared labels of the pod template: `helm.sh/chart` |")
+    assert "<summary>Shared labels (90)</summary>" in comment
+    assert rendered(comment).tags.count("details") == 1
 
 
 def test_replicas_are_in_the_table_only() -> None:
@@ -407,11 +409,11 @@ def test_the_names_of_groups_are_left_out_first() -> None:
     )
     comment = comment_of(preview._replace(objects=(*preview.objects, odd)))
     assert size_of(comment) <= GITHUB_LIMIT
-    assert comment.count("`Rollout/web-") == 100
-    assert "besides, in `Service/web`:\n    - `spec.type`: `ClusterIP` → `NodePort`\n" in comment
+    assert comment.count("`Rollout/web-") == 200, "with the cause, and with the label"
+    assert "- `Service/web` changes\n  - `spec.type`: `ClusterIP` → `NodePort`\n" in comment
     notice = notice_of(comment)
-    assert "the names of 4,900 workloads (4,900 Rollouts), the names of 4,900 ConfigMaps" in notice
-    assert "the names of 4,901 other objects (4,901 Services)" in notice
+    assert "the names of 4,900 workloads (4,900 Rollouts), the names of 14,901 objects" in notice
+    assert "(5,001 Services, 5,000 ConfigMaps, 4,900 Rollouts)" in notice
 
 
 def test_dangerous_objects_are_left_out_last() -> None:

@@ -194,7 +194,8 @@ class MarkdownReporter(Reporter):
             *(_contents(group, style) for group in groups.contents),
             _fields((item for group in groups.workloads for item in group[0]), style),
             _revisions(preview, table_style),
-            _objects(groups.objects, style),
+            _objects("objects", groups.objects, style),
+            _objects("labels", groups.labels, style),
             _undecided(preview.undecided, style),
         ]
         text, omissions = truncate(sections, LIMIT - size_of(title), _NOTICE_SIZE)
@@ -394,11 +395,11 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts)
 
 
-def _objects(groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
+def _objects(section: str, groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
     parts = [
-        _item(group, style, describe_verb(group[1]), _OBJECTS, NOUNS["objects"]) for group in groups
+        _item(group, style, describe_verb(group[1]), _OBJECTS, NOUNS[section]) for group in groups
     ]
-    return _list(TITLES["objects"], parts)
+    return _list(TITLES[section], parts)
 
 
 def _item(group: Group[ObjectChange], style: Style, verb: str, stage: int, noun: Forms) -> Part:

@@ -152,6 +152,7 @@ def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _section("contents", groups.contents, partial(_group, write=_content), page)
     yield _section("revisions", shown_revisions(preview), _revision, page, is_dense=True)
     yield _section("objects", _blocks(groups.objects), _objects, page)
+    yield _section("labels", groups.labels, partial(_group, write=_object), page)
     yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from postrender.diff.formats.html.markup import (
     Html,
@@ -358,12 +358,26 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
     return tag("div", *parts, class_="entry line", tabindex="-1", data_change=revision.change)
 
 
-def object_entry(group: Group[ObjectChange], names: ObjectNames, *, is_open: bool) -> Html:
-    """The entry of an object, or of a group, for the section of other objects."""
+def object_entry(
+    group: Group[ObjectChange],
+    names: ObjectNames,
+    *,
+    is_open: bool,
+    elsewhere: Container[Identity] = (),
+) -> Html:
+    """The entry of an object, or of a group, for the section of other objects.
+
+    elsewhere: the objects that have another entry.
+    """
     members, shared, _ = group
     brief = escaped(counted(len(shared.fields), "field")) if shared.fields else Html("")
     body = _bodies(group, names, lambda change, _: fields_markup(change.fields))
     if shared.note:
         body = joined(_sentence(escaped(shared.note)), body)
-    listed = [_member(item.identity, names) for item in members]
+    listed = [
+        _Member(names.link(item.identity), {})
+        if item.identity in elsewhere
+        else _member(item.identity, names)
+        for item in members
+    ]
     return _entry(listed, body, shared.change, brief, is_open=is_open)

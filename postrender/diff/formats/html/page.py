@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import html
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from hashlib import sha256
 from importlib.resources import files
 
@@ -18,7 +18,7 @@ from postrender.diff.formats.html import entries
 from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
 from postrender.diff.formats.mermaid import drawn_graph
-from postrender.diff.groups import group_changes
+from postrender.diff.groups import Groups, group_changes
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -45,6 +45,9 @@ from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from postrender.diff.groups import Group
     from postrender.diff.values import Terminal
 
 DOCTYPE = "<!doctype html>"
@@ -83,11 +86,12 @@ class HtmlReporter(Reporter):
         ]
         has_entries = _has_entries(preview)
         names = ObjectNames(preview)
-        main = _main(preview, names)
-        columns = (_tools(preview), main) if has_entries else (main,)
+        groups = group_changes(preview)
+        main = _main(preview, groups, names)
+        columns = (_tools(preview, groups), main) if has_entries else (main,)
         body = [
             tag("a", "Skip to the changes", class_="skip", href="#main"),
-            _header(preview, names),
+            _header(preview, groups, names),
             tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
         ]
         root = tag("html", tag("head", *head), tag("body", *body), lang="en")
@@ -117,7 +121,7 @@ def _hash(text: str) -> str:
 # ---- header
 
 
-def _header(preview: Preview, names: ObjectNames) -> Html:
+def _header(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
     used = describe_configuration(preview.configuration, str, preview.old_configuration)
     parts = [
@@ -126,7 +130,7 @@ def _header(preview: Preview, names: ObjectNames) -> Html:
         tag("p", summary_line(preview), class_="summary"),
         *([tag("p", used, class_="summary")] if used else []),
         _risks(preview, names),
-        _tiles(preview),
+        _tiles(preview, groups),
     ]
     return tag("header", *parts)
 
@@ -138,16 +142,36 @@ def _risks(preview: Preview, names: ObjectNames) -> Html:
     return section_markup("risks", len(preview.risks), tag("ul", *items))
 
 
-def _tiles(preview: Preview) -> Html:
-    effects = Counter(workload.effect for workload in preview.workloads)
+def _tiles(preview: Preview, groups: Groups) -> Html:
+    workloads = (workload for members, *_ in groups.workloads for workload in members)
+    effects = Counter(workload.effect for workload in workloads)
     tiles = [
         *(_tile(effects[effect], _effect_words(effect), "workloads", effect) for effect in EFFECTS),
-        _tile(len(preview.contents), NOUNS["contents"], "contents"),
-        _tile(len(shown_revisions(preview)), NOUNS["revisions"], "revisions"),
-        _tile(len(preview.objects), NOUNS["objects"], "objects"),
-        _tile(len(preview.undecided), NOUNS["undecided"], "undecided", "undecided"),
+        *(
+            _tile(count, NOUNS[name], name, name if name == "undecided" else "")
+            for name, count in _counts(preview, groups).items()
+            if name not in ("risks", "workloads", "graph")
+        ),
     ]
     return tag("ul", *tiles, class_="tiles") if any(tiles) else Html("")
+
+
+def _counts(preview: Preview, groups: Groups) -> dict[str, int]:
+    """The number of items in each section, in the order of the page."""
+    return {
+        "risks": len(preview.risks),
+        "undecided": len(preview.undecided),
+        "workloads": _count(groups.workloads),
+        "contents": _count(groups.contents),
+        "graph": len(drawn_graph(preview).nodes),
+        "revisions": len(shown_revisions(preview)),
+        "objects": _count(groups.objects),
+        "labels": _count(groups.labels),
+    }
+
+
+def _count(groups: Iterable[Group[Any]]) -> int:
+    return sum(len(members) for members, *_ in groups)
 
 
 def _effect_words(effect: str) -> Forms:
@@ -168,9 +192,11 @@ def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
 # ---- search, filters and view
 
 
-def _tools(preview: Preview) -> Html:
+def _tools(preview: Preview, groups: Groups) -> Html:
     tools = tag("div", _search(preview), _view(), class_="script")
-    return tag("aside", _section_links(preview), tools, class_="tools", aria_label="Find and view")
+    return tag(
+        "aside", _section_links(preview, groups), tools, class_="tools", aria_label="Find and view"
+    )
 
 
 def _search(preview: Preview) -> Html:
@@ -257,20 +283,11 @@ def _shortcuts() -> Html:
     return joined(tag("ul", *rows), tag("label", box, " Use the keys /, j and k", class_="letters"))
 
 
-def _section_links(preview: Preview) -> Html:
-    sections: list[tuple[str, Collection[object]]] = [
-        ("risks", preview.risks),
-        ("undecided", preview.undecided),
-        ("workloads", preview.workloads),
-        ("contents", preview.contents),
-        ("graph", drawn_graph(preview).nodes),
-        ("revisions", shown_revisions(preview)),
-        ("objects", preview.objects),
-    ]
+def _section_links(preview: Preview, groups: Groups) -> Html:
     links = [
-        tag("li", tag("a", TITLES[name], " ", tag("small", f"{len(items):,}"), href=f"#{name}"))
-        for name, items in sections
-        if items
+        tag("li", tag("a", TITLES[name], " ", tag("small", f"{count:,}"), href=f"#{name}"))
+        for name, count in _counts(preview, groups).items()
+        if count
     ]
     return tag("nav", tag("ul", *links), aria_label="Sections")
 
@@ -278,8 +295,7 @@ def _section_links(preview: Preview) -> Html:
 # ---- sections
 
 
-def _main(preview: Preview, names: ObjectNames) -> Html:
-    groups = group_changes(preview)
+def _main(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
     lines = sum(
         len(hunk.lines)
         for _, shared, _ in groups.contents
@@ -287,31 +303,36 @@ def _main(preview: Preview, names: ObjectNames) -> Html:
         for hunk in key.hunks
     )
     is_short = len(groups.workloads) <= _OPEN_GROUPS
-    undecided = map(entries.undecided_entry, preview.undecided)
-    workloads = (
-        entries.workload_entry(group, names, is_open=is_short) for group in groups.workloads
-    )
-    contents = (
-        entries.content_entry(group, names, is_open=lines <= _OPEN_LINES)
-        for group in groups.contents
-    )
-    objects = (entries.object_entry(group, names, is_open=is_short) for group in groups.objects)
-    lost = shown_revisions(preview)
+    told: list[Group[Any]] = [*groups.workloads, *groups.contents, *groups.objects]
+    elsewhere = {change.identity for members, *_ in told for change in members}
+    rows: dict[str, Iterable[Html]] = {
+        "undecided": map(entries.undecided_entry, preview.undecided),
+        "workloads": (
+            entries.workload_entry(group, names, is_open=is_short) for group in groups.workloads
+        ),
+        "contents": (
+            entries.content_entry(group, names, is_open=lines <= _OPEN_LINES)
+            for group in groups.contents
+        ),
+        "revisions": (entries.revision_entry(item, names) for item in shown_revisions(preview)),
+        "objects": (
+            entries.object_entry(group, names, is_open=is_short) for group in groups.objects
+        ),
+        "labels": (
+            entries.object_entry(group, names, is_open=is_short, elsewhere=elsewhere)
+            for group in groups.labels
+        ),
+    }
     sections = [
-        _section("undecided", preview.undecided, undecided),
-        _section("workloads", preview.workloads, workloads),
-        _section("contents", preview.contents, contents),
-        graph_markup(drawn_graph(preview), names),
-        _section("revisions", lost, (entries.revision_entry(item, names) for item in lost)),
-        _section("objects", preview.objects, objects),
+        graph_markup(drawn_graph(preview), names)
+        if name == "graph"
+        else entries.section_markup(name, count, *rows[name])
+        for name, count in _counts(preview, groups).items()
+        if count and name != "risks"
     ]
     empty = tag("p", "No matches.", id="empty", class_="nothing", hidden=True)
     nothing = tag("p", "No changes.", class_="nothing")
     return tag("main", empty, joined(*sections) or nothing, id="main", tabindex="-1")
-
-
-def _section(name: str, changes: Collection[object], rows: Iterable[Html]) -> Html:
-    return entries.section_markup(name, len(changes), *rows) if changes else Html("")
 
 
 def graph_markup(graph: Graph, names: ObjectNames) -> Html:
