@@ -21,8 +21,8 @@ postrender/unused-since with the current time. The module `sweep` deletes the re
 is old enough.
 
 An apply of a live revision changes nothing, so nobody can see that the tool has begun to use the
-revision again. With `attacher.mode: external`, the mark therefore removes the annotation
-postrender/applied, and a later apply adds the annotation again. A run then renews the mark.
+revision again. The mark therefore removes the annotation postrender/applied, and a later apply adds
+the annotation again. A run then renews the mark.
 """
 
 from __future__ import annotations

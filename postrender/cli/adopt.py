@@ -9,6 +9,7 @@ from postrender.attach.adopt import (
     run_adopt,
 )
 from postrender.attach.command import open_clients
+from postrender.attach.connect import is_in_cluster
 from postrender.attach.undo import undo as give_back
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
 from postrender.cli.report import DONE, is_quiet, write_changes
@@ -68,6 +69,7 @@ def adopt(
         raise UsageError("--yes is set without --undo", "Remove --yes, or pass --undo too")
     if yes and dry_run:
         raise UsageError("--dry-run and --yes are both set", "Remove one of them")
+    is_in_cluster()  # an invalid variable is an error before the input is read
     originals = []
     if not undo:
         stream = read_input(input_, "render | postrender adopt")

@@ -44,8 +44,8 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 # can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
-# On a revision, with `attacher.mode: external`. `collect` removes the annotation when it marks the
-# revision. If a marked revision has the annotation, somebody has applied the revision again.
+# On a revision. A mark removes the annotation, so a marked revision with the annotation has been
+# applied again.
 APPLIED_ANNOTATION = PREFIX + "applied"
 # The attach group of an inventory (see the module `inventories`).
 INVENTORY_LABEL = PREFIX + "inventory"

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from postrender.config.settings import CHECKSUM, AttacherSettings
+from postrender.config.settings import CHECKSUM
 from postrender.errors import UserError
 from postrender.inventory.build import read_items
 from postrender.inventory.model import Item, ItemKey
@@ -109,6 +109,7 @@ def _revision_edits(
     annotations = {
         BASE_NAME_ANNOTATION: item.identity.name,
         PAIRING_ANNOTATION: item.identity.name,
+        APPLIED_ANNOTATION: "true",
     }
     if context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
@@ -120,7 +121,7 @@ def _revision_edits(
     if context.settings.attacher.is_enabled or not context.settings.history.previous:
         # These annotations stop Helm, Argo CD and Flux from deleting the revision. Without an
         # attacher, only the outputs that --previous retains protect the revision without them.
-        annotations |= _attached_annotations(context.settings.attacher)
+        annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
     return [
@@ -133,13 +134,6 @@ def _revision_edits(
         *(Remove((*metadata, key)) for key in _OF_THE_LIVE_OBJECT if key in written),
         *_immutable_edits(item, decision.is_immutable),
     ]
-
-
-def _attached_annotations(attacher: AttacherSettings) -> dict[str, str]:
-    """The annotations of a revision that only the attacher or `collect` deletes."""
-    is_external = attacher.is_enabled and attacher.is_external
-    applied = {APPLIED_ANNOTATION: "true"} if is_external else {}
-    return {**keep_annotations(), **applied}
 
 
 def _null_values(item: Item) -> Iterator[Path]:
@@ -166,11 +160,12 @@ def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
 
 
 def retained_object(
-    revision: EarlierRevision, group_name: str, attacher: AttacherSettings, *, is_last_time: bool
+    revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
 ) -> dict[str, Json]:
     """A retained revision or a retained original for the output.
 
     An original does not get the annotations and labels of a revision.
+    is_attached: whether the attacher is on.
     is_last_time: whether the next output drops the object. Helm then deletes the live object.
     """
     metadata = dict(mapping_at(revision.content, ("metadata",)))
@@ -178,13 +173,13 @@ def retained_object(
     if not revision.is_original:
         # helm-diff accepts only one object for a base name: the current revision.
         annotations.pop(PAIRING_ANNOTATION, None)
-        annotations.pop(APPLIED_ANNOTATION, None)
         kept = {RESOURCE_POLICY_ANNOTATION: "keep"}
-        if attacher.is_enabled:
-            kept = _attached_annotations(attacher)
+        if is_attached:
+            kept = keep_annotations()
         else:
             annotations = without_keep(annotations)
-        annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(revision.order)})
+        kept |= {APPLIED_ANNOTATION: "true", NUMBER_ANNOTATION: str(revision.order)}
+        annotations |= changed_values(annotations, kept)
         metadata["labels"] = {**revision.item.labels, GROUP_LABEL: group_name}
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
@@ -330,7 +325,7 @@ def retained_objects(
             data = retained_object(
                 retained.revision,
                 group_name,
-                context.settings.attacher,
+                is_attached=context.settings.attacher.is_enabled,
                 is_last_time=retained.decision == LAST_TIME,
             )
             yield _with_template_name(data, _HISTORY) if is_from_helm_4 else data

@@ -67,6 +67,14 @@ OLD_SET = workload("ReplicaSet/app-1", "aa", OLD_NAME, owner="Deployment/app")
 RELEASE = (DEPLOYMENT, NEW_SET, NEW, INVENTORY)
 
 
+def created(data: Json, days: float, **labels: str) -> Json:
+    metadata = {**data["metadata"], "creationTimestamp": time_ago(days * 24 * 60)}
+    return {**data, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+
+
+CREATED = created(OLD, 3)
+
+
 def collect(
     cluster: Cluster,
     *,
@@ -287,7 +295,7 @@ class StepCluster(Cluster):
     def __init__(self, *objects: Json) -> None:
         super().__init__(*objects)
         self.count = 0
-        self.steps: list[tuple[int, Callable[[], None]]] = []
+        self.steps: list[tuple[int, Callable[[], object]]] = []
 
     def _answer(self, request: Any) -> Any:
         self.count += 1
@@ -325,6 +333,44 @@ def test_a_revert_during_a_pass_does_not_lose_its_revision() -> None:
     seeds = range(examples(100))
     assert not [seed for seed in seeds if revert(seed)]
     assert [seed for seed in range(100) if revert(seed, has_inventory=False)]
+
+
+def revert_without_inventory(seed: int, manifest: Json, *world: Json) -> bool:
+    """Return to a release without an inventory, and return whether its revision is lost.
+
+    The workload follows within GRACE after its revision, as in a rollback of Helm.
+    """
+    random = Random(seed)
+    cluster = StepCluster(*world)
+    at = random.randrange(1, 75)
+    steps: list[Callable[[], object]] = [
+        lambda: apply(cluster, manifest),
+        lambda: cluster.add(workload("Deployment/app", "aa", OLD_NAME), OLD_SET),
+        lambda: cluster.objects.pop(OWNER, None),
+    ]
+    for step in steps:
+        cluster.steps.append((at, step))
+        at += random.choice([0, 1, random.randrange(30)])
+    passes = 6
+    while passes:
+        passes -= not cluster.steps
+        collect(cluster, older_than=timedelta(0))
+        is_between = 0 < len(cluster.steps) < len(steps)
+        cluster.sleep(60 if is_between else random.choice([60, 660, 3600]))
+    return OLD_NAME not in cluster.names("ConfigMap")
+
+
+@pytest.mark.parametrize(
+    "world",
+    [(*RELEASE, OLD), (DEPLOYMENT, NEW_SET, NEW, CREATED)],
+    ids=["a rollback to a release with a Job", "a release without an attacher"],
+)
+def test_a_revert_without_an_inventory_does_not_lose_its_revision(world: tuple[Json, ...]) -> None:
+    seeds = range(examples(100))
+    assert not [seed for seed in seeds if revert_without_inventory(seed, OLD, *world)]
+    # Without the annotation postrender/applied, nobody would see the apply.
+    unnoticed = revision("old")
+    assert [seed for seed in range(100) if revert_without_inventory(seed, unnoticed, *world)]
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
@@ -475,11 +521,6 @@ def test_two_passes_at_once() -> None:
 
 
 # Leftovers
-
-
-def created(data: Json, days: float, **labels: str) -> Json:
-    metadata = {**data["metadata"], "creationTimestamp": time_ago(days * 24 * 60)}
-    return {**data, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
 
 
 def test_what_an_uninstall_leaves_is_deleted_with_older_than() -> None:
