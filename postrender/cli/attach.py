@@ -19,8 +19,8 @@ from postrender.errors import UsageError
         "The command adds owners to the revisions that objects use. The Job that render appends to "
         "the output runs this command in the cluster. Outside of a Pod, the command uses the "
         "kubeconfig. For compatibility with the tool configmap-attacher, the command also reads "
-        "the environment variables IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME. Long options, "
-        "except --quiet, --verbose, --color, --colour and --help, can also begin with one dash."
+        "the environment variables IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME, and its options "
+        "can begin with one dash."
     ),
     example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(

@@ -130,9 +130,7 @@ def schema() -> int:
     "Print a policy for the attachers' writes.",
     details=(
         "The output is a ValidatingAdmissionPolicy, and needs Kubernetes 1.30 or later. The policy "
-        "limits every ServiceAccount with a name that ends in -attach. If releases create the "
-        "ServiceAccount in attacher.serviceAccount.name, the policy also limits this "
-        "ServiceAccount. Without --namespace, the policy applies to all namespaces."
+        "limits the ServiceAccounts of attachers, without --namespace in all namespaces."
     ),
     example="postrender config admission-policy --namespace=prod | kubectl apply -f -",
     options=settings_options("config", "untrusted", "namespace"),
@@ -150,8 +148,7 @@ def admission_policy(config: str | None, **given: object) -> int:
     details=(
         "Apply the output once to each namespace with an attacher. Set attacher.rbac.create to "
         "false, so that the releases do not contain a Role. The output also contains the "
-        "ServiceAccount, if attacher.serviceAccount does not set a name and does not set create to "
-        "false."
+        "ServiceAccount, unless attacher.serviceAccount sets a name or create to false."
     ),
     example="postrender config rbac --namespace=prod | kubectl apply -f -",
     options=(
