@@ -34,14 +34,14 @@ from postrender.diff.risks.facts import Object, objects_of
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
 from postrender.inventory.notes import find_no_objects, find_rejected
-from postrender.kubernetes.kinds import Identity, pod_templates, roots_of
+from postrender.kubernetes.kinds import Identity, roots_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
 from postrender.text import printable
-from postrender.yaml.paths import Path, path_of, value_at
+from postrender.yaml.paths import Path
 from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 # The code of an error in the formats for programs, which have a code for each finding.
@@ -234,15 +234,9 @@ def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
             data = inventory.document(index).data
             places |= {id(root): (index, path) for path, root in roots_of(data)}
             objects += objects_of(data)
-    for item, problem, place in find_missing_keys(objects, Resolver(settings.namespace)):
-        index, path = places[id(item.data)]
-        # The place begins in the object, or in the spec of its pod template.
-        templates = pod_templates(item.identity.group_kind, item.data)
-        for start in ((), *((*start, "spec") for start, _ in templates)):
-            if inner := path_of(value_at(item.data, start), place):
-                path = (*path, *start, *inner)
-                break
-        location = inventory.document(index).location_of(path)
+    for item, problem, path in find_missing_keys(objects, Resolver(settings.namespace)):
+        index, start = places[id(item.data)]
+        location = inventory.document(index).location_of((*start, *path))
         yield Finding(
             code="broken-reference",
             problem=problem,

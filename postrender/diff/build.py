@@ -46,6 +46,7 @@ from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
+from postrender.yaml.paths import Parts, differing_parts
 from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 
@@ -201,8 +202,11 @@ def _compare(
         *others.values(),
         *compare_originals_exactly(contents, old, new, resolver),
     ]
+    named = [pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher]
+    parts = ((pair, _differing_parts(pair)) for pair in named)
     facts = Facts(
-        pairs=[pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher],
+        pairs=named,
+        changes=[change for change in parts if change[1] != {}],
         old=old,
         new=new,
         resolver=resolver,
@@ -230,6 +234,10 @@ def _compare(
         graph=graph,
     )
     return redact(preview, names.of_secrets, has_base_names=True)
+
+
+def _differing_parts(pair: Pair) -> Parts:
+    return differing_parts(pair.old.data, pair.new.data) if pair.old and pair.new else None
 
 
 def _moves(old: Side, new: Side, pairs: Iterable[Pair]) -> Mapping[str, set[str]] | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out, without_hashes
 from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
-from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.fields import differing, find_field_changes
 from postrender.diff.kinds import is_workload
 from postrender.diff.model import (
     ADDED,
@@ -54,7 +54,7 @@ from postrender.kubernetes.kinds import (
     strings_at,
 )
 from postrender.plan.namespaces import Resolver
-from postrender.yaml.paths import Json, mapping_at
+from postrender.yaml.paths import Json, is_same, mapping_at
 
 _RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
 

@@ -6,12 +6,11 @@ Items of other lists match like the lines of texts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from postrender.diff.lines import changed_items
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
-from postrender.yaml.paths import Json, format_path
+from postrender.yaml.paths import Json, format_path, is_same, sorted_json
 
 # The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
 _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
@@ -23,19 +22,6 @@ _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
 # The field with the schema of a version of a custom kind (apiextensions.k8s.io/v1).
 SCHEMA = "schema.openAPIV3Schema"
-
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True).encode
-
-
-def is_same(old: Json, new: Json) -> bool:
-    """Whether two values are equal; unlike in Python, 1 does not equal true."""
-    if old != new or old.__class__ is not new.__class__:
-        return False
-    if old.__class__ not in (dict, list):
-        return True
-    # repr also distinguishes 1 from true, and is three times as fast as the JSON encoder. But equal
-    # mappings have different reprs if their keys are in another order.
-    return repr(old) == repr(new) or _encode(old) == _encode(new)
 
 
 def differing(
@@ -163,7 +149,7 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
     """Pairs of ranges: the items in the new range replace the items in the old range."""
-    before, after = list(map(_encode, old)), list(map(_encode, new))
+    before, after = list(map(sorted_json, old)), list(map(sorted_json, new))
     if len(before) == len(after) == 1:
         if before != after:
             yield range(1), range(1)

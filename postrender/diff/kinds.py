@@ -171,10 +171,12 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
     return tree
 
 
-def pod_templates_of(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    """The pod templates of an object of a kind with pod templates; a Pod is its own."""
+def pod_templates_of(group_kind: GroupKind, data: dict[str, Json]) -> list[tuple[Path, Json]]:
+    """The path and value of each pod template in an object; a Pod is its own."""
     tree = template_pattern(group_kind)
-    return [template for _, template, _ in tree.find(data)] if tree else [data]
+    if tree:
+        return [(path, template) for path, template, _ in tree.find(data)]
+    return [((), data)] if group_kind == POD else []
 
 
 def is_in_custom_template(item: Item, path: Path) -> bool:

@@ -128,29 +128,23 @@ class Side(NamedTuple):
 Duplicates = Mapping[Hashable, Sequence[ComparedObject]]
 
 
-class Pair(NamedTuple):
-    """An object before and after the change; None on a side without the object."""
+class Pair:
+    """An object before and after the change.
 
-    old: ComparedObject | None
-    new: ComparedObject | None
+    old, new: None on a side without the object.
+    both: the two objects, None if a side does not have the object.
+    newest: the object of the newer side, else of the older side; identity: of this object.
+    """
 
-    @property
-    def identity(self) -> Identity:
-        """The identity on the newer side, else on the older side."""
-        return self.newest.identity
+    __slots__ = ("both", "identity", "new", "newest", "old")
 
-    @property
-    def newest(self) -> ComparedObject:
-        """The object of the newer side, else of the older side."""
-        newest = self.new or self.old
+    def __init__(self, old: ComparedObject | None, new: ComparedObject | None) -> None:
+        newest = new or old
         if newest is None:
             raise ValueError("a pair without objects")
-        return newest
-
-    @property
-    def both(self) -> tuple[ComparedObject, ComparedObject] | None:
-        """The objects of both sides, None if a side does not have the object."""
-        return (self.old, self.new) if self.old and self.new else None
+        self.old, self.new, self.newest = old, new, newest
+        self.both = (old, new) if old and new else None
+        self.identity = newest.identity
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:

@@ -150,7 +150,9 @@ class _Currents:
         """Whether two usages lead to the current objects of a pair, or to no object."""
         if before.used is None or after.used is None:
             return True
-        pair = self._pairs[after.target] if isinstance(after.target, int) else Pair(None, None)
+        if not isinstance(after.target, int):
+            return False
+        pair = self._pairs[after.target]
         return self._is_current(before, pair.old) and self._is_current(after, pair.new)
 
     def _is_current(self, usage: Usage, current: ComparedObject | None) -> bool:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.diff.fields import is_same
 from postrender.diff.model import Undecided
 from postrender.diff.pairs import ComparedObject, Duplicates, Pair, Side
 from postrender.diff.usages import UsageIndex
@@ -15,7 +14,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 from postrender.text import conjoined
 from postrender.yaml.document import ParsedDocument
-from postrender.yaml.paths import mapping_at
+from postrender.yaml.paths import is_same, mapping_at
 
 
 def find_undecided(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.fields import differing, find_field_changes
 from postrender.diff.kinds import effect_of, template_path, template_pattern
 from postrender.diff.model import (
     ADDED,
@@ -48,7 +48,7 @@ from postrender.diff.reads import (
 )
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
-from postrender.kubernetes.stored import without_defaults
+from postrender.kubernetes.stored import are_stored_alike
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 
@@ -159,7 +159,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     changes = changed_fields(before, after, names)
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
-    if is_same(*templates) or is_same(*map(without_defaults, templates)):
+    if are_stored_alike(*templates):
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
         # metric without a Job.
         inside = _template_fields(kind)

@@ -7,7 +7,7 @@ behind a pointer, such as `privileged: false`, differs from an absent one, and i
 from __future__ import annotations
 
 from postrender.kubernetes.quantities import quantity
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, is_same
 
 _CONTAINER: dict[str, Json] = {
     "terminationMessagePath": "/dev/termination-log",
@@ -49,31 +49,40 @@ _DEFAULTS: dict[str, dict[str, Json]] = {
 }
 
 
-def without_defaults(value: Json, field: str = "") -> Json:
-    """A pod template of `as_stored` without defaults, and with quantities as numbers.
+def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
+    """Whether the API server stores two pod templates in the same way, or two parts of them.
 
-    field: the name of the field that has the value.
+    field: the name of the field that has the values.
     """
-    if isinstance(value, list):
-        return [without_defaults(item, field) for item in value]
-    if not isinstance(value, dict):
-        return value
+    if isinstance(old, list) and isinstance(new, list):
+        pairs = zip(old, new, strict=False)
+        return len(old) == len(new) and all(are_stored_alike(*pair, field) for pair in pairs)
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return is_same(old, new)
+    sides = [_stored(data, field) for data in (old, new)]
+    return sides[0].keys() == sides[1].keys() and all(
+        are_stored_alike(value, sides[1][key], key) for key, value in sides[0].items()
+    )
+
+
+def _stored(data: dict[str, Json], field: str) -> dict[str, Json]:
+    """A mapping without defaults, and with quantities as numbers."""
     if field in ("limits", "requests"):
-        return {name: _as_number(inner) for name, inner in value.items()}
+        return {name: _as_number(value) for name, value in data.items()}
     defaults = _DEFAULTS.get(field, {})
     return {
-        key: without_defaults(inner, key)
-        for key, inner in value.items()
+        key: value
+        for key, value in data.items()
         if not (
-            (key in defaults and inner == defaults[key] and type(inner) is type(defaults[key]))
-            or (key == "imagePullPolicy" and inner == _pull_policy(value.get("image")))
+            (key in defaults and is_same(value, defaults[key]))
+            or (key == "imagePullPolicy" and value == _pull_policy(data.get("image")))
         )
     }
 
 
 def _as_number(value: Json) -> Json:
     number = quantity(value)
-    return value if number is None else str(number)
+    return value if number is None else number
 
 
 def _pull_policy(image: Json) -> str:

@@ -12,9 +12,13 @@ from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.paths import (
     Json,
+    Parts,
+    Path,
     PatternTree,
+    item_path,
     mapping_at,
     mappings_in,
+    parts_at,
     readable_path,
     value_at,
 )
@@ -46,6 +50,11 @@ TARGETS = {
 }
 _GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
 WITH_KEYS = ("ConfigMap", "Secret", "Service")
+# The kinds whose references to a Service have a port.
+WITH_PORTS = (
+    *("Ingress", "HTTPRoute", "GRPCRoute", "APIService"),
+    *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
+)
 _CONTAINERS = ("initContainers", "containers")
 # The pattern of a name, the kind of its target, and what follows if the target is missing.
 _Row = tuple[str, str, str]
@@ -122,9 +131,11 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
 
 
 def _tree(rows: Iterable[_Row]) -> PatternTree:
+    """The rows by the mapping around the name."""
     tree = PatternTree()
     for pattern, *row in rows:
-        tree.add(pattern.replace("[]", ".[]").split("."), row)
+        *around, field = pattern.replace("[]", ".[]").split(".")
+        tree.add(around, (field, *row))
     return tree
 
 
@@ -133,73 +144,117 @@ _TREES = {kind: _tree(rows) for kind, rows in _KIND_ROWS.items()}
 
 
 class Use(NamedTuple):
-    """What an object needs: another object, or a key or port of it; place: of the reference."""
+    """What an object needs: another object, or a key or port of it.
+
+    path: of the reference, or of the list item around it.
+    depth: the number of parts of the path that lead to the spec of a pod template, or 0.
+    """
 
     group_kind: GroupKind
     name: str
     key: str
     namespace: str | None
-    place: str
+    path: Path
+    depth: int
     consequence: str
 
+    def place_in(self, data: dict[str, Json]) -> str:
+        """The path as text, from the spec of the pod template on."""
+        text = readable_path(mapping_at(data, self.path[: self.depth]), self.path[self.depth :])
+        return re.sub(r"\[\d+\]\Z", "", text)
 
-def uses_of(identity: Identity, data: dict[str, Json], templates: list[Json]) -> Iterator[Use]:
-    """The uses of an object with pod templates. A place in a template begins in its spec."""
+
+def uses_of(
+    identity: Identity,
+    data: dict[str, Json],
+    templates: Iterable[tuple[Path, Json]],
+    parts: Parts = None,
+    *,
+    with_objects: bool = True,
+) -> Iterator[Use]:
+    """The uses of an object.
+
+    templates: its pod templates.
+    parts: of the object, to find only uses that contain one, or are in one.
+    with_objects: whether to find uses of whole objects, and not only of keys and ports.
+    """
     if tree := _TREES.get(identity.kind):
-        yield from _named(identity, data, tree)
-    for template in templates:
-        spec = mapping_at(template, ("spec",))
-        yield from _named(identity, spec, _POD_TREE)
-        yield from _container_uses(identity, spec)
+        yield from _named(identity, data, (), tree, parts, with_objects=with_objects)
+    for start, _ in templates:
+        path = (*start, "spec")
+        inside = parts_at(parts, path)
+        if inside != {}:
+            yield from _named(identity, data, path, _POD_TREE, inside, with_objects=with_objects)
+            yield from _container_uses(identity, data, path)
 
 
-def _named(identity: Identity, data: dict[str, Json], tree: PatternTree) -> Iterator[Use]:
+def _named(
+    identity: Identity,
+    data: dict[str, Json],
+    start: Path,
+    tree: PatternTree,
+    parts: Parts = None,
+    *,
+    with_objects: bool = True,
+) -> Iterator[Use]:
     """The uses in fields. What is next to a name can name keys, or the kind of the target."""
-    for path, name, (kind, consequence) in tree.find(data):
-        around = mapping_at(data, path[:-1])
+    for inner, around, (field, kind, consequence) in tree.find_in(value_at(data, start), parts):
+        name = value_at(around, (field,))
+        if not isinstance(name, str) or not isinstance(around, dict):
+            continue
         kind = "ClusterAnalysisTemplate" if around.get("clusterScope") is True else kind
         kind = str(around.get("kind") or kind)
-        if not isinstance(name, str) or around.get("optional") is True or kind not in TARGETS:
+        keys = _keys_at(around)
+        if around.get("optional") is True or kind not in TARGETS or not (keys or with_objects):
             continue
         namespace = around.get("namespace") or identity.namespace
         space = namespace if isinstance(namespace, str) and kind not in _GLOBAL else None
-        last = max(
-            (depth for depth, part in enumerate(path, 1) if isinstance(part, int)), default=0
-        )
-        place = re.sub(r"\[\d+\]\Z", "", readable_path(data, path[:last] or path))
-        for key in _keys_at(around):
-            yield Use((TARGETS[kind], kind), name, key, space, place, consequence)
+        path = (*start, *(item_path(inner) or (*inner, field)))
+        for key in keys or [""]:
+            yield Use((TARGETS[kind], kind), name, key, space, path, len(start), consequence)
 
 
 def _keys_at(around: dict[str, Json]) -> list[str]:
-    """The keys or ports next to a name, [""] if there are none."""
+    """The keys or ports next to a name."""
     port = around.get("port")
     parts = [around.get("key"), *(item.get("key") for item in mappings_in(around.get("items")))]
     parts += mapping_at(around, ("port",)).values() if isinstance(port, dict) else [port]
-    return [str(part) for part in parts if isinstance(part, (str, int))] or [""]
+    return [str(part) for part in parts if isinstance(part, (str, int))]
 
 
-def _container_uses(identity: Identity, spec: dict[str, Json]) -> Iterator[Use]:
+def _container_uses(identity: Identity, data: dict[str, Json], start: Path) -> Iterator[Use]:
     """The files of mounts, and the named ports that the container of a probe does not have."""
-    volumes = {str(volume.get("name")): volume for volume in mappings_in(spec.get("volumes"))}
-    sources = {
-        name: next(_named(identity, {"volumes": [one]}, _POD_TREE), None)
-        for name, one in volumes.items()
-    }
+    spec = mapping_at(data, start)
+    sources: dict[str, Use | None] | None = None
     for field in _CONTAINERS:
-        for container in mappings_in(spec.get(field)):
-            name = container.get("name")
-            place = f"{field}[name={name}]"
-            for mount in mappings_in(container.get("volumeMounts")):
-                path, source = mount.get("subPath"), sources.get(str(mount.get("name")))
-                if isinstance(path, str) and path and source and not source.key:
-                    where = f"{place}.volumeMounts[name={mount.get('name')}]"
-                    first = path.strip("/").partition("/")[0]
-                    yield source._replace(key=first, place=where, consequence=_EMPTY)
+        for number, container in enumerate(mappings_in(spec.get(field))):
+            path = (*start, field, number)
+            for index, mount in enumerate(mappings_in(container.get("volumeMounts"))):
+                file = mount.get("subPath")
+                if not isinstance(file, str) or not file:
+                    continue
+                sources = _sources(identity, spec) if sources is None else sources
+                source = sources.get(str(mount.get("name")))
+                if source and not source.key:
+                    yield source._replace(
+                        key=file.strip("/").partition("/")[0],
+                        path=(*path, "volumeMounts", index),
+                        depth=len(start),
+                        consequence=_EMPTY,
+                    )
             ports = [port.get("name") for port in mappings_in(container.get("ports"))]
             for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
-                for handler in ("httpGet", "tcpSocket"):
+                for handler in ("httpGet", "tcpSocket") if container.get(probe) else ():
                     port = value_at(container, (probe, handler, "port"))
                     if isinstance(port, str) and not port.isdigit() and port not in ports:
-                        where = f"{place}.{probe}"
-                        yield Use(("", "Container"), str(name), port, None, where, _NO_PORT)
+                        name, where = str(container.get("name")), (*path, probe)
+                        yield Use(("", "Container"), name, port, None, where, len(start), _NO_PORT)
+
+
+def _sources(identity: Identity, spec: dict[str, Json]) -> dict[str, Use | None]:
+    """The first use of a ConfigMap or Secret by each volume."""
+    sources = {}
+    for volume in mappings_in(spec.get("volumes")):
+        found = _named(identity, {"volumes": [volume]}, (), _POD_TREE)
+        sources[str(volume.get("name"))] = next(found, None)
+    return sources

@@ -8,7 +8,9 @@ contains `.`, `[`, `]`, `"` or `*` has quotes: `metadata.annotations["example.co
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import zip_longest
 
 from postrender.errors import UserError
 from postrender.text import shown
@@ -22,13 +24,18 @@ if TYPE_CHECKING:
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
+    # The keys and indexes that differ between two values, with what differs inside of each: None
+    # for the whole value, {} for nothing.
+    Parts = Union[None, Mapping[str | int, "Parts"]]  # noqa: UP007
 else:
-    Json = object  # evaluating the union takes longer than importing this module
+    Json = Parts = object  # evaluating a union takes longer than importing this module
 
 Path = tuple[str | int, ...]
 
 EVERY_ITEM = "[]"
 EVERY_KEY = "*"
+
+sorted_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True).encode
 
 _PART = r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])"""
 # If a text without its `[]` still has one of these characters, parse_pattern needs _PART.
@@ -56,29 +63,6 @@ def readable_path(data: dict[str, Json], path: Path) -> str:
         part_text = f"[name={name}]" if isinstance(name, str) else format_path((part,))
         text += part_text if part_text.startswith("[") or not text else f".{part_text}"
     return text
-
-
-_READABLE_PART = re.compile(
-    r'\[name=(?P<name>[^\[\]]*)\]|\["(?P<quoted>[^"]*)"\]|\[(?P<number>\d+)\]|\.?(?P<key>[\w-]+)'
-)
-
-
-def path_of(data: Json, text: str) -> Path:
-    """The path of a text from readable_path, () if the text does not lead to a value."""
-    path: Path = ()
-    for match in _READABLE_PART.finditer(text):
-        name, quoted, number, key = match.groups()
-        part: str | int = quoted or key or int(number or 0)
-        if name is not None:
-            items = value_at(data, path)
-            names = (
-                [mapping_at(item, ()).get("name") for item in items]
-                if isinstance(items, list)
-                else []
-            )
-            part = names.index(name) if name in names else len(names)
-        path = (*path, part)
-    return path if value_at(data, path) is not None else ()
 
 
 def item_path(path: Path) -> Path:
@@ -166,13 +150,69 @@ class PatternTree:
             for number, value in enumerate(data):
                 tree._collect(value, (*path, number), matches)
 
+    def find_in(self, data: Json, parts: Parts) -> list[tuple[Path, Json, Any]]:
+        """The matches of find() that contain a part of the data, or are in it."""
+        if parts is None:
+            return self.find(data)
+        matches: list[tuple[Path, Json, Any]] = []
+        if parts:
+            matches += [((), data, payload) for payload in self.payloads]
+        around: Any = data  # a mapping or a list, because it has parts
+        for part, inner in parts.items() if self.children else ():
+            keys = (EVERY_ITEM,) if isinstance(part, int) else (part, EVERY_KEY)
+            is_gone = part >= len(around) if isinstance(part, int) else part not in around
+            for tree in () if is_gone else filter(None, map(self.children.get, keys)):
+                found = tree.find_in(around[part], inner)
+                matches += [((part, *path), value, payload) for path, value, payload in found]
+        return matches
+
+
+def is_same(old: Json, new: Json) -> bool:
+    """Whether two values are equal; unlike in Python, 1 does not equal true."""
+    if old != new or old.__class__ is not new.__class__:
+        return False
+    if old.__class__ not in (dict, list):
+        return True
+    # repr also distinguishes 1 from true, and is three times as fast as the JSON encoder. But equal
+    # mappings have different reprs if their keys are in another order.
+    return repr(old) == repr(new) or sorted_json(old) == sorted_json(new)
+
+
+_ABSENT: Any = object()
+
+
+def differing_parts(old: Json, new: Json) -> Parts:
+    """What differs between two values. Items of lists match by their indexes."""
+    sides: Iterable[tuple[str | int, Json, Json]]
+    if isinstance(old, dict) and isinstance(new, dict):
+        sides = ((key, old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in {**old, **new})
+    elif isinstance(old, list) and isinstance(new, list):
+        pairs = zip_longest(old, new, fillvalue=_ABSENT)
+        sides = ((number, *pair) for number, pair in enumerate(pairs))
+    else:
+        return None
+    return {
+        part: differing_parts(before, after)
+        for part, before, after in sides
+        if not is_same(before, after)
+    }
+
+
+def parts_at(parts: Parts, path: Path) -> Parts:
+    """The parts of the value at a path."""
+    for part in path:
+        if parts is None:
+            return None
+        parts = parts.get(part, {})
+    return parts
+
 
 def value_at(data: Json, path: Path) -> Json:
     """The value at a path, None if it is missing or null."""
     for part in path:
-        if isinstance(data, dict):
+        if data.__class__ is dict:
             data = data.get(part)
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+        elif data.__class__ is list and part.__class__ is int and part < len(data):
             data = data[part]
         else:
             return None

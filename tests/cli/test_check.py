@@ -188,7 +188,7 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [
             15,
             "spec.template.spec.containers[0].env[0]",
         ),
-        (f"{SERVICE}---\n{INGRESS}", 14, "spec.rules[0].http.paths"),
+        (f"{SERVICE}---\n{INGRESS}", 14, "spec.rules[0].http.paths[0]"),
     ],
 )
 def test_a_broken_reference_has_its_place(check: Check, text: str, line: int, path: str) -> None:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postrender.diff.fields import differing, find_field_changes, is_same
+from postrender.diff.fields import differing, find_field_changes
 from postrender.diff.lines import find_hunks
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import comparable
 from postrender.diff.redact import NOT_SHOWN, redact
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, is_same
 from tests.effort import examples
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "\r\n", "c", "  a\n", "\u2028\n"])).map(

@@ -20,21 +20,21 @@ admission plugins ServiceAccount, Priority and RuntimeClass, and the validation 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from postrender.config.settings import NOTHING
-from postrender.diff.kinds import pod_templates_of, template_path
+from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
+from postrender.diff.pairs import EARLIER
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
 from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey, strings_at
-from postrender.kubernetes.uses import TARGETS, WITH_KEYS, Use, uses_of
+from postrender.kubernetes.uses import TARGETS, WITH_KEYS, WITH_PORTS, Use, uses_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
-
-_KEYS = (*((field,) for field in DATA_FIELDS), ("spec", "ports"))
+from postrender.yaml.paths import Json, Parts, Path, mapping_at, mappings_in, value_at
 
 # What follows for a hook that runs before the upgrade.
 _NOW = (
@@ -43,55 +43,71 @@ _NOW = (
 )
 _LATER = "The hook of this upgrade still finds it, and that of the next upgrade cannot start"
 
+# The objects with keys or ports, found when a use needs them.
+_Contents = Callable[[], Mapping[ObjectKey, Object]]
+
 
 def find(facts: Facts) -> Iterator[Risk]:
+    names = Names(facts.resolver, facts.base_names)
     removed = {
         facts.resolver.key_of(item.identity)
         for item in facts.removed()
         if item.identity.kind in TARGETS and not _stays(item)
     }
+    before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
-    used = {
-        use.name
-        for pair in facts.pairs
-        if pair.new and pair.identity.kind in ("Ingress", "HTTPRoute", "GRPCRoute")
-        for use in _uses(pair.identity, pair.new.data)
-    }
-    contents = [_contents(facts, used, is_new=is_new) for is_new in (False, True)]
-    services = {identity.name for identity, *_ in facts.changed() if identity.kind == "Service"}
-    words = {*services, *(key.name for key in removed)}
-    hooks = [pair for pair in facts.pairs if pair.newest.is_hook]
-    added = {
-        facts.resolver.key_of(pair.identity)
-        for pair in facts.pairs
-        if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
-    }
-    # What a hook before the upgrade finds: the older objects, and other hooks.
-    early = contents[0] | {
-        key: contents[1][key]
-        for key in (facts.resolver.key_of(pair.identity) for pair in hooks)
-        if key in contents[1]
-    }
-    for item in facts.objects((), is_new=True, words=words):
-        if _runs_before(item):
-            uses = _broken(facts, item.identity, item.data, early, added)
-            now = {use[:3]: use._replace(consequence=_NOW) for use in uses}
-            data = old.get(item.identity, item.data)
-            before = set(_broken(facts, item.identity, data, contents[0])) if now and data else ()
-            known = {use[:3] for use in before}
-            later = {
-                use[:3]: use._replace(consequence=_LATER)
-                for use in _broken(facts, item.identity, item.data, contents[1], removed)
-            }
-            found = (use for key, use in (later | now).items() if key not in known)
-            yield from (_risk(item.identity, use) for use in found)
-            continue
+
+    def known(item: Object) -> set[tuple[object, str]]:
         data = old.get(item.identity, item.data)
-        broken = list(_broken(facts, item.identity, item.data, contents[1], removed))
-        before = set(_broken(facts, item.identity, data, contents[0])) if broken and data else ()
-        # One risk for an object or key, however many containers use it.
-        new = {use[:3]: use for use in broken if use not in before}
-        yield from (_risk(item.identity, use) for use in new.values())
+        uses = _broken(names, item._replace(data=data), before) if data else ()
+        return {(use[:3], use.place_in(data or {})) for use in uses}
+
+    early = [item for item in facts.hooks() if _runs_before(item)]
+    for item in early:
+        now = {
+            use[:3]: use._replace(consequence=_NOW)
+            for use in _broken(names, item, partial(_early, facts, before, after), _added(facts))
+        }
+        later = {
+            use[:3]: use._replace(consequence=_LATER)
+            for use in _broken(names, item, after, removed)
+        }
+        old_keys = {key for key, _ in known(item)} if now else set()
+        yield from (_risk(item, use) for key, use in (later | now).items() if key not in old_keys)
+    for item, parts in _candidates(facts, removed):
+        broken = list(_broken(names, item, after, removed, parts))
+        if broken and not (early and _runs_before(item)):
+            both = known(item)
+            # One risk for an object or key, however many containers use it.
+            new = {use[:3]: use for use in broken if (use[:3], use.place_in(item.data)) not in both}
+            yield from (_risk(item, use) for use in new.values())
+
+
+def _candidates(facts: Facts, removed: Collection[ObjectKey]) -> Iterator[tuple[Object, Parts]]:
+    """The objects with uses that can be broken, with the parts in which they are."""
+    lost = set(_without_a_key(facts))
+    words = {*(one.name for one in lost if one.kind == "Service"), *(key.name for key in removed)}
+    if removed or any(one.kind != "Service" for one in lost):
+        yield from ((item, None) for item in facts.objects((), is_new=True, words=words))
+        return
+    if lost:
+        yield from ((item, None) for item in facts.objects(WITH_PORTS, is_new=True, words=words))
+    for pair, parts in facts.changes:
+        if pair.new and not (lost and pair.identity.kind in WITH_PORTS):
+            yield Object(pair.identity, pair.new.data), parts
+
+
+def _without_a_key(facts: Facts) -> Iterator[Identity]:
+    """The objects that no longer have a key or port."""
+    for pair, _ in facts.changes:
+        if pair.both and pair.identity.kind in WITH_KEYS:
+            before, after = (_keys_of(one.data) for one in pair.both)
+            if not before <= after:
+                yield pair.identity
+    old = {one.name: one.data for one in facts.old.revisions}
+    for one in facts.new.revisions:
+        if one.role == EARLIER and not _keys_of(old.get(one.name, {})) <= _keys_of(one.data):
+            yield one.identity
 
 
 def _runs_before(item: Object) -> bool:
@@ -101,15 +117,33 @@ def _runs_before(item: Object) -> bool:
     return not {"pre-upgrade", "PreSync"}.isdisjoint(part.strip() for part in phases.split(","))
 
 
-def _contents(facts: Facts, used: Collection[str], *, is_new: bool) -> dict[ObjectKey, Object]:
-    """The objects with keys or ports on one side, and the revisions under their own names.
+def _added(facts: Facts) -> set[ObjectKey]:
+    return {
+        facts.resolver.key_of(pair.identity)
+        for pair, _ in facts.changes
+        if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
+    }
 
-    used: the names in an Ingress or route, whose Services need not differ.
-    """
+
+def _early(facts: Facts, before: _Contents, after: _Contents) -> Mapping[ObjectKey, Object]:
+    """What a hook before the upgrade finds: the older objects, and other hooks."""
+    keys = {facts.resolver.key_of(hook.identity) for hook in facts.hooks()}
+    return {**before(), **{key: item for key, item in after().items() if key in keys}}
+
+
+def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, Object]:
+    """The objects with keys or ports on one side, and the revisions under their own names."""
     side = facts.new if is_new else facts.old
     found = {
         facts.resolver.key_of(one.identity, one.name): Object(one.identity, one.data)
         for one in side.revisions
+    }
+    # The Service of an Ingress or route need not differ.
+    used = {
+        use.name
+        for pair in facts.pairs
+        if pair.new and pair.identity.kind in WITH_PORTS
+        for use in uses_of(pair.identity, pair.new.data, ())
     }
     for item in facts.objects(WITH_KEYS, is_new=is_new, words=used):
         found[facts.resolver.key_of(item.identity)] = item
@@ -122,30 +156,31 @@ def _stays(removed: Object) -> bool:
     return name == removed.identity.name and is_kept(removed)
 
 
-def _risk(identity: Identity, use: Use) -> Risk:
+def _risk(item: Object, use: Use) -> Risk:
+    return Risk(item.identity, _fact(use), use.consequence, use.place_in(item.data))
+
+
+def _fact(use: Use) -> str:
     noun = "key" if use.group_kind[1] in ("ConfigMap", "Secret") else "port"
     key = f"the {noun} {use.key} of " if use.key else ""
-    fact = f"{key}{use.group_kind[1]}/{use.name} does not exist"
-    return Risk(identity, fact, use.consequence, use.place)
+    return f"{key}{use.group_kind[1]}/{use.name} does not exist"
 
 
 def find_missing_keys(
     objects: Sequence[Object], resolver: Resolver
-) -> Iterator[tuple[Object, str, str]]:
-    """The objects that use a missing key or port, each with a fact and the place.
+) -> Iterator[tuple[Object, str, Path]]:
+    """The objects that use a missing key or port, each with a fact and the path of the use.
 
     A ConfigMap or Secret without data does not count, because another program can fill it.
     """
-    facts = Names(resolver, NOTHING)
     contents = {
         resolver.key_of(item.identity): item
         for item in objects
-        if item.identity.kind in WITH_KEYS and any(value_at(item.data, path) for path in _KEYS)
+        if item.identity.kind in WITH_KEYS and _keys_of(item.data)
     }
     for item in objects if contents else ():
-        for use in _broken(facts, item.identity, item.data, contents):
-            risk = _risk(item.identity, use)
-            yield item, f"{risk.fact}. {risk.consequence}", risk.path
+        for use in _broken(Names(resolver, NOTHING), item, lambda: contents):
+            yield item, f"{_fact(use)}. {use.consequence}", use.path
 
 
 class Names(NamedTuple):
@@ -156,36 +191,33 @@ class Names(NamedTuple):
 
 
 def _broken(
-    facts: Facts | Names,
-    identity: Identity,
-    data: dict[str, Json],
-    contents: Mapping[ObjectKey, Object],
+    names: Names,
+    item: Object,
+    contents: _Contents,
     removed: Collection[ObjectKey] = (),
+    parts: Parts = None,
 ) -> Iterator[Use]:
     """The uses whose target is removed, or does not have the key."""
-    for use in dict.fromkeys(_uses(identity, data)):
-        target = Identity(*use.group_kind, use.namespace, use.name)
-        item = contents.get(facts.resolver.key_of(target))
-        name = facts.base_names.get(use.name, use.name)
-        key = facts.resolver.key_of(target, name)
-        use = use._replace(name=name)
-        item = item or contents.get(key)
-        is_missing = use.key and item and not _has_key(item, use.key)
-        if key in removed:
-            yield use._replace(key="")
-        elif is_missing or use.group_kind[1] == "Container":
+    templates = pod_templates_of(item.identity.group_kind, item.data)
+    uses = uses_of(item.identity, item.data, templates, parts, with_objects=bool(removed))
+    for use in dict.fromkeys(uses):
+        if use.group_kind[1] == "Container":
             yield use
+            continue
+        target = Identity(*use.group_kind, use.namespace, use.name)
+        name = names.base_names.get(use.name, use.name)
+        key = names.resolver.key_of(target, name)
+        if key in removed:
+            yield use._replace(name=name, key="")
+        elif use.key:
+            found = contents().get(names.resolver.key_of(target)) or contents().get(key)
+            if found and use.key not in _keys_of(found.data):
+                yield use._replace(name=name)
 
 
-def _has_key(item: Object, key: str) -> bool:
-    """Whether a ConfigMap or Secret has a key, or a Service a port of this number or name."""
-    ports = mappings_in(value_at(item.data, ("spec", "ports")))
-    return any(key in mapping_at(item.data, (field,)) for field in DATA_FIELDS) or any(
-        key in (str(port.get("port")), port.get("name")) for port in ports
-    )
-
-
-def _uses(identity: Identity, data: dict[str, Json]) -> Iterator[Use]:
-    group_kind = identity.group_kind
-    has_pods = template_path(group_kind) is not None
-    return uses_of(identity, data, pod_templates_of(group_kind, data) if has_pods else [])
+def _keys_of(data: dict[str, Json]) -> set[Json]:
+    """The keys of a ConfigMap or Secret, and the numbers and names of the ports of a Service."""
+    keys: set[Json] = {key for field in DATA_FIELDS for key in mapping_at(data, (field,))}
+    for port in mappings_in(value_at(data, ("spec", "ports"))):
+        keys |= {str(port.get("port")), str(port.get("name"))}
+    return keys

@@ -50,7 +50,7 @@ def find(facts: Facts) -> Iterator[Risk]:
         if consequence and not is_kept(removed):
             consequence += _inside(facts, removed.identity)
             yield Risk(removed.identity, "the object is removed", consequence)
-    for identity, old, new in facts.changed():
+    for identity, old, new in facts.changed(*_REPLICAS):
         counts = [value_at(data, _REPLICAS) for data in (old, new)]
         before, after = (1 if count is None else count for count in counts)
         if (

@@ -25,20 +25,24 @@ _CONSEQUENCE = (
 
 
 def find(facts: Facts) -> Iterator[Risk]:
+    replaced = [
+        (pair.both[0], content)
+        for pair in facts.pairs
+        if pair.both and pair.both[1].is_revised and not pair.both[0].is_revised
+        for content in [facts.contents.get(pair.identity)]
+        if content
+    ]
+    if not replaced:
+        return
     kept = {facts.resolver.key_of(item.identity, item.name) for item in facts.new.objects}
     before = {pair.identity: pair.old.data for pair in facts.pairs if pair.old}
-    for pair in facts.pairs:
-        if pair.both is None:
-            continue
-        old, new = pair.both
-        content = facts.contents.get(pair.identity)
-        users = content.users if content and new.is_revised and not old.is_revised else ()
+    for old, content in replaced:
         # Without the name in the older manifests, the reference is new, and no old pod has it.
         has_pods = any(
             template_path(user.group_kind) is not None
             and f'"{old.name}"' in json.dumps(before.get(user), default=str)
-            for user in users
+            for user in content.users
         )
-        is_left = facts.resolver.key_of(pair.identity) in kept
-        if has_pods and not is_left and not is_kept(Object(pair.identity, old.data)):
-            yield Risk(pair.identity, "a revision replaces the original", _CONSEQUENCE)
+        is_left = facts.resolver.key_of(content.identity) in kept
+        if has_pods and not is_left and not is_kept(Object(content.identity, old.data)):
+            yield Risk(content.identity, "a revision replaces the original", _CONSEQUENCE)

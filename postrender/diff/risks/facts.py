@@ -14,7 +14,7 @@ from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json, mapping_at, readable_path
+from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
 from postrender.yaml.stream import has_content
 
 # What is around a name or the value of a label.
@@ -37,10 +37,12 @@ class Facts(NamedTuple):
 
     pairs: of the objects that diff compares, without the attacher. Objects that are certain to have
         no effect are not among them; see `objects`.
+    changes: the pairs of objects that differ, or that only one side has, and what differs.
     base_names: the base names, by revision name.
     """
 
     pairs: Sequence[Pair]
+    changes: Sequence[tuple[Pair, Parts]]
     old: Side
     new: Side
     resolver: Resolver
@@ -49,19 +51,25 @@ class Facts(NamedTuple):
     workloads: Sequence[WorkloadChange] = ()
     revisions: Sequence[RevisionChange] = ()
 
-    def changed(self) -> Iterator[tuple[Identity, dict[str, Json], dict[str, Json]]]:
-        """The objects that both sides have and that differ, with their data. Hooks are left out,
-        because Helm and Argo CD usually delete and re-create them.
+    def changed(self, *path: str) -> Iterator[tuple[Identity, dict[str, Json], dict[str, Json]]]:
+        """The objects that both sides have and that differ at a path, with their data. Hooks are
+        left out, because Helm and Argo CD usually delete and re-create them.
         """
-        for pair in self.pairs:
-            if pair.both and not pair.newest.is_hook and pair.both[0].data != pair.both[1].data:
-                yield pair.identity, pair.both[0].data, pair.both[1].data
+        for pair, parts in self.changes:
+            if pair.old and pair.new and parts_at(parts, path) != {} and not pair.new.is_hook:
+                yield pair.identity, pair.old.data, pair.new.data
 
     def removed(self) -> Iterator[Object]:
         """The objects that only the older side has, without hooks, which Helm does not delete."""
-        for pair in self.pairs:
+        for pair, _ in self.changes:
             if pair.old and not pair.new and not pair.old.is_hook:
                 yield Object(pair.identity, pair.old.data)
+
+    def hooks(self) -> Iterator[Object]:
+        """The hooks of the newer side."""
+        for pair in self.pairs:
+            if pair.new and pair.new.is_hook:
+                yield Object(pair.identity, pair.new.data)
 
     def objects(
         self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] | None = None
@@ -92,22 +100,21 @@ class Facts(NamedTuple):
             yield from objects_of(parse_document(document.text, stream.location_of(document)).data)
 
     def new_problems(
-        self, find: Callable[[dict[str, Json], bool], Iterator[Problem]], *kinds: GroupKind
+        self, find: Callable[[dict[str, Json], Parts, bool], Iterator[Problem]], *kinds: GroupKind
     ) -> Iterator[tuple[Identity, str, str]]:
         """The problems that only the newer side has, with the identity and the path of each.
 
-        find: what finds them in an object; its second argument is whether the object is new.
+        find: what finds them in parts of an object; its last argument is whether the object is new.
         kinds: of the objects, all without kinds.
         """
 
-        def found(data: dict[str, Json], *, is_new: bool) -> Iterator[tuple[str, str]]:
-            return ((readable_path(data, path), text) for path, text in find(data, is_new))
+        def found(data: dict[str, Json], parts: Parts, *, is_new: bool) -> list[tuple[str, str]]:
+            return [(readable_path(data, path), text) for path, text in find(data, parts, is_new)]
 
-        for pair in self.pairs:
-            is_wanted = not kinds or pair.identity.group_kind in kinds
-            if pair.new and is_wanted and not (pair.old and pair.old.data == pair.new.data):
-                after = dict.fromkeys(found(pair.new.data, is_new=not pair.old))
-                before = set(found(pair.old.data, is_new=False)) if after and pair.old else ()
+        for pair, parts in self.changes:
+            if pair.new and (not kinds or pair.identity.group_kind in kinds):
+                after = dict.fromkeys(found(pair.new.data, parts, is_new=not pair.old))
+                before = set(found(pair.old.data, None, is_new=False)) if after and pair.old else ()
                 yield from ((pair.identity, *one) for one in after if one not in before)
 
     def scalers(self, names: Iterable[str]) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:

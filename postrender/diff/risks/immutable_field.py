@@ -33,23 +33,22 @@ def find(facts: Facts) -> Iterator[Risk]:
         if workload.effect == REFUSED:
             fact = "the pod template cannot change"
             yield rejection(facts, workload.identity, fact, fix=_FIX)
-    for pair in facts.pairs:
+    for pair, parts in facts.changes:
+        before, after = pair.old, pair.new
         # A changed name makes a new object.
-        if not pair.both or pair.both[0].name != pair.both[1].name or pair.newest.is_hook:
+        if not (before and after) or before.name != after.name or after.is_hook:
             continue
-        old, new = pair.both[0].data, pair.both[1].data
-        if old == new:
-            continue
-        for path, fact in find_rejected_changes(pair.identity.group_kind, old, new):
-            fix = _KEEP if pair.identity.group_kind in LOSSES else _FIX
+        group_kind = pair.identity.group_kind
+        for path, fact in find_rejected_changes(group_kind, before.data, after.data, parts):
+            fix = _KEEP if group_kind in LOSSES else _FIX
             yield rejection(facts, pair.identity, fact, format_path(path), fix=fix)
         # In an output, revisions are immutable. The records know that of a rendered input too.
-        before, after = pair.both
-        is_secret = pair.identity.group_kind == SECRET
-        is_rewritten = content_of(old, is_secret=is_secret) != content_of(new, is_secret=is_secret)
-        if before.is_immutable and before.is_content and (is_rewritten or not after.is_immutable):
-            fact = "the object is immutable, and the change does not give it another name"
-            yield rejection(facts, pair.identity, fact, fix=_FIX)
+        if before.is_immutable and before.is_content:
+            sides = (before.data, after.data)
+            old, new = (content_of(data, is_secret=group_kind == SECRET) for data in sides)
+            if old != new or not after.is_immutable:
+                fact = "the object is immutable, and the change does not give it another name"
+                yield rejection(facts, pair.identity, fact, fix=_FIX)
 
 
 _FIX = "Delete or rename the object before the apply"

@@ -26,6 +26,8 @@ REJECTS = True
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    problems = facts.new_problems(lambda data, is_new: find_invalid(data, is_new=is_new))
+    problems = facts.new_problems(
+        lambda data, parts, is_new: find_invalid(data, parts, is_new=is_new)
+    )
     for identity, path, fact in problems:
         yield rejection(facts, identity, fact, path)

@@ -24,7 +24,7 @@ CODE = "invalid-rollout"
 
 def find(facts: Facts) -> Iterator[Risk]:
     for identity, path, fact in facts.new_problems(
-        lambda data, _: find_invalid_spec(data), ROLLOUT
+        lambda data, parts, _: find_invalid_spec(data, parts), ROLLOUT
     ):
         consequence = "Argo Rollouts reports InvalidSpec, and replaces no pods"
         yield Risk(identity, fact, consequence, path)

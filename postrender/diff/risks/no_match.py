@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from postrender.diff.kinds import pod_templates_of, template_path
+from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
-from postrender.diff.pairs import ComparedObject
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import GroupKind, Identity
+from postrender.kubernetes.kinds import GroupKind
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _SELECTORS = {
@@ -73,34 +72,32 @@ def _named_ports(item: Object) -> Iterator[str]:
 
 def _lost_labels(facts: Facts) -> set[str]:
     """The values of labels that only pod templates of the older side have."""
-    old: set[tuple[str, str]] = set()
-    new: set[tuple[str, str]] = set()
-    for pair in facts.pairs:
-        for compared, values in ((pair.old, old), (pair.new, new)):
-            if compared:
-                for labels in _labels(pair.identity.group_kind, compared.data):
-                    # The same label of two workloads counts for each of them.
-                    values.update((str(pair.identity), f"{k}={v}") for k, v in labels.items())
-    return {label.partition("=")[2] for _, label in old - new} - {""}
+    lost = set()
+    for pair, _ in facts.changes:
+        sides = ((one and one.data) or {} for one in (pair.old, pair.new))
+        old, new = (
+            {item for labels in _labels(pair.identity.group_kind, data) for item in labels.items()}
+            for data in sides
+        )
+        lost |= {value for _, value in old - new}
+    return lost - {""}
 
 
 def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Object]:
     """The objects whose selector differs, or that can select a pod template that differs."""
     if lost:
         return list(facts.objects(_SELECTORS, is_new=is_new, words=lost))
-    return [
-        Object(pair.identity, compared.data)
-        for pair in facts.pairs
-        if pair.identity.kind in _SELECTORS
-        for compared in [pair.new if is_new else pair.old]
-        if compared and pair.old and pair.new and _differs(pair.identity, pair.old, pair.new)
-    ]
+    sides = (
+        [Object(pair.identity, one.data) for one in pair.both]
+        for pair, _ in facts.changes
+        if pair.both and pair.identity.kind in _SELECTORS
+    )
+    return [both[is_new] for both in sides if _differs(*both)]
 
 
-def _differs(identity: Identity, old: ComparedObject, new: ComparedObject) -> bool:
-    before, after = Object(identity, old.data), Object(identity, new.data)
-    ports = [list(_named_ports(item)) for item in (before, after)]
-    return _selector(before) != _selector(after) or ports[0] != ports[1]
+def _differs(old: Object, new: Object) -> bool:
+    ports = [list(_named_ports(item)) for item in (old, new)]
+    return _selector(old) != _selector(new) or ports[0] != ports[1]
 
 
 def _selector(item: Object) -> dict[str, Json]:
@@ -129,10 +126,8 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templa
 
 
 def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
-    if template_path(group_kind) is None:
-        return []
     found = []
-    for template in pod_templates_of(group_kind, data):
+    for _, template in pod_templates_of(group_kind, data):
         labels = mapping_at(template, ("metadata", "labels"))
         ports = [
             str(port.get("name"))

@@ -20,7 +20,7 @@ from postrender.diff.kinds import template_path
 from postrender.diff.model import ENDS, ROLLS, STARTS, Risk
 from postrender.diff.risks.facts import Facts
 from postrender.text import conjoined
-from postrender.yaml.paths import Json, value_at
+from postrender.yaml.paths import Json, mapping_at, value_at
 
 _LOST = "Kubernetes deletes the revision while pods use it. A pod that restarts cannot start"
 
@@ -28,8 +28,8 @@ _LOST = "Kubernetes deletes the revision while pods use it. A pod that restarts 
 def find(facts: Facts) -> Iterator[Risk]:
     rolls = {workload.identity for workload in facts.workloads if workload.effect == ROLLS}
     for pair in facts.pairs:
-        if pair.both and pair.identity in rolls:
-            fact = _stops_all(pair.both[1].data)
+        if pair.old and pair.new and pair.identity in rolls:
+            fact = _stops_all(mapping_at(pair.new.data, ("spec",)))
             if fact:
                 consequence = "All pods stop at once, before new pods are ready"
                 yield Risk(pair.identity, fact, consequence)
@@ -43,18 +43,16 @@ def find(facts: Facts) -> Iterator[Risk]:
             yield Risk(revision.identity, fact, _LOST)
 
 
-def _stops_all(data: dict[str, Json]) -> str:
-    replicas = value_at(data, ("spec", "replicas"))
-    if value_at(data, ("spec", "strategy", "type")) == "Recreate":
+def _stops_all(spec: dict[str, Json]) -> str:
+    if value_at(spec, ("strategy", "type")) == "Recreate":
         return "the workload rolls with the strategy Recreate"
-    for path in (
-        ("spec", "strategy", "rollingUpdate", "maxUnavailable"),
-        ("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),
-        ("spec", "strategy", "canary", "maxUnavailable"),
+    canary, replicas = mapping_at(spec, ("strategy", "canary")), spec.get("replicas")
+    for around in (
+        mapping_at(spec, ("strategy", "rollingUpdate")),
+        mapping_at(spec, ("updateStrategy", "rollingUpdate")),
+        {} if canary.get("steps") else canary,  # with steps, it replaces only the pods of each step
     ):
-        most = value_at(data, path)
-        if value_at(data, ("spec", "strategy", "canary", "steps")):
-            continue  # a canary replaces only the pods of each step
+        most = around.get("maxUnavailable")
         if most == "100%":
             return "the workload rolls with a maxUnavailable of 100%"
         if isinstance(most, int) and isinstance(replicas, int) and 1 < replicas <= most:
@@ -64,7 +62,7 @@ def _stops_all(data: dict[str, Json]) -> str:
 
 def _fewer(facts: Facts) -> Iterator[Risk]:
     path = ("spec", "replicas")
-    for identity, *sides in facts.changed():
+    for identity, *sides in facts.changed(*path):
         before, after = (value_at(data, path) for data in sides)
         if not isinstance(before, int) or template_path(identity.group_kind) is None:
             continue

@@ -23,10 +23,12 @@ _CONSEQUENCE = (
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    for identity, path, fact in facts.new_problems(lambda data, _: find_repeated(data)):
+    for identity, path, fact in facts.new_problems(
+        lambda data, parts, _: find_repeated(data, parts)
+    ):
         other = "kubectl apply and Helm 3 can lose one of the two"
         yield Risk(identity, fact, f"{_CONSEQUENCE}. {other}", path)
-    for identity, *sides in facts.changed():
+    for identity, *sides in facts.changed("spec", "strategy"):
         if identity.group_kind == ("apps", "Deployment"):
             old, new = (mapping_at(data, ("spec", "strategy")) for data in sides)
             is_new = new.get("type") == "Recreate" != old.get("type")

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
+    CRD,
     DATA_FIELDS,
     MAX_CONTENT_SIZE,
     RBAC_GROUP,
@@ -44,7 +45,16 @@ from postrender.kubernetes.validation.pods import (
 from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
 from postrender.kubernetes.validation.types import find_wrong_types
 from postrender.text import decoded
-from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import (
+    Json,
+    Parts,
+    Path,
+    PatternTree,
+    mapping_at,
+    mappings_in,
+    parts_at,
+    value_at,
+)
 
 _BASE64 = re.compile(r"[a-zA-Z0-9+/= \t\r\n]*\Z")
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
@@ -53,27 +63,30 @@ _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
 
-def find_invalid(root: dict[str, Json], *, is_new: bool = True) -> Iterator[Problem]:
+def find_invalid(
+    root: dict[str, Json], parts: Parts = None, *, is_new: bool = True
+) -> Iterator[Problem]:
     """The values of an object for which the API server rejects a new object.
 
     A custom resource has only rules about names, labels and, if it is a Rollout, types. A value
     with a placeholder, such as `${REPLICAS}`, does not count, because a program replaces the value.
+    parts: of the object, to check only values that contain one, or are in one.
     is_new: whether the cluster lacks the object. Otherwise, `kubectl apply` and Helm 3 merge
         two containers, volumes or mounts of one name, and the API server sees only one.
     """
-    for path, text in _problems(root, is_new=is_new):
+    for path, text in _problems(root, parts, is_new=is_new):
         if not _is_placeholder(value_at(root, path)):
             yield path, text
 
 
-def find_repeated(root: dict[str, Json]) -> Iterator[Problem]:
+def find_repeated(root: dict[str, Json], parts: Parts = None) -> Iterator[Problem]:
     """The items of lists with equal keys, which only a server-side apply rejects in an object."""
     group_kind = group_kind_of(root)
     if group_kind is not None and is_built_in(group_kind[0]):
-        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root):
+        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find_in(root, parts):
             yield from ((path, text) for text in check(value))
         for start, template in pod_templates(group_kind, root):
-            for path, value, check in REPEATED_ROWS.find(template):
+            for path, value, check in REPEATED_ROWS.find_in(template, parts_at(parts, start)):
                 yield from (((*start, *path), text) for text in check(value))
 
 
@@ -81,37 +94,41 @@ def _is_placeholder(value: Json) -> bool:
     return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
 
-def _problems(root: dict[str, Json], *, is_new: bool) -> Iterator[Problem]:
+def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[Problem]:
     group_kind = group_kind_of(root)
     if group_kind is None:
         return
-    yield from _name(group_kind, root)
-    parts: list[tuple[Path, Json]] = [((), root), *pod_templates(group_kind, root)]
-    for path, part in parts:
-        yield from _labels((*path, "metadata"), mapping_at(part, ("metadata",)))
+    templates = pod_templates(group_kind, root)
+    if parts_at(parts, ("metadata",)) != {} or group_kind[1] == CRD:
+        yield from _name(group_kind, root)
+    for path, value in (((), root), *templates):
+        if parts_at(parts, (*path, "metadata")) != {}:
+            yield from _labels((*path, "metadata"), mapping_at(value, ("metadata",)))
     if not (is_built_in(group_kind[0]) or group_kind == ROLLOUT):
         return
-    if group_kind[1] != "CustomResourceDefinition":
-        yield from find_wrong_types(root)
+    if group_kind[1] != CRD:
+        yield from find_wrong_types(root, parts)
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
     for rows in (KIND_ROWS, NEW_KIND_ROWS) if is_new else (KIND_ROWS,):
-        for path, value, check in rows.get(group_kind, _NO_ROWS).find(root):
+        for path, value, check in rows.get(group_kind, _NO_ROWS).find_in(root, parts):
             yield from ((path, text) for text in check(value))
-    pods = [((*path, "spec"), mapping_at(part, ("spec",))) for path, part in parts[1:]]
     if group_kind == ("", "Pod"):
-        pods = [(("spec",), mapping_at(root, ("spec",)))]
-    for path, pod in pods:
+        templates = [((), root)]
+    claims = ("spec", "volumeClaimTemplates")
+    for start, template in templates:
+        path, pod = (*start, "spec"), mapping_at(template, ("spec",))
+        inside = parts_at(parts, path)
         trees = [ROLLOUT_ROWS] if group_kind == ROLLOUT else [POD_ROWS]
         if group_kind != ROLLOUT:
             trees.append(NEW_POD_ROWS if is_new else LIVE_POD_ROWS)
-        for inner, value, check in (match for tree in trees for match in tree.find(pod)):
+        for inner, value, check in (one for tree in trees for one in tree.find_in(pod, inside)):
             yield from (((*path, *inner), text) for text in check(value))
-        if group_kind != ROLLOUT:
-            claims = mappings_in(value_at(root, ("spec", "volumeClaimTemplates")))
-            yield from across_containers(path, pod, claims, is_new=is_new)
+        if group_kind != ROLLOUT and (inside != {} or parts_at(parts, claims) != {}):
+            names = mappings_in(value_at(root, claims))
+            yield from across_containers(path, pod, names, is_new=is_new)
             yield from restart_policy(group_kind, path, pod)
-    if group_kind[0] == "apps" and pods:
+    if group_kind[0] == "apps" and templates:
         yield from _selector(root)
 
 
@@ -144,7 +161,7 @@ def _name(group_kind: GroupKind, root: dict[str, Json]) -> Iterator[Problem]:
         yield path, "only Kubernetes can use the prefix system-"
     names = mapping_at(root, ("spec", "names"))
     expected = f"{names.get('plural')}.{value_at(root, ('spec', 'group'))}"
-    if group_kind[1] == "CustomResourceDefinition" and names and name != expected:
+    if group_kind[1] == CRD and names and name != expected:
         yield path, f"the name is not {expected}"
 
 

@@ -45,7 +45,8 @@ def needs_quotes(value: Json) -> str:
 
 def repeated(noun: str, names: Iterable[Json], what: str = "name") -> Iterator[str]:
     """A clause for each name that occurs more than once."""
-    for name, count in Counter(str(name) for name in names if name is not None).items():
+    texts = [str(name) for name in names if name is not None]
+    for name, count in Counter(texts).items() if len(set(texts)) < len(texts) else ():
         if count > 1:
             yield f"{count} {noun}s have the {what} {name}"
 

@@ -16,7 +16,7 @@ from postrender.kubernetes.validation.pods import (
     across_containers,
     restart_policy,
 )
-from postrender.yaml.paths import Json, mapping_at, value_at
+from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, value_at
 
 _MOST_WEIGHT = ("spec", "strategy", "canary", "trafficRouting", "maxTrafficWeight")
 _ACTIONS = [
@@ -75,15 +75,25 @@ _ROWS = tree_of(
 _WEIGHTS = tree_of([("spec.strategy.canary.steps[].setWeight", between(0, 100))])
 
 
-def find_invalid_spec(root: dict[str, Json]) -> Iterator[Problem]:
-    """The values of a Rollout for which Argo Rollouts reports InvalidSpec."""
-    weights = _WEIGHTS.find(root) if value_at(root, _MOST_WEIGHT) is None else []
-    for path, value, check in (*_ROWS.find(root), *weights):
+def find_invalid_spec(root: dict[str, Json], parts: Parts = None) -> Iterator[Problem]:
+    """The values of a Rollout for which Argo Rollouts reports InvalidSpec.
+
+    parts: as in find_invalid.
+    """
+    has_limit = value_at(root, _MOST_WEIGHT) is not None
+    is_limit_new = parts_at(parts, _MOST_WEIGHT) != {}
+    weights = [] if has_limit else _WEIGHTS.find_in(root, None if is_limit_new else parts)
+    for path, value, check in (*_ROWS.find_in(root, parts), *weights):
         yield from ((path, text) for text in check(value))
     template = value_at(root, ("spec", "template"))
-    if isinstance(template, dict):
-        path, pod = ("spec", "template", "spec"), mapping_at(template, ("spec",))
-        for inner, value, check in (*POD_ROWS.find(pod), *NEW_POD_ROWS.find(pod)):
+    path = ("spec", "template", "spec")
+    inside = parts_at(parts, path)
+    if isinstance(template, dict) and inside != {}:
+        pod = mapping_at(template, ("spec",))
+        for inner, value, check in (
+            *POD_ROWS.find_in(pod, inside),
+            *NEW_POD_ROWS.find_in(pod, inside),
+        ):
             yield from (((*path, *inner), text) for text in check(value))
         yield from across_containers(path, pod, [], is_new=True)
         yield from restart_policy(ROLLOUT, path, pod)

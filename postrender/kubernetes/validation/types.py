@@ -6,23 +6,24 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.validation.checks import NOT_A_STRING, Check, Problem, needs_quotes
 from postrender.text import shown
-from postrender.yaml.paths import Json, Path, value_at
+from postrender.yaml.paths import Json, Parts, Path, parts_at, value_at
 
 # The lists whose items have a string in `value`.
 _WITH_VALUES = ("env", "tolerations", "httpHeaders")
 
 
-def find_wrong_types(root: dict[str, Json]) -> Iterator[Problem]:
-    """The values whose type differs from the type of their field."""
-    name = value_at(root, ("metadata", "name"))
-    pending: list[tuple[Path, dict[str, Json] | list[Json]]] = [
-        (("metadata",), {"name": name}),
-        ((), root),
+def find_wrong_types(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:
+    """The values whose type differs from the type of their field, in the parts of an object."""
+    name = {"name": value_at(root, ("metadata", "name"))}
+    pending: list[tuple[Path, dict[str, Json] | list[Json], Parts]] = [
+        (("metadata",), name, parts_at(parts, ("metadata",))),
+        ((), root, parts),
     ]
     while pending:
-        around, value = pending.pop()
+        around, value, within = pending.pop()
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            if inner is None or (key == "metadata" and not around):
+            is_part = within is None or key in within
+            if not is_part or inner is None or (key == "metadata" and not around):
                 continue
             check = _CHECKS.get(key)
             if key == "value" and len(around) > 1 and around[-2] in _WITH_VALUES:
@@ -32,7 +33,7 @@ def find_wrong_types(root: dict[str, Json]) -> Iterator[Problem]:
             if check:
                 yield from (((*around, key), text) for text in check(inner))
             if isinstance(inner, (dict, list)) and check not in _WHOLE:
-                pending.append(((*around, key), inner))
+                pending.append(((*around, key), inner, within and within[key]))
 
 
 def _string(value: Json) -> Iterator[str]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.quantities import quantity
-from postrender.kubernetes.stored import without_defaults
+from postrender.kubernetes.stored import are_stored_alike
 from postrender.kubernetes.validation.checks import Problem
 from postrender.records import NamedTuple
 from postrender.text import conjoined
-from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import Json, Parts, mapping_at, mappings_in, parts_at, value_at
 
 _RBAC = "rbac.authorization.k8s.io"
 _STORAGE = "storage.k8s.io"
@@ -173,10 +173,12 @@ _CLAIM_TEMPLATES = ("spec", "volumeClaimTemplates")
 
 
 def find_rejected_changes(
-    group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json]
+    group_kind: GroupKind, old: dict[str, Json], new: dict[str, Json], parts: Parts
 ) -> Iterator[Problem]:
-    """The fields of an object that the API server does not let change."""
+    """The fields of an object that the API server does not let change, in the parts that differ."""
     for row in _ROWS_BY_KIND.get(group_kind, ()):
+        if parts_at(parts, row.path[:1]) == {}:
+            continue
         change = _Change(_value(old, row), _value(new, row), old, new)
         if row.is_rejected(change):
             texts = [str(value) for value in change[:2] if isinstance(value, (str, int)) and value]
@@ -187,7 +189,8 @@ def find_rejected_changes(
                 names = [str(name) for name in _gone(change)]
                 fact = f"the stored version {conjoined(names)} is missing"
             yield row.path, fact
-    if group_kind == ("apps", "StatefulSet") and _claims(old) != _claims(new):
+    is_fixed = group_kind == ("apps", "StatefulSet") and parts_at(parts, _CLAIM_TEMPLATES) != {}
+    if is_fixed and not are_stored_alike(_claims(old), _claims(new)):
         yield _CLAIM_TEMPLATES, "the field cannot change"
 
 
@@ -199,7 +202,7 @@ def _value(data: dict[str, Json], row: _Row) -> Json:
 
 def _claims(data: dict[str, Json]) -> list[Json]:
     """The claim templates without what the API server fills in or ignores."""
-    templates = without_defaults(value_at(data, _CLAIM_TEMPLATES))
+    templates = value_at(data, _CLAIM_TEMPLATES)
     result: list[Json] = []
     for template in templates if isinstance(templates, list) else ():
         spec, metadata = value_at(template, ("spec",)), value_at(template, ("metadata",))
