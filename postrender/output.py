@@ -41,7 +41,7 @@ def render(plan: Plan) -> list[str]:
         removed[index].append(path)
     extra = _extra_edits(plan, sole_list)
     texts: list[str] = []
-    for index, document in enumerate(stream.documents):
+    for index, text in enumerate(stream.texts):
         if index in items or index in removed or index in extra:
             edits = _DocumentEdits(
                 plan, index, items=items[index], removed=removed[index], extra=extra[index]
@@ -51,7 +51,7 @@ def render(plan: Plan) -> list[str]:
                 texts.pop()  # the `---` and the byte order mark before the removed document
             texts += new_texts
         else:
-            texts.append(document.text)
+            texts.append(text)
     return stream_texts(stream, texts if sole_list is not None else _append(plan, texts))
 
 
@@ -60,7 +60,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     if plan.appended or plan.copies:
         for index in plan.inventory.parsed:
-            if not plan.inventory.stream.documents[index].text.endswith("\n"):
+            if not plan.inventory.stream.texts[index].endswith("\n"):
                 extra[index] += _missing_line_break(plan.inventory.document(index))
     if sole_list is not None:
         items = items_of(plan.inventory.document(sole_list).data) or ()
@@ -78,8 +78,7 @@ def _missing_line_break(document: ParsedDocument) -> list[Edit]:
 
 def _sole_list(inventory: Inventory) -> int | None:
     """The index of a List with items that is the only document with content, else None."""
-    documents = inventory.stream.documents
-    indexes = [index for index, document in enumerate(documents) if has_content(document.text)]
+    indexes = [index for index, text in enumerate(inventory.stream.texts) if has_content(text)]
     if len(indexes) != 1 or indexes[0] not in inventory.parsed:
         return None
     return indexes[0] if items_of(inventory.document(indexes[0]).data) else None
@@ -88,7 +87,7 @@ def _sole_list(inventory: Inventory) -> int | None:
 class _DocumentEdits:
     """The edits of one document; items: the objects that the plan edits; extra: _extra_edits()."""
 
-    __slots__ = ("document", "extra", "index", "items", "plan", "removed")
+    __slots__ = ("extra", "index", "items", "plan", "removed")
 
     def __init__(
         self,
@@ -101,7 +100,6 @@ class _DocumentEdits:
     ) -> None:
         self.plan = plan
         self.index = index
-        self.document = plan.inventory.stream.documents[index]
         self.items = items
         self.removed = removed
         self.extra = extra
@@ -124,9 +122,8 @@ class _DocumentEdits:
 
     def _is_in_json_lines(self) -> bool:
         """Whether the document is JSON, and the next document does not start with `---`."""
-        after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
-        is_separated = any(document.text.startswith("---") for document in after)
-        return not is_separated and _is_json(self.document.text)
+        text, *after = self.plan.inventory.stream.texts[self.index : self.index + 2]
+        return not any(next_text.startswith("---") for next_text in after) and _is_json(text)
 
     def object_edits(self) -> list[Edit]:
         """The edits of the objects, except originals in a List that copy_edits() copies."""
@@ -190,8 +187,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
     stream, newline = plan.inventory.stream, plan.inventory.stream.newline
     if texts and not texts[-1].endswith("\n"):
         texts = [*texts, newline]
-    texts_of_input = (document.text for document in stream.documents)
-    if all(_is_json(text) for text in texts_of_input if has_content(text)):
+    if all(_is_json(text) for text in stream.texts if has_content(text)):
         return [*texts, *(flow_text(data) + newline for data in plan.appended)]
     return [
         *texts,

@@ -59,9 +59,10 @@ class WordSet:
     __slots__ = ("_encoded", "_few")
 
     def __init__(self, names: Iterable[str]) -> None:
-        distinct = set(names)
-        self._few = distinct if len(distinct) <= _FEW else None
-        self._encoded = frozenset(name.encode("utf-8", "surrogatepass") for name in distinct)
+        self._encoded = frozenset(name.encode("utf-8", "surrogatepass") for name in names)
+        self._few = None
+        if len(self._encoded) <= _FEW:
+            self._few = {name.decode("utf-8", "surrogatepass") for name in self._encoded}
 
     def __bool__(self) -> bool:
         return bool(self._encoded)

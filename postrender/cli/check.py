@@ -179,7 +179,7 @@ def _inventory(source: Source, settings: Settings) -> Inventory:
 
 
 def _has_content(stream: Stream) -> bool:
-    return any(has_content(document.text) for document in stream.documents)
+    return any(has_content(text) for text in stream.texts)
 
 
 def _applications(sources: list[tuple[Source, Inventory]]) -> Iterator[list[Source]]:

@@ -60,9 +60,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
     It usually means that the command before postrender has failed.
     """
-    if not settings.allow_empty and not any(
-        has_content(document.text) for document in stream.documents
-    ):
+    if not settings.allow_empty and not any(map(has_content, stream.texts)):
         raise UserError(
             "the input is empty",
             "Check the command that produced the input, or pass --allow-empty",

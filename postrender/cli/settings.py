@@ -212,7 +212,7 @@ def render_settings(
 
 def check_not_a_function(stream: Stream) -> None:
     """Raise UserError for a ResourceList with settings, which only `postrender fn` reads."""
-    if any("ResourceList" in document.text for document in stream.documents):
+    if any("ResourceList" in text for text in stream.texts):
         from postrender.krm.function import check_no_function_config
 
         if parsed_list(stream) is not None:

@@ -349,7 +349,7 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> tuple[Stream, S
 def _manifests(chart: str, title: str, options: ChartOptions) -> Stream:
     """Render a chart with helm. title: the name of the result in messages."""
     stream = read_streams([Source(title, render_chart(chart, options))], title)
-    if not any(has_content(document.text) for document in stream.documents):
+    if not any(map(has_content, stream.texts)):
         raise UserError(
             "helm template does not print manifests",
             "Use -f or --set to pass the values that enable a part of the chart",

@@ -163,7 +163,7 @@ def _plan(stream: Stream, settings: Settings, history: History = NO_HISTORY) -> 
 
 
 def _texts(side: Side) -> Iterator[str]:
-    return (document.text for document in side.inventory.stream.documents)
+    return iter(side.inventory.stream.texts)
 
 
 # ------------------------------------------------------------------- the fates of the old revisions

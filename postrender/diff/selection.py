@@ -76,7 +76,7 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
 
     namespace: the release namespace, "" if unknown.
     """
-    sides = [[document.text for document in stream.documents] for stream in (old, new)]
+    sides = [stream.texts for stream in (old, new)]
     selected = _selected(Counter(sides[0]), Counter(sides[1]), namespace)
     old_indexes, new_indexes = (
         [index for index, text in enumerate(side) if text in selected] for side in sides

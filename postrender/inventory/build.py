@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.examine import duplicate_key_findings, examine
-from postrender.inventory.model import Item, Reference
+from postrender.inventory.model import Item, Reference, pack
 from postrender.inventory.prefilter import (
     is_relevant,
     may_hide_an_object,
@@ -32,7 +33,8 @@ from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
 
 # The characters of the documents that stay parsed, where each document counts as some more. Later
-# documents are parsed again when needed, so that a large stream takes half the memory.
+# documents are parsed again when needed, and the content of their ConfigMaps is packed, so that a
+# large stream takes a third of the memory.
 _MAX_KEPT = 4 * 1024 * 1024
 _EXTRA = 800
 
@@ -68,7 +70,7 @@ class Inventory(NamedTuple):
         return {
             item.identity.name
             for item in self.items
-            if (item.content is None and item.identity.kind != CRD)
+            if (not item.has_content and item.identity.kind != CRD)
             or item.identity.group_kind in self.fixed_kinds
         } - {""}
 
@@ -125,22 +127,22 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     middle of an object. The error of an invalid ConfigMap or Secret is in Item.error instead.
     """
     kinds = {kind for _, kind in settings.revisable}
-    root_kinds = [root_kind(document.text) for document in stream.documents]
+    root_kinds = [root_kind(text) for text in stream.texts]
     reader = _Reader(stream, settings)
-    for index, document in enumerate(stream.documents):
+    for index, text in enumerate(stream.texts):
         if (
-            may_hold(document.text, root_kinds[index], kinds)
+            may_hold(text, root_kinds[index], kinds)
             or must_check_end(stream, index)
-            or may_hide_an_object(document.text, root_kinds[index])
+            or may_hide_an_object(text, root_kinds[index])
         ):
             reader.read(index, None)
     names = _target_names(reader.items(), settings)
     if names:
         has_mounts = any(item.requests_auto_mount for item in reader.items())
-        words = WordSet(names | _source_names(names))
-        for index, document in enumerate(stream.documents):
+        words = WordSet(chain(names, _source_names(names)))
+        for index, text in enumerate(stream.texts):
             if index not in reader.parsed and is_relevant(
-                document.text, root_kinds[index], words, has_mounts=has_mounts
+                text, root_kinds[index], words, has_mounts=has_mounts
             ):
                 reader.read(index, names)
     return reader.inventory()
@@ -176,7 +178,7 @@ class _Reader:
         self.settings = settings
         self.parsed: dict[int, ParsedDocument | None] = {}
         self._free = float("inf") if keeps_all else _MAX_KEPT
-        self._items: dict[int, tuple[Item, ...]] = {}
+        self._items: list[Item] = []
         self._findings: dict[int, tuple[Finding, ...]] = {}
 
     def read(self, index: int, names: set[str] | None) -> None:
@@ -185,9 +187,11 @@ class _Reader:
         location = self.stream.location_of(document)
         parsed = _parsed(document.text, location)
         self._free -= len(document.text) + _EXTRA
-        self.parsed[index] = parsed if self._free >= 0 else None
+        is_kept = self._free >= 0
+        self.parsed[index] = parsed if is_kept else None
         _check_markers(parsed)
-        self._items[index] = examine(index, parsed, self.settings, names)
+        items = examine(index, parsed, self.settings, names)
+        self._items += items if is_kept else map(pack, items)
         # A file on disk or in git is complete, and many complete files lack the newline.
         may_be_cut = document.source in self.stream.pipes and self.stream.lacks_newline(index)
         if may_be_cut and _is_fragment(parsed.data):
@@ -197,11 +201,13 @@ class _Reader:
                 "again",
                 location,
             )
-        self._findings[index] = duplicate_key_findings(parsed)
+        findings = duplicate_key_findings(parsed)
+        if findings:
+            self._findings[index] = findings
         parsed.release()
 
     def items(self) -> tuple[Item, ...]:
-        return tuple(item for index in sorted(self._items) for item in self._items[index])
+        return tuple(sorted(self._items, key=lambda item: item.key[0]))
 
     def inventory(self) -> Inventory:
         return Inventory(
@@ -253,10 +259,11 @@ def refuse_templates(inventory: Inventory) -> None:
 
     A template without a ConfigMap would otherwise pass unread.
     """
-    for document in inventory.stream.documents:
+    stream = inventory.stream
+    for document in stream.documents:
         if _ACTION not in document.text:
             continue
-        location = inventory.stream.location_of(document)
+        location = stream.location_of(document)
         try:
             roots = [root for _, root in roots_of(parse_document(document.text, location).data)]
         except UserError as error:
@@ -308,8 +315,9 @@ def _source_names(names: set[str]) -> set[str]:
 
 def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:
     """The names and the base names of the revisable objects."""
-    names = set()
+    names: set[str] = set()
     for item in items:
         if item.identity.group_kind in settings.revisable:
             names |= {item.identity.name, item.base_name}
-    return names - {""}
+    names.discard("")
+    return names

@@ -91,7 +91,7 @@ class _Examiner:
         item = self.bare_item(path, group_kind, data)
         self.check_opt_out(item, data)
         if item.is_attacher:
-            return item._replace(content=data)
+            return item._replace(stored=data)
         if group_kind in self.settings.revisable:
             item = self.revisable_item(item, data)
         return self.with_references(item, data)
@@ -194,9 +194,9 @@ class _Examiner:
             self.check_content(item.path, data)
             check_duplicate_keys(self.document, item.path)
             folded = tuple(self.document.folded_scalars(item.path))
-            return item._replace(content=data, folded=folded)
+            return item._replace(stored=data, folded=folded)
         except UserError as error:
-            return item._replace(content=data, error=error)
+            return item._replace(stored=data, error=error)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
         """Refuse `data`, `binaryData` or `stringData` that is not a mapping of strings."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import (
@@ -18,6 +20,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
+from postrender.text import words_of
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
@@ -45,6 +48,11 @@ class Reference(NamedTuple):
     template: int | None
     items: Sequence[Json] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """The words of the string, each of which can be a name, or else its only name."""
+        return words_of(self.name) if self.rule.is_word else [self.name]
+
 
 class PodTemplate(NamedTuple):
     """One pod template of a workload; path: in the document."""
@@ -66,8 +74,7 @@ class Item(NamedTuple):
     is_rewritable: whether postrender rewrites the references of the object. False if the object is
         a hook, has a generated name, has opted out, or has an immutable kind such as Job.
     templates: () if `is_rewritable` is False.
-    content: the whole object if it is revisable (a ConfigMap, or with the setting `secrets` a
-        Secret) or `is_attacher` is True, else None.
+    stored: the content (see below) or, to save memory, its bytes (see pack); None without one.
     folded: the path and the value of each folded block scalar (`>`) in `content`.
     workload_ref: the (group, kind) and the name in the workloadRef of a Rollout.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
@@ -85,11 +92,23 @@ class Item(NamedTuple):
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
     templates: tuple[PodTemplate, ...] = ()
-    content: dict[str, Json] | None = None
+    stored: dict[str, Json] | bytes | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
     history_limit: int | None = None
     error: UserError | None = None
+
+    @property
+    def has_content(self) -> bool:
+        return self.stored is not None
+
+    @property
+    def content(self) -> dict[str, Json]:
+        """The whole object if it is revisable (a ConfigMap, or with the setting `secrets` a Secret)
+        or `is_attacher` is True, else {}. The caller must not change it.
+        """
+        stored = self.stored
+        return _unpacked(stored) if isinstance(stored, bytes) else stored or {}
 
     @property
     def requests_auto_mount(self) -> bool:
@@ -134,3 +153,14 @@ class Item(NamedTuple):
         """The revision number in the annotations, 0 if it is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if re.fullmatch("[1-9][0-9]{0,17}", number) else 0
+
+
+def pack(item: Item) -> Item:
+    """The item with its content as bytes, because dicts take ten times as much memory."""
+    return item._replace(stored=marshal.dumps(item.stored)) if item.has_content else item
+
+
+@lru_cache(maxsize=1)  # one step asks for many values of one object
+def _unpacked(stored: bytes) -> dict[str, Json]:
+    content: dict[str, Json] = marshal.loads(stored)
+    return content

@@ -36,7 +36,7 @@ from postrender.yaml.paths import (
     nested_mappings,
     value_at,
 )
-from postrender.yaml.stream import Document, Stream, has_content
+from postrender.yaml.stream import Stream, has_content
 
 _ANNOTATIONS = ("metadata", "annotations")
 _REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
@@ -48,10 +48,10 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
     # To save time, read only the documents with text that looks like the name of a revision.
     indexes = [
         index
-        for index, document in enumerate(inventory.stream.documents)
-        if f"kind: {CRD}" not in document.text and re.search(_REVISION, document.text)
+        for index, text in enumerate(inventory.stream.texts)
+        if f"kind: {CRD}" not in text and re.search(_REVISION, text)
     ]
-    names = {item.identity.name for item in inventory.items if item.content is not None}
+    names = {item.identity.name for item in inventory.items if item.has_content}
     try:
         # `inventory` can lack documents whose only references are to other releases.
         full_inventory = take_full_inventory(inventory.stream, indexes, settings)
@@ -106,7 +106,7 @@ def find_idle_annotations(inventory: Inventory, settings: Settings) -> Iterator[
     Such an annotation is unknown, perhaps misspelled, or is in the wrong place.
     """
     for index, items in inventory.items_by_document().items():
-        if PREFIX in inventory.stream.documents[index].text:
+        if PREFIX in inventory.stream.texts[index]:
             data = inventory.document(index).data
             for item in items:
                 yield from _idle_annotations(inventory, item, value_at(data, item.path))
@@ -117,8 +117,8 @@ def find_idle_annotations(inventory: Inventory, settings: Settings) -> Iterator[
 
 def _idle_strategies(inventory: Inventory) -> Iterator[Finding]:
     """A finding for each Secret with a strategy, of which the inventory has none."""
-    for index, document in enumerate(inventory.stream.documents):
-        if STRATEGY_ANNOTATION not in document.text or SECRET[1] not in document.text:
+    for index, text in enumerate(inventory.stream.texts):
+        if STRATEGY_ANNOTATION not in text or SECRET[1] not in text:
             continue
         try:
             parsed = inventory.document(index)
@@ -204,7 +204,7 @@ def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Findin
         candidates = (
             item
             for item in inventory.items
-            if rule.rewrites_references is not None or item.content is not None
+            if rule.rewrites_references is not None or item.has_content
         )
         if rule.kind == SECRET[1] and not settings.with_secrets:
             continue  # postrender does not look at Secrets
@@ -256,8 +256,8 @@ def find_rejected(inventory: Inventory) -> Iterator[Finding]:
 
 def find_no_objects(stream: Stream) -> Finding | None:
     """A finding if the input has content, but lacks Kubernetes objects."""
-    documents = [document for document in stream.documents if has_content(document.text)]
-    if not documents or any(map(_may_be_object, documents)):
+    texts = [text for text in stream.texts if has_content(text)]
+    if not texts or any(map(_may_be_object, texts)):
         return None
     return Finding(
         code="no-objects",
@@ -268,9 +268,8 @@ def find_no_objects(stream: Stream) -> Finding | None:
     )
 
 
-def _may_be_object(document: Document) -> bool:
+def _may_be_object(text: str) -> bool:
     """Whether a document can contain a Kubernetes object, or is not YAML."""
-    text = document.text
     if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
         return False
     if root_kind(text):

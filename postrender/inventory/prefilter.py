@@ -8,6 +8,7 @@ means "ConfigMap or Secret" in this module.
 from __future__ import annotations
 
 import re
+from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
@@ -44,7 +45,7 @@ def _kind_at(text: str, start: int) -> str:
     line = text[start : end if end >= 0 else len(text)]
     kind = line[len(_KIND) :]
     if line.startswith(_KIND) and kind.isascii() and kind.isalpha():
-        return kind  # Nearly every document has this form. The pattern is slower.
+        return intern(kind)  # Nearly every document has this form. The pattern is slower.
     match = re.fullmatch(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#.*)?\r?", line)
     return match[1] if match else ""
 
@@ -61,7 +62,7 @@ def must_check_end(stream: Stream, index: int) -> bool:
 
     It is JSON without the last bracket, or Stream.lacks_newline returns True.
     """
-    body = stream.documents[index].text.strip()
+    body = stream.texts[index].strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
         return True
     return stream.lacks_newline(index)

@@ -33,7 +33,7 @@ from postrender.config.load import (
 )
 from postrender.config.validate import schema_text, validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
-from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_document
+from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document
@@ -81,7 +81,7 @@ def function_values(stream: Stream) -> Values:
 
 def _document_with_config(stream: Stream) -> ParsedDocument | None:
     """The ResourceList if it can have a functionConfig."""
-    source = sole_document(stream)
+    source = stream.documents[sole_index(stream)]
     if _FIELD not in source.text:
         return None
     return parse_document(source.text, stream.location_of(source))
@@ -177,7 +177,7 @@ def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
     """The text of the input, in parts, with findings and an error as results."""
-    texts = stream_texts(stream, [document.text for document in stream.documents])
+    texts = stream_texts(stream, list(stream.texts))
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=is_strict) for finding in findings]
     location = error.location or Location(stream.source)
@@ -197,19 +197,17 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     """Add results, unless they are there already, to the text of a ResourceList in parts."""
     stream = read_stream("".join(parts).encode(), "")
-    document = sole_document(stream)
-    parsed = parse_document(document.text, Location(""))
+    index, texts = sole_index(stream), list(stream.texts)
+    parsed = parse_document(texts[index], Location(""))
     current = value_at(parsed.data, ("results",))
     earlier = current if isinstance(current, list) else []
     added = [result for result in results if result not in earlier]
-    text = document.text
     if added and current is None:
-        text = edited_text(parsed, [AddKeys((), {"results": added})], stream.newline)
+        texts[index] = edited_text(parsed, [AddKeys((), {"results": added})], stream.newline)
     elif added:
         edit_all = SetScalar(("results",), [*earlier, *added])  # type: ignore[arg-type]
         start, end, new_text = rewrite_object(parsed.nodes, (), [edit_all], stream.newline)
-        text = text[:start] + new_text + text[end:]
-    texts = [text if part is document else part.text for part in stream.documents]
+        texts[index] = texts[index][:start] + new_text + texts[index][end:]
     return stream_texts(stream, texts)
 
 
@@ -217,7 +215,7 @@ class _Objects:
     """The objects of a ResourceList, which turn messages into results about an object."""
 
     def __init__(self, stream: Stream) -> None:
-        document = sole_document(stream)
+        document = stream.documents[sole_index(stream)]
         parsed = parse_document(document.text, stream.location_of(document))
         self.located: list[tuple[Location, dict[str, Json]]] = []
         for path, data in roots_of(parsed.data):

@@ -35,7 +35,7 @@ from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import value_at
-from postrender.yaml.stream import Document, Stream, has_content
+from postrender.yaml.stream import Stream, has_content
 
 _INTERNAL = "internal.config.kubernetes.io/"
 FORMER_NAMES = _INTERNAL + "previousNames"
@@ -99,7 +99,7 @@ def with_current_names(inventory: Inventory) -> Inventory:
     """The inventory, in which references have the current names of objects."""
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
-        if item.content is not None and FORMER_NAMES in item.annotations:
+        if item.has_content and FORMER_NAMES in item.annotations:
             for name in set(item.annotations[FORMER_NAMES].split(",")):
                 former[item.identity.group_kind, name].append(item)
     if not former:
@@ -149,17 +149,16 @@ def _has_same_end(first: str, second: str) -> bool:
 
 def parsed_list(stream: Stream) -> ParsedDocument | None:
     """The ResourceList, if it is valid and the only document with content, else None."""
-    with_content = (document for document in stream.documents if has_content(document.text))
-    documents = list(islice(with_content, 2))
-    if len(documents) != 1:
+    if len(list(islice(filter(has_content, stream.texts), 2))) != 1:
         return None
+    document = stream.documents[sole_index(stream)]
     try:
-        parsed = parse_document(documents[0].text, stream.location_of(documents[0]))
+        parsed = parse_document(document.text, stream.location_of(document))
     except UserError:
         return None
     return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None
 
 
-def sole_document(stream: Stream) -> Document:
-    """The document that parsed_list() has parsed."""
-    return next(document for document in stream.documents if has_content(document.text))
+def sole_index(stream: Stream) -> int:
+    """The index of the document that parsed_list() has parsed."""
+    return next(index for index, text in enumerate(stream.texts) if has_content(text))

@@ -138,8 +138,8 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
     waves = {wave_of(item) for item in items if not item.is_hook}
     examined = {item.document for item in inventory.items}
     if 0 not in waves and any(
-        index not in examined and has_content(document.text)
-        for index, document in enumerate(inventory.stream.documents)
+        index not in examined and has_content(text)
+        for index, text in enumerate(inventory.stream.texts)
     ):
         waves.add(0)  # Objects in unexamined documents do not set a wave, which means wave 0.
     if len(waves) > 1:

@@ -122,7 +122,7 @@ def build_context(
     The result is None if neither the stream nor the history has a ConfigMap, an object of an
     attacher or, with the setting `secrets`, a Secret.
     """
-    if not history.earlier and not any(item.content is not None for item in inventory.items):
+    if not history.earlier and not any(item.has_content for item in inventory.items):
         return None
 
     # Resolve references and auto-mounts to objects of the stream.

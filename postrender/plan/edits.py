@@ -152,7 +152,7 @@ def _merge_edits(
 
 
 def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
-    content = item.content or {}
+    content = item.content
     if "immutable" not in content:
         yield AddKeys(item.path, {"immutable": is_immutable})
     elif content["immutable"] is not is_immutable:
@@ -269,7 +269,7 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
         decision = context.decisions[target.key]
         if decision.strategy == CHECKSUM:
             kind, name = target.identity.group_kind, target.identity.name
-            content = hashed_content(kind, target.content or {}, True)
+            content = hashed_content(kind, target.content, True)
             key = context.settings.hash_key_of(target.identity)
             revision = revision_name(name, content, key=key)
             prefix = "secret/" if kind == SECRET else ""
@@ -285,8 +285,11 @@ def find_replaced(context: PlanContext) -> frozenset[ItemKey]:
 
     Raises UserError if an object that is not a revision already has the name of a new revision.
     """
+    new_names = set(context.names.values())
     unrenamed = [
-        decision.item for key, decision in context.decisions.items() if key not in context.names
+        decision.item
+        for key, decision in context.decisions.items()
+        if key not in context.names and decision.item.identity.name in new_names
     ]
     revisions = {
         context.certain_key_of(item.identity) for item in unrenamed if context.revision_of(item)
@@ -376,8 +379,8 @@ def _check_names(
         for group, data in attachers
     }
     names = WordSet(key.name for key in new_keys)
-    for index, document in enumerate(stream.documents):
-        if not names.is_in(document.text):
+    for index, text in enumerate(stream.texts):
+        if not names.is_in(text):
             continue
         try:
             items = read_items(stream, index, context.settings, set())
@@ -411,7 +414,7 @@ def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
 
 def without_tool_annotations(item: Item) -> dict[str, Json]:
     """An attacher's object, without the annotations of Helm 4, kustomize and kpt."""
-    data = dict(item.content or {})
+    data = dict(item.content)
     annotations = own_annotations(item.annotations)
     if annotations != item.annotations:
         metadata = dict(mapping_at(data, ("metadata",)))

@@ -107,7 +107,7 @@ def find_lost_owners(
     lasting: the objects of the new attachers that can be a release owner, as `Kind/name`.
     """
     lost: dict[tuple[str, str], tuple[str, ...]] = {}
-    if not owners.release_owners.isdisjoint(lasting):
+    if not owners.workloads or not owners.release_owners.isdisjoint(lasting):
         return lost
     kinds: dict[str, str] = {}
     for decision in context.decisions.values():
@@ -134,10 +134,10 @@ def _in_stream(context: PlanContext, workloads: AbstractSet[str]) -> AbstractSet
     found = workloads & {str(item.identity) for item in items}
     kinds = {workload.partition("/")[0] for workload in workloads - found}
     examined = {item.document for item in items}
-    for index, document in enumerate(context.inventory.stream.documents if kinds else ()):
+    for index, text in enumerate(context.inventory.stream.texts if kinds else ()):
         if index not in examined:
-            in_text = [kind for kind in kinds if f"kind: {kind}" in document.text]
-            names = _names_in(document.text) if in_text else ()
+            in_text = [kind for kind in kinds if f"kind: {kind}" in text]
+            names = _names_in(text) if in_text else ()
             found |= workloads & {f"{kind}/{name}" for kind in in_text for name in names}
     return found
 
@@ -268,7 +268,7 @@ def _dropped(context: PlanContext, link: Link) -> Finding:
 
 def find_leftovers(context: PlanContext) -> Iterator[Finding]:
     """A finding for each mention of an object that the output lacks by that name."""
-    kept = context.kept_keys
+    kept = context.kept_keys(target for mention in context.mentions for target in mention.targets)
     fixed_names = context.inventory.fixed_names
     for mention in context.mentions:
         targets = [

@@ -248,7 +248,7 @@ def _revisions(
         for workload in workloads
         for target in context.targets(workload)
     ]
-    kept = context.kept_keys
+    kept = context.kept_keys(item for _, item in pairs)
     for group_key, item in pairs:
         if context.revision_of(item):
             yield group_key, _ref(context, item)

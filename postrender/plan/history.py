@@ -107,7 +107,7 @@ class EarlierRevision(NamedTuple):
 
     @property
     def content(self) -> dict[str, Json]:
-        return self.item.content or {}
+        return self.item.content
 
     @property
     def is_original(self) -> bool:
@@ -186,13 +186,12 @@ def _revisable_items(
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
-    for index, document in enumerate(stream.documents):
-        text = document.text
+    for index, text in enumerate(stream.texts):
         if text not in examined and has_content(text) and may_hold(text, root_kind(text), kinds):
             examined[text] = tuple(
                 item
                 for item in read_items(stream, index, settings, set())
-                if item.content is not None
+                if item.has_content
                 and item.error is None
                 and not (item.is_attacher or item.is_hook)
             )
@@ -252,8 +251,8 @@ def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
 def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
     """The key of each object that a hook references, and the identity of the hook."""
     stream = read_streams(manifest.sources, manifest.name)
-    for index, document in enumerate(stream.documents):
-        if not has_content(document.text):
+    for index, text in enumerate(stream.texts):
+        if not has_content(text):
             continue
         for item in read_items(stream, index, settings, None):
             if item.is_attacher:
@@ -286,10 +285,10 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 
 def _secrets_in(source: Source) -> Iterator[str]:
-    for document in read_streams([source], source.name).documents:
-        is_job = GROUP_LABEL in document.text and root_kind(document.text) == "Job"
-        if is_job or INVENTORY_LABEL in document.text:
-            yield from re.findall(_SECRET, document.text)
+    for text in read_streams([source], source.name).texts:
+        is_job = GROUP_LABEL in text and root_kind(text) == "Job"
+        if is_job or INVENTORY_LABEL in text:
+            yield from re.findall(_SECRET, text)
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:

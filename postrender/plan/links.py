@@ -21,7 +21,7 @@ from postrender.kubernetes.kinds import GroupKind, is_namespaced_workload
 from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
-from postrender.text import replace_words, words_of
+from postrender.text import replace_words
 from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits, copied
 from postrender.yaml.paths import Json, Path, item_path
 
@@ -106,8 +106,7 @@ def find_links(
         if item.is_attacher:
             continue
         for reference in item.references:
-            names = words_of(reference.name) if reference.rule.is_word else [reference.name]
-            for name in names:
+            for name in reference.names:
                 same_name = candidates.get((reference.rule.target, name), ())
                 targets = resolver.find(item, reference, same_name)
                 if len(targets) > 1:

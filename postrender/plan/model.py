@@ -106,9 +106,11 @@ class PlanContext(NamedTuple):
             if key not in self.names or decision.keep_reason
         ]
 
-    @property
-    def kept_keys(self) -> set[ObjectKey]:
-        return {self.certain_key_of(item.identity) for item in self.kept_items}
+    def kept_keys(self, items: Iterable[Item]) -> set[ObjectKey]:
+        """The keys of those `kept_items` that can be the originals of items."""
+        names = {item.base_name for item in items}
+        kept = [item for item in self.kept_items if item.identity.name in names] if names else ()
+        return {self.certain_key_of(item.identity) for item in kept}
 
     def certain_namespace(self, written: str | None) -> str | None:
         """The namespace that a written or absent namespace certainly means, else None."""

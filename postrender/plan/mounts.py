@@ -89,7 +89,7 @@ def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[
 
 
 def _is_requested(item: Item) -> bool:
-    if item.content is None or item.is_hook or item.is_attacher or is_known_revision(item):
+    if not item.has_content or item.is_hook or item.is_attacher or is_known_revision(item):
         return False
     has_env_from = item.annotations.get(ENV_FROM_ANNOTATION) == "true"
     return has_env_from or bool(item.annotations.get(MOUNT_PATH_ANNOTATION))
@@ -104,9 +104,7 @@ def _revised_keys(inventory: Inventory, resolver: Resolver) -> AbstractSet[Objec
     return {
         _key_of(resolver, item, item.annotations[BASE_NAME_ANNOTATION])
         for item in inventory.items
-        if item.content is not None
-        and BASE_NAME_ANNOTATION in item.annotations
-        and is_known_revision(item)
+        if item.has_content and BASE_NAME_ANNOTATION in item.annotations and is_known_revision(item)
     }
 
 

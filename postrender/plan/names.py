@@ -162,7 +162,7 @@ class _Namer:
 
     def new_name(self, decision: StrategyDecision) -> str:
         item = decision.item
-        data = item.content or {}
+        data = item.content
         links = self.links_of(item.key)
         if links:
             data = copied(data)

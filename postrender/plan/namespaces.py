@@ -65,7 +65,7 @@ class Resolver:
     only_namespace: the only explicit namespace of the stream, "" if the number of explicit
         namespaces is not 1. Also "" if the stream has an object twice, with and without this
         namespace. An absent namespace then certainly means another namespace.
-    candidates: the ConfigMaps and Secrets by kind and name.
+    candidates: the ConfigMaps and Secrets by kind and name, for each referenced name.
     """
 
     __slots__ = ("_by_namespace", "_meanings", "candidates", "only_namespace", "release_namespace")
@@ -185,14 +185,21 @@ def _is_namespaced(group_kind: GroupKind) -> bool:
 
 def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
     """The resolver for a stream."""
-    candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
-    for item in inventory.items:
-        if item.content is not None and not item.is_attacher:
-            candidates[item.identity.group_kind, item.identity.name].append(item)
+    candidates: dict[tuple[GroupKind, str], list[Item]] = {
+        (reference.rule.target, name): []
+        for item in inventory.items
+        for reference in item.references
+        for name in reference.names
+    }
+    for item in inventory.items if candidates else ():
+        if item.has_content and not item.is_attacher:
+            key = item.identity.group_kind, item.identity.name
+            if key in candidates:
+                candidates[key].append(item)
     explicit = set(explicit_namespaces(inventory.items))
     is_unique = len(explicit) == 1 and not _has_namesakes(inventory.items, candidates)
     only_namespace = next(iter(explicit)) if is_unique else ""
-    return Resolver(settings.namespace, only_namespace, dict(candidates))
+    return Resolver(settings.namespace, only_namespace, candidates)
 
 
 def _has_namesakes(
@@ -207,7 +214,7 @@ def _has_namesakes(
     for item in items:
         if not item.identity.name or item.is_hook or item.is_attacher:
             continue
-        if item.content is not None or _references_any(item, candidates):
+        if item.has_content or _references_any(item, candidates):
             names = with_namespace if item.identity.namespace else without
             names.add((item.identity.group_kind, item.base_name))
     return not with_namespace.isdisjoint(without)
@@ -215,7 +222,7 @@ def _has_namesakes(
 
 def _references_any(item: Item, candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]) -> bool:
     return item.identity.group_kind in WORKLOAD_KINDS and any(
-        (reference.rule.target, reference.name) in candidates for reference in item.references
+        candidates.get((reference.rule.target, reference.name)) for reference in item.references
     )
 
 
@@ -223,7 +230,7 @@ def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
     """The namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
-        if item.identity.namespace and (is_workload or item.content is not None):
+        if item.identity.namespace and (is_workload or item.has_content):
             yield item.identity.namespace
 
 
@@ -240,7 +247,7 @@ def find_duplicates(
     earlier_items: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
     for item in inventory.items:
-        if item.content is None or item.is_hook or item.is_attacher or item.has_generated_name:
+        if not item.has_content or item.is_hook or item.is_attacher or item.has_generated_name:
             continue
         key = item.identity.key_in(item.identity.namespace or release_namespace or None)
         earlier = earlier_items.setdefault(key, item)
@@ -272,4 +279,4 @@ def _comparable(item: Item, namespace: str | None, without: Container[str]) -> d
         key: value for key, value in own_annotations(item.annotations).items() if key not in without
     }
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}
-    return {**(item.content or {}), "metadata": comparable}
+    return {**item.content, "metadata": comparable}

@@ -160,7 +160,7 @@ def _names_in(item: Item) -> Iterator[str]:
     If the input is an output of postrender, and earlier outputs are unknown, only this option has
     the names.
     """
-    for option, value in pairwise(arguments_of(item.content or {})):
+    for option, value in pairwise(arguments_of(item.content)):
         if option == _OPTION:
             yield from (ref.removeprefix("secret/") for ref in value.split(","))
 
@@ -171,7 +171,7 @@ def _names_in_stream(context: PlanContext, names: set[str]) -> set[str]:
     words = WordSet(names)
     return {
         name
-        for index, document in enumerate(context.inventory.stream.documents)
-        if index not in attachers and words.may_be_in(document.text)
-        for name in words.in_words(document.text)
+        for index, text in enumerate(context.inventory.stream.texts)
+        if index not in attachers and words.may_be_in(text)
+        for name in words.in_words(text)
     }

@@ -97,7 +97,7 @@ def decide_strategies(
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
     for item in inventory.items:
-        if item.content is None or item.is_attacher:
+        if not item.has_content or item.is_attacher:
             continue
         item_links = links.get(item.key, ())
         decision = _preset_decision(item)
@@ -199,7 +199,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
         return StrategyDecision(item, IGNORE, f"the {kind} is a hook")
     if item.has_generated_name:
         return StrategyDecision(item, IGNORE, "the API server generates the name (generateName)")
-    content = item.content or {}
+    content = item.content
     if content.get("type") in _OWNED_SECRET_TYPES:
         reason = f"Helm or Kubernetes looks up a Secret of the type {content['type']} by name"
         return StrategyDecision(item, IGNORE, reason)
@@ -220,7 +220,7 @@ def is_known_revision(item: Item) -> bool:
 
 def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> bool:
     kind, name = item.identity.group_kind, item.identity.name
-    return fits_content(name, base_name, kind, item.content or {}, key)
+    return fits_content(name, base_name, kind, item.content, key)
 
 
 def _is_keyed(item: Item) -> bool:
@@ -292,7 +292,7 @@ def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
         return f"{writer.source.identity} {verb} a program write to the {item.identity.kind}"
     if not is_used:
         return ""
-    if _SOPS in (item.content or {}):
+    if _SOPS in item.content:
         # The hash changes with each encryption of the same data, and the checksum of SOPS covers
         # the name of the object.
         return f"SOPS encrypts the {item.identity.kind}, so equal data can have different hashes"
@@ -304,7 +304,7 @@ def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
         return (
             f"{reader} reads the {item.identity.kind} by the well-known name {item.identity.name}"
         )
-    path, program = find_placeholder(item.identity.group_kind, item.content or {}, item.annotations)
+    path, program = find_placeholder(item.identity.group_kind, item.content, item.annotations)
     if program:
         return f"{_MAY_REPLACE} in {path}, as {program} does"
     # The hash of an object without data never changes, and often a program adds the data later.
@@ -350,7 +350,7 @@ def _rule_for(item: Item, is_referenced: bool, settings: Settings) -> StrategyRu
 
 
 def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> bool:
-    immutable = (item.content or {}).get("immutable")
+    immutable = item.content.get("immutable")
     if isinstance(immutable, bool):
         return immutable
     if rule and rule.is_immutable is not None:
@@ -372,7 +372,7 @@ def _keep_reason(item: Item, rule: StrategyRule | None, settings: Settings) -> s
 
 
 def _has_data(item: Item) -> bool:
-    return any((item.content or {}).get(key) for key in DATA_FIELDS)
+    return any(item.content.get(key) for key in DATA_FIELDS)
 
 
 def _stale_revision_findings(

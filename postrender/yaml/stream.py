@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, pairwise
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
@@ -58,6 +60,41 @@ class Document(NamedTuple):
     source: str
 
 
+class Documents:
+    """The documents of a stream, in columns.
+
+    A record for each document would take more memory than the text of a small document.
+    """
+
+    __slots__ = ("_lines", "_numbers", "sources", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.sources: list[str] = []
+        self._numbers = array("Q")
+        self._lines = array("Q")
+
+    def add(self, document: Document) -> None:
+        text = document.text
+        # A stream that repeats a document, such as an empty one, needs the text only once.
+        is_repeated = bool(self.texts) and text == self.texts[-1]
+        self.texts.append(self.texts[-1] if is_repeated else text)
+        self.sources.append(document.source)
+        self._numbers.append(document.number)
+        self._lines.append(document.line)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, index: int) -> Document:
+        return Document(
+            self._numbers[index], self._lines[index], self.texts[index], self.sources[index]
+        )
+
+    def __iter__(self) -> Iterator[Document]:
+        return map(Document, self._numbers, self._lines, self.texts, self.sources)
+
+
 class Stream(NamedTuple):
     """The documents of the input, in order.
 
@@ -70,17 +107,21 @@ class Stream(NamedTuple):
     """
 
     source: str
-    documents: tuple[Document, ...]
+    documents: Documents
     newline: str
     has_bom: bool
     pipes: frozenset[str] = frozenset()
 
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts of the documents."""
+        return self.documents.texts
+
     def lacks_newline(self, index: int) -> bool:
         """Whether a document is the last one of a source that does not end with a newline."""
-        document = self.documents[index]
-        following = self.documents[index + 1 : index + 2]
-        is_last = not following or following[0].source != document.source
-        return is_last and not document.text.endswith("\n")
+        sources = self.documents.sources
+        is_last = sources[index : index + 1] != sources[index + 1 : index + 2]
+        return is_last and not self.texts[index].endswith("\n")
 
     def location_of(self, document: Document, line: int = 0) -> Location:
         """The location of a line of a document; line: the line in the document, from 0."""
@@ -106,19 +147,7 @@ def read_stream(data: bytes, source: str) -> Stream:
 
     UserError for bytes that are not UTF-8, and for a NUL byte.
     """
-    nul = data.find(b"\0")
-    if nul >= 0:
-        raise UserError(
-            "the input contains a NUL byte, expected text in UTF-8",
-            "Check the program that produced the input. Convert UTF-16 to UTF-8",
-            _location_of_byte(data, nul, source),
-        )
-    has_bom = data.startswith(_BOM)
-    begin = len(_BOM) if has_bom else 0
-    first_line = data[begin : data.find(b"\n", begin) + 1]
-    newline = "\r\n" if first_line.endswith(b"\r\n") else "\n"
-    documents = tuple(_documents(data, begin, source))
-    return Stream(source=source, documents=documents, newline=newline, has_bom=has_bom)
+    return read_streams([Source(source, data)], source)
 
 
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
@@ -126,13 +155,26 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
     Each source is split separately, because it can end without a newline.
     """
-    streams = [read_stream(source.data, source.name) for source in sources]
-    pipes = frozenset(source.name for source in sources if source.is_pipe)
-    if len(streams) == 1:
-        return streams[0]._replace(source=name, pipes=pipes)
-    documents = tuple(document for stream in streams for document in stream.documents)
-    newline = streams[0].newline if streams else "\n"
-    return Stream(source=name, documents=documents, newline=newline, has_bom=False, pipes=pipes)
+    documents = Documents()
+    for source in sources:
+        nul = source.data.find(b"\0")
+        if nul >= 0:
+            raise UserError(
+                "the input contains a NUL byte, expected text in UTF-8",
+                "Check the program that produced the input. Convert UTF-16 to UTF-8",
+                _location_of_byte(source.data, nul, source.name),
+            )
+        _split(source.data, source.name, documents)
+    first = sources[0].data if sources else b""
+    begin = _begin(first)
+    first_line = first[begin : first.find(b"\n", begin) + 1]
+    return Stream(
+        source=name,
+        documents=documents,
+        newline="\r\n" if first_line.endswith(b"\r\n") else "\n",
+        has_bom=begin > 0 and len(sources) == 1,
+        pipes=frozenset(source.name for source in sources if source.is_pipe),
+    )
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
@@ -148,27 +190,31 @@ def has_content(text: str) -> bool:
     return bool(re.search(_CONTENT, text) or re.match(_CONTENT_ON_MARKER, text))
 
 
+def _begin(data: bytes) -> int:
+    """The index after the byte order mark at the start of a source."""
+    return len(_BOM) if data.startswith(_BOM) else 0
+
+
 def _location_of_byte(data: bytes, index: int, source: str) -> Location:
     preceding = data[:index].decode("utf-8", "replace").encode()
-    begin = len(_BOM) if preceding.startswith(_BOM) else 0
-    documents = list(_documents(preceding, begin, source))
+    documents = Documents()
+    _split(preceding, source, documents)
     number = documents[-1].number if documents else 1
     return Location(source, line=preceding.count(b"\n") + 1, document=max(number, 1))
 
 
-def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """The documents from the index `begin`.
+def _split(data: bytes, source: str, documents: Documents) -> None:
+    """Add the documents of a source.
 
     Each is decoded separately to save memory: one character beyond Latin-1 makes Python store every
     character of its text in two or four bytes.
     """
-    starts = _starts(data, begin)
     number, line = 0, 1
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+    for start, end in pairwise(chain(_starts(data, _begin(data)), (len(data),))):
         for text in _split_json(_decode(data, start, end, source)):
             if (text.startswith("---") and not text.endswith(BOM)) or has_content(text):
                 number += 1
-            yield Document(number=number, line=line, text=text, source=source)
+            documents.add(Document(number, line, text, source))
             line += text.count("\n")
 
 
@@ -184,8 +230,8 @@ def _decode(data: bytes, start: int, end: int, source: str) -> str:
         ) from None
 
 
-def _starts(data: bytes, begin: int) -> list[int]:
-    starts = [begin]
+def _starts(data: bytes, begin: int) -> Sequence[int]:
+    starts = array("Q", [begin])
     for marker in _markers(data, begin):
         is_end = data.startswith(b"...", marker)
         start = _next_line(data, marker) if is_end else marker
@@ -197,14 +243,15 @@ def _starts(data: bytes, begin: int) -> list[int]:
     # Most streams lack the first byte of the mark, and the search for one byte is much faster.
     if _BOM[:1] in data and data.find(b"\n" + _BOM, begin) >= 0:
         starts = _with_bom_starts(data, starts)
-    return starts if starts[-1] < len(data) else starts[:-1] or [begin]
+    # A marker at the end begins no document, but an empty input is one.
+    return starts[:-1] if len(starts) > 1 and starts[-1] == len(data) else starts
 
 
-def _with_bom_starts(data: bytes, starts: list[int]) -> list[int]:
+def _with_bom_starts(data: bytes, starts: Sequence[int]) -> array[int]:
     """Add the index after each byte order mark that follows `---`."""
     ends = (_next_line(data, start) for start in starts if data.startswith(b"---", start))
     after_boms = {end + len(_BOM) for end in ends if data.startswith(_BOM, end)}
-    return sorted({*starts, *after_boms})
+    return array("Q", sorted({*starts, *after_boms}))
 
 
 def _has_only_directives(data: bytes, start: int, end: int) -> bool:
@@ -219,21 +266,24 @@ def _next_line(data: bytes, index: int) -> int:
     return len(data) if end < 0 else end + 1
 
 
-def _markers(data: bytes, begin: int) -> list[int]:
-    is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
-    indexes = [begin] if is_marker else []
+def _markers(data: bytes, begin: int) -> Sequence[int]:
     # A lone carriage return is a line break in YAML. Only an input with one needs the pattern of a
     # marker, which is slower than the search for bytes.
+    indexes = array("Q")
+    is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
+    if is_marker:
+        indexes.append(begin)
     if b"\r" in data and re.search(rb"\r(?!\n)", data):
         pattern = re.compile(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
-        return [*indexes, *(match.start() for match in pattern.finditer(data, begin))]
+        indexes.extend(match.start() for match in pattern.finditer(data, begin))
+        return indexes
     for marker in _MARKERS:
         index = data.find(b"\n" + marker, begin)
         while index >= 0:
             if data[index + 4 : index + 5] in _AFTER_MARKER:
                 indexes.append(index + 1)
             index = data.find(b"\n" + marker, index + 4)
-    return sorted(indexes)
+    return array("Q", sorted(indexes)) if data.find(b"\n...") >= 0 else indexes
 
 
 def _split_json(text: str) -> list[str]:

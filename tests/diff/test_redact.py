@@ -76,7 +76,7 @@ def forbidden_in(*texts: str) -> set[str]:
 def values_of(item: Item) -> Iterator[str]:
     """Yield the values of a Secret as they are written and decoded, and their digests."""
     for field in ("data", "stringData"):
-        values = (item.content or {}).get(field)
+        values = item.content.get(field)
         for value in values.values() if isinstance(values, dict) else ():
             written = str(value).encode("utf-8", "surrogatepass")
             decoded = base64.b64decode(written) if field == "data" else written

@@ -127,5 +127,5 @@ def test_a_wide_character_makes_only_its_own_document_larger() -> None:
     text = "".join(f"---\nkind: A\nname: a{number}\n" for number in range(3))
     narrow = read_stream(text.encode(), "narrow").documents
     wide = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "wide").documents
-    for narrow_document, wide_document in zip(narrow, wide[:3], strict=True):
+    for narrow_document, wide_document in zip(narrow, list(wide)[:3], strict=True):
         assert sys.getsizeof(narrow_document.text) == sys.getsizeof(wide_document.text)

@@ -129,7 +129,7 @@ def find_mentions(
     search = _Search(resolver, {(link.source.key, link.reference.path) for link in links}, by_name)
     mentions: list[Mention] = []
     for index, items in inventory.items_by_document().items():
-        text = inventory.stream.documents[index].text
+        text = inventory.stream.texts[index]
         # A text search misses escaped and encoded names.
         if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
             names = all_names
@@ -287,7 +287,7 @@ def _may_reference(item: Item, path: Path, data: Json) -> bool:
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
     if path[0] in ("metadata", "apiVersion", "kind"):
         return False
-    if item.content is not None or item.identity.kind in CONTENT_KINDS:
+    if item.has_content or item.identity.kind in CONTENT_KINDS:
         return path[0] in _DATA
     group_kind = item.identity.group_kind
     if not (is_built_in(group_kind[0]) or group_kind in WORKLOAD_KINDS):

@@ -59,9 +59,9 @@ def find_roles(evidence: Evidence) -> Iterator[Sign]:
 def _may_bind_people(evidence: Evidence) -> bool:
     """Whether the text of the stream can contain a binding without ServiceAccounts."""
     return any(
-        "ServiceAccount" not in document.text
-        for document in evidence.inventory.stream.documents
-        if _may_have(_BINDINGS, document.text)
+        "ServiceAccount" not in text
+        for text in evidence.inventory.stream.texts
+        if _may_have(_BINDINGS, text)
     )
 
 
@@ -170,8 +170,8 @@ class _Permissions:
 
 
 def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
-    for index, document in enumerate(evidence.inventory.stream.documents):
-        if _may_have(_ROLES | _BINDINGS, document.text):
+    for index, text in enumerate(evidence.inventory.stream.texts):
+        if _may_have(_ROLES | _BINDINGS, text):
             for _, root in roots_of(evidence.inventory.document(index).data):
                 if isinstance(root, dict) and str(root.get("kind")) in _ROLES | _BINDINGS:
                     yield root
