@@ -1,6 +1,6 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
-To add a kind, write an `Entry` in the module for its field of work (`infrastructure` or `workloads`
+To add a kind, write `kinds(…)` in the module for its field of work (`infrastructure` or `workloads`
 if no other fits), and one example object with the fields of its CRD in
 tests/references/kinds.yaml. In the example, each reference has the expected result as its name:
 `rewritten`, `kept`, `written` or `unknown`. `make docs` then adds the kind to

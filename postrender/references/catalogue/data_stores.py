@@ -27,13 +27,13 @@ pods of the object one after the other:
 from __future__ import annotations
 
 from postrender.references.catalogue.model import (
-    Entry,
     Use,
     config_map,
     container,
     environment,
     everything,
     key_selectors,
+    kinds,
     pod_spec,
     secret,
     volume,
@@ -74,120 +74,87 @@ def _offsets(path: str) -> tuple[Use, ...]:
 
 ENTRIES = (
     # Strimzi
-    Entry(
-        group="kafka.strimzi.io",
-        kind="Kafka",
-        source=_STRIMZI,
-        uses=(
-            key_selectors("spec"),
-            *_pods(
-                "spec.kafka.template.pod",
-                "spec.entityOperator.template.pod",
-                "spec.cruiseControl.template.pod",
-                "spec.kafkaExporter.template.pod",
-            ),
+    *kinds(
+        "kafka.strimzi.io: Kafka",
+        _STRIMZI,
+        key_selectors("spec"),
+        *_pods(
+            "spec.kafka.template.pod",
+            "spec.entityOperator.template.pod",
+            "spec.cruiseControl.template.pod",
+            "spec.kafkaExporter.template.pod",
         ),
     ),
-    Entry(
-        group="kafka.strimzi.io",
-        kind="KafkaConnect",
-        source=_STRIMZI,
-        uses=(
-            key_selectors("spec"),
-            *_pods("spec.template.pod", "spec.template.buildPod"),
-            # Only v1beta2 has `externalConfiguration`.
-            environment("spec.externalConfiguration.env[]"),
-            volume("spec.externalConfiguration.volumes[]"),
+    *kinds(
+        "kafka.strimzi.io: KafkaConnect",
+        _STRIMZI,
+        key_selectors("spec"),
+        *_pods("spec.template.pod", "spec.template.buildPod"),
+        # Only v1beta2 has `externalConfiguration`.
+        environment("spec.externalConfiguration.env[]"),
+        volume("spec.externalConfiguration.volumes[]"),
+    ),
+    *kinds(
+        "kafka.strimzi.io: KafkaMirrorMaker2",
+        _STRIMZI,
+        *(
+            use
+            for connector in ("sourceConnector", "checkpointConnector")
+            for use in _offsets(f"spec.mirrors[].{connector}")
         ),
+        key_selectors("spec"),
+        *_pods("spec.template.pod", "spec.template.buildPod"),
     ),
-    Entry(
-        group="kafka.strimzi.io",
-        kind="KafkaMirrorMaker2",
-        source=_STRIMZI,
-        uses=(
-            *(
-                use
-                for connector in ("sourceConnector", "checkpointConnector")
-                for use in _offsets(f"spec.mirrors[].{connector}")
-            ),
-            key_selectors("spec"),
-            *_pods("spec.template.pod", "spec.template.buildPod"),
-        ),
+    *kinds(
+        "kafka.strimzi.io: KafkaBridge KafkaNodePool",
+        _STRIMZI,
+        key_selectors("spec"),
+        *_pods("spec.template.pod"),
     ),
-    *(
-        Entry(
-            group="kafka.strimzi.io",
-            kind=kind,
-            source=_STRIMZI,
-            uses=(key_selectors("spec"), *_pods("spec.template.pod")),
-        )
-        for kind in ("KafkaBridge", "KafkaNodePool")
-    ),
-    Entry(
-        group="kafka.strimzi.io",
-        kind="KafkaConnector",
-        source=_STRIMZI,
-        uses=_offsets("spec"),
-    ),
+    *kinds("kafka.strimzi.io: KafkaConnector", _STRIMZI, *_offsets("spec")),
     # Elastic Cloud on Kubernetes
-    Entry(
-        group="elasticsearch.k8s.elastic.co",
-        kind="Elasticsearch",
-        source=f"{_ELASTIC}, v1",
-        uses=(
-            pod_spec("spec.nodeSets[].podTemplate.spec"),
-            _SECURE_SETTINGS,
-            _CERTIFICATE,
-            secret("spec.auth.fileRealm[].secretName"),
-            secret("spec.auth.roles[].secretName"),
-            config_map("spec.transport.tls.certificateAuthorities.configMapName"),
-        ),
+    *kinds(
+        "elasticsearch.k8s.elastic.co: Elasticsearch",
+        f"{_ELASTIC}, v1",
+        pod_spec("spec.nodeSets[].podTemplate.spec"),
+        _SECURE_SETTINGS,
+        _CERTIFICATE,
+        secret("spec.auth.fileRealm[].secretName"),
+        secret("spec.auth.roles[].secretName"),
+        config_map("spec.transport.tls.certificateAuthorities.configMapName"),
     ),
     *(
-        Entry(
-            group=group,
-            kind=kind,
-            source=f"{_ELASTIC}, v1",
-            uses=(pod_spec("spec.podTemplate.spec"), _SECURE_SETTINGS, _CERTIFICATE),
-        )
+        entry
         for group, kind in (
             ("kibana.k8s.elastic.co", "Kibana"),
             ("apm.k8s.elastic.co", "ApmServer"),
         )
-    ),
-    Entry(
-        group="enterprisesearch.k8s.elastic.co",
-        kind="EnterpriseSearch",
-        source=f"{_ELASTIC}, v1",
-        uses=(
-            pod_spec("spec.podTemplate.spec"),
-            _CERTIFICATE,
-            secret("spec.configRef.secretName"),
-        ),
-    ),
-    Entry(
-        group="logstash.k8s.elastic.co",
-        kind="Logstash",
-        source=f"{_ELASTIC}, v1alpha1",
-        uses=(
+        for entry in kinds(
+            f"{group}: {kind}",
+            f"{_ELASTIC}, v1",
             pod_spec("spec.podTemplate.spec"),
             _SECURE_SETTINGS,
-            secret("spec.configRef.secretName"),
-            secret("spec.pipelinesRef.secretName"),
-            config_map("spec.pipelinesRef.configMapName"),
-        ),
+            _CERTIFICATE,
+        )
+    ),
+    *kinds(
+        "enterprisesearch.k8s.elastic.co: EnterpriseSearch",
+        f"{_ELASTIC}, v1",
+        pod_spec("spec.podTemplate.spec"),
+        _CERTIFICATE,
+        secret("spec.configRef.secretName"),
+    ),
+    *kinds(
+        "logstash.k8s.elastic.co: Logstash",
+        f"{_ELASTIC}, v1alpha1",
+        pod_spec("spec.podTemplate.spec"),
+        _SECURE_SETTINGS,
+        secret("spec.configRef.secretName"),
+        secret("spec.pipelinesRef.secretName"),
+        config_map("spec.pipelinesRef.configMapName"),
     ),
     *(
-        Entry(
-            group=group,
-            kind=kind,
-            source=f"{_ELASTIC}, {version}",
-            uses=(
-                *(pod_spec(f"spec.{controller}.podTemplate.spec") for controller in controllers),
-                _SECURE_SETTINGS,
-                secret("spec.configRef.secretName"),
-            ),
-        )
+        entry
         for group, kind, version, controllers in (
             ("beat.k8s.elastic.co", "Beat", "v1beta1", ("daemonSet", "deployment")),
             (
@@ -197,52 +164,42 @@ ENTRIES = (
                 ("daemonSet", "deployment", "statefulSet"),
             ),
         )
+        for entry in kinds(
+            f"{group}: {kind}",
+            f"{_ELASTIC}, {version}",
+            *(pod_spec(f"spec.{controller}.podTemplate.spec") for controller in controllers),
+            _SECURE_SETTINGS,
+            secret("spec.configRef.secretName"),
+        )
     ),
     # Databases and queues
-    Entry(
-        group="postgresql.cnpg.io",
-        kind="Cluster",
-        source=_CNPG,
-        uses=(
-            everything("spec.bootstrap", _BOOTSTRAP),
-            container("spec"),
-            config_map("spec.projectedVolumeTemplate.sources[].configMap.name"),
-            secret("spec.projectedVolumeTemplate.sources[].secret.name"),
-            config_map("spec.monitoring.customQueriesConfigMap[].name"),
-            secret("spec.monitoring.customQueriesSecret[].name"),
-            secret("spec.imagePullSecrets[].name"),
-        ),
+    *kinds(
+        "postgresql.cnpg.io: Cluster",
+        _CNPG,
+        everything("spec.bootstrap", _BOOTSTRAP),
+        container("spec"),
+        config_map("spec.projectedVolumeTemplate.sources[].configMap.name"),
+        secret("spec.projectedVolumeTemplate.sources[].secret.name"),
+        config_map("spec.monitoring.customQueriesConfigMap[].name"),
+        secret("spec.monitoring.customQueriesSecret[].name"),
+        secret("spec.imagePullSecrets[].name"),
     ),
-    Entry(
-        group="postgresql.cnpg.io",
-        kind="Pooler",
-        source=_CNPG,
-        uses=(pod_spec("spec.template.spec"),),
+    *kinds("postgresql.cnpg.io: Pooler", _CNPG, pod_spec("spec.template.spec")),
+    *kinds(
+        "acid.zalan.do: postgresql",
+        _ZALANDO,
+        container("spec"),
+        container("spec.initContainers[]"),
+        container("spec.sidecars[]"),
+        volume("spec.additionalVolumes[].volumeSource"),
     ),
-    Entry(
-        group="acid.zalan.do",
-        kind="postgresql",
-        source=_ZALANDO,
-        uses=(
-            container("spec"),
-            container("spec.initContainers[]"),
-            container("spec.sidecars[]"),
-            volume("spec.additionalVolumes[].volumeSource"),
-        ),
+    *kinds(
+        "acid.zalan.do: OperatorConfiguration", _ZALANDO, everything("configuration", _OPERATOR)
     ),
-    Entry(
-        group="acid.zalan.do",
-        kind="OperatorConfiguration",
-        source=_ZALANDO,
-        uses=(everything("configuration", _OPERATOR),),
-    ),
-    Entry(
-        group="rabbitmq.com",
-        kind="RabbitmqCluster",
-        source="rabbitmq/cluster-operator 06cda8e, v1beta1",
-        uses=(
-            pod_spec("spec.override.statefulSet.spec.template.spec"),
-            secret("spec.imagePullSecrets[].name"),
-        ),
+    *kinds(
+        "rabbitmq.com: RabbitmqCluster",
+        "rabbitmq/cluster-operator 06cda8e, v1beta1",
+        pod_spec("spec.override.statefulSet.spec.template.spec"),
+        secret("spec.imagePullSecrets[].name"),
     ),
 )

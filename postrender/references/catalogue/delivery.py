@@ -32,13 +32,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from postrender.references.catalogue.model import (
-    Entry,
     Use,
     config_map,
     container,
     environment,
     everything,
     key_selectors,
+    kinds,
     object_reference,
     pod_spec,
     rolling,
@@ -116,113 +116,77 @@ def _task(path: str) -> tuple[Use, ...]:
 
 ENTRIES = (
     # Argo Workflows and Argo Events
-    Entry(
-        group="argoproj.io",
-        kind="Workflow",
-        source=_WORKFLOWS,
-        uses=(everything("spec", _STARTED),),
-    ),
-    Entry(group="argoproj.io", kind="WorkflowTemplate", source=_WORKFLOWS, uses=_workflow("spec")),
-    Entry(
-        group="argoproj.io",
-        kind="CronWorkflow",
-        source=_WORKFLOWS,
-        uses=_workflow("spec.workflowSpec"),
-    ),
-    Entry(
-        group="argoproj.io",
-        kind="ClusterWorkflowTemplate",
-        source=_WORKFLOWS,
-        uses=(everything("spec", _ANY_NAMESPACE),),
-    ),
-    *(
-        Entry(
-            group="argoproj.io",
-            kind=kind,
-            source=_EVENTS,
-            uses=(
-                container("spec.template.container"),
-                volume("spec.template.volumes[]"),
-                secret("spec.template.imagePullSecrets[].name"),
-            ),
-        )
-        for kind in ("Sensor", "EventSource")
+    *kinds("argoproj.io: Workflow", _WORKFLOWS, everything("spec", _STARTED)),
+    *kinds("argoproj.io: WorkflowTemplate", _WORKFLOWS, *_workflow("spec")),
+    *kinds("argoproj.io: CronWorkflow", _WORKFLOWS, *_workflow("spec.workflowSpec")),
+    *kinds("argoproj.io: ClusterWorkflowTemplate", _WORKFLOWS, everything("spec", _ANY_NAMESPACE)),
+    *kinds(
+        "argoproj.io: Sensor EventSource",
+        _EVENTS,
+        container("spec.template.container"),
+        volume("spec.template.volumes[]"),
+        secret("spec.template.imagePullSecrets[].name"),
     ),
     # OpenShift
-    Entry(
-        group="apps.openshift.io",
-        kind="DeploymentConfig",
-        source="openshift/api 2a3d739, v1",
-        uses=(
-            pod_spec("spec.template.spec"),
-            environment("spec.strategy.customParams.environment[]"),
-            *(environment(f"{hook}.env[]") for hook in _HOOKS),
-        ),
+    *kinds(
+        "apps.openshift.io: DeploymentConfig",
+        "openshift/api 2a3d739, v1",
+        pod_spec("spec.template.spec"),
+        environment("spec.strategy.customParams.environment[]"),
+        *(environment(f"{hook}.env[]") for hook in _HOOKS),
         template=rolling("spec.template", _has_config_trigger),
     ),
-    Entry(
-        group="build.openshift.io",
-        kind="BuildConfig",
-        source="openshift/api 2a3d739, v1",
-        uses=(
-            config_map("spec.source.configMaps[].configMap.name"),
-            secret("spec.source.secrets[].secret.name"),
-            *(environment(f"{_BUILD}.{strategy}.env[]") for strategy in _STRATEGIES),
-            environment(f"{_BUILD}.dockerStrategy.buildArgs[]"),
-            *(volume(f"{_BUILD}.{strategy}.volumes[].source") for strategy in _STRATEGIES[:2]),
-            secret(f"{_BUILD}.customStrategy.secrets[].secretSource.name"),
-            *(
-                secret(f"{_BUILD}.{strategy}.pullSecret.name", _PULL)
-                for strategy in _STRATEGIES[:3]
-            ),
-            secret("spec.source.sourceSecret.name", _PULL),
-            secret("spec.source.images[].pullSecret.name", _PULL),
-            secret("spec.output.pushSecret.name", _PULL),
-        ),
+    *kinds(
+        "build.openshift.io: BuildConfig",
+        "openshift/api 2a3d739, v1",
+        config_map("spec.source.configMaps[].configMap.name"),
+        secret("spec.source.secrets[].secret.name"),
+        *(environment(f"{_BUILD}.{strategy}.env[]") for strategy in _STRATEGIES),
+        environment(f"{_BUILD}.dockerStrategy.buildArgs[]"),
+        *(volume(f"{_BUILD}.{strategy}.volumes[].source") for strategy in _STRATEGIES[:2]),
+        secret(f"{_BUILD}.customStrategy.secrets[].secretSource.name"),
+        *(secret(f"{_BUILD}.{strategy}.pullSecret.name", _PULL) for strategy in _STRATEGIES[:3]),
+        secret("spec.source.sourceSecret.name", _PULL),
+        secret("spec.source.images[].pullSecret.name", _PULL),
+        secret("spec.output.pushSecret.name", _PULL),
     ),
-    Entry(
-        group="route.openshift.io",
-        kind="Route",
-        source="openshift/api 2a3d739, v1",
-        uses=(secret("spec.tls.externalCertificate.name", _ROUTE),),
+    *kinds(
+        "route.openshift.io: Route",
+        "openshift/api 2a3d739, v1",
+        secret("spec.tls.externalCertificate.name", _ROUTE),
     ),
     # Flux, Tekton and Crossplane
-    Entry(
-        group="helm.toolkit.fluxcd.io",
-        kind="HelmRelease",
-        source="fluxcd/helm-controller 0f61a86, v2",
-        uses=(object_reference("spec.valuesFrom[]"),),
+    *kinds(
+        "helm.toolkit.fluxcd.io: HelmRelease",
+        "fluxcd/helm-controller 0f61a86, v2",
+        object_reference("spec.valuesFrom[]"),
     ),
-    Entry(
-        group="kustomize.toolkit.fluxcd.io",
-        kind="Kustomization",
-        source="fluxcd/kustomize-controller 186fb3b, v1",
-        uses=(object_reference("spec.postBuild.substituteFrom[]"),),
+    *kinds(
+        "kustomize.toolkit.fluxcd.io: Kustomization",
+        "fluxcd/kustomize-controller 186fb3b, v1",
+        object_reference("spec.postBuild.substituteFrom[]"),
     ),
-    Entry(group="tekton.dev", kind="Task", source=_TEKTON, uses=_task("spec")),
-    Entry(
-        group="tekton.dev",
-        kind="Pipeline",
-        source=_TEKTON,
-        uses=(*_task("spec.tasks[].taskSpec"), *_task("spec.finally[].taskSpec")),
+    *kinds("tekton.dev: Task", _TEKTON, *_task("spec")),
+    *kinds(
+        "tekton.dev: Pipeline",
+        _TEKTON,
+        *_task("spec.tasks[].taskSpec"),
+        *_task("spec.finally[].taskSpec"),
     ),
-    Entry(group="tekton.dev", kind="StepAction", source=_TEKTON, uses=(container("spec"),)),
+    *kinds("tekton.dev: StepAction", _TEKTON, container("spec")),
+    *kinds("tekton.dev: TaskRun PipelineRun CustomRun", _TEKTON, everything("spec", _RUN)),
     *(
-        Entry(group="tekton.dev", kind=kind, source=_TEKTON, uses=(everything("spec", _RUN),))
-        for kind in ("TaskRun", "PipelineRun", "CustomRun")
-    ),
-    *(
-        Entry(
-            group="pkg.crossplane.io",
-            kind=kind,
-            source=f"{_CROSSPLANE}, {version}",
-            uses=(everything("spec", _OTHER_NAMESPACE),),
-        )
+        entry
         for kind, version in (
             ("DeploymentRuntimeConfig", "v1beta1"),
             ("Provider", "v1"),
             ("Function", "v1"),
             ("Configuration", "v1"),
+        )
+        for entry in kinds(
+            f"pkg.crossplane.io: {kind}",
+            f"{_CROSSPLANE}, {version}",
+            everything("spec", _OTHER_NAMESPACE),
         )
     ),
 )

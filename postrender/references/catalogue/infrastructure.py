@@ -41,11 +41,11 @@ from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
 from postrender.references.built_in import has_issuer
 from postrender.references.catalogue.model import (
     Condition,
-    Entry,
     Use,
     config_map,
     everything,
     key_selectors,
+    kinds,
     object_reference,
     secret,
     writes,
@@ -111,167 +111,115 @@ def _creates(target: GroupKind, path: str, *, has_name: bool = True) -> Conditio
 
 ENTRIES = (
     # Gateway API and Istio
-    Entry(
-        group="gateway.networking.k8s.io",
-        kind="Gateway",
-        source=_GATEWAY_API,
-        uses=(
-            _ISSUED,
-            object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
-            object_reference("spec.tls.backend.clientCertificateRef", default=SECRET),
-            object_reference("spec.tls.frontend.default.validation.caCertificateRefs[]"),
-            object_reference("spec.tls.frontend.perPort[].tls.validation.caCertificateRefs[]"),
-        ),
+    *kinds(
+        "gateway.networking.k8s.io: Gateway",
+        _GATEWAY_API,
+        _ISSUED,
+        object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
+        object_reference("spec.tls.backend.clientCertificateRef", default=SECRET),
+        object_reference("spec.tls.frontend.default.validation.caCertificateRefs[]"),
+        object_reference("spec.tls.frontend.perPort[].tls.validation.caCertificateRefs[]"),
     ),
-    Entry(
-        group="gateway.networking.k8s.io",
-        kind="ListenerSet",
-        source=_GATEWAY_API,
-        uses=(
-            _ISSUED,
-            object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
-        ),
+    *kinds(
+        "gateway.networking.k8s.io: ListenerSet",
+        _GATEWAY_API,
+        _ISSUED,
+        object_reference("spec.listeners[].tls.certificateRefs[]", default=SECRET),
     ),
-    Entry(
-        group="gateway.networking.k8s.io",
-        kind="BackendTLSPolicy",
-        source=_GATEWAY_API,
-        uses=(object_reference("spec.validation.caCertificateRefs[]"),),
+    *kinds(
+        "gateway.networking.k8s.io: BackendTLSPolicy",
+        _GATEWAY_API,
+        object_reference("spec.validation.caCertificateRefs[]"),
     ),
-    Entry(
-        group="networking.istio.io",
-        kind="Gateway",
-        source=_ISTIO,
-        uses=(
-            secret("spec.servers[].tls.credentialName", _GATEWAY_PODS),
-            secret("spec.servers[].tls.credentialNames[]", _GATEWAY_PODS),
-        ),
+    *kinds(
+        "networking.istio.io: Gateway",
+        _ISTIO,
+        secret("spec.servers[].tls.credentialName", _GATEWAY_PODS),
+        secret("spec.servers[].tls.credentialNames[]", _GATEWAY_PODS),
     ),
-    Entry(
-        group="networking.istio.io",
-        kind="DestinationRule",
-        source=_ISTIO,
-        uses=(
-            secret("spec.trafficPolicy.tls.credentialName", _GATEWAY_PODS),
-            secret("spec.trafficPolicy.portLevelSettings[].tls.credentialName", _GATEWAY_PODS),
-            secret("spec.subsets[].trafficPolicy.tls.credentialName", _GATEWAY_PODS),
-        ),
+    *kinds(
+        "networking.istio.io: DestinationRule",
+        _ISTIO,
+        secret("spec.trafficPolicy.tls.credentialName", _GATEWAY_PODS),
+        secret("spec.trafficPolicy.portLevelSettings[].tls.credentialName", _GATEWAY_PODS),
+        secret("spec.subsets[].trafficPolicy.tls.credentialName", _GATEWAY_PODS),
     ),
     # Kubernetes and its storage: never rewritten
-    Entry(
-        group="",
-        kind="PersistentVolume",
-        source="kubernetes/api 10b39a3, v1",
-        uses=(everything("spec", _IMMUTABLE_SOURCE),),
+    *kinds("PersistentVolume", "kubernetes/api 10b39a3, v1", everything("spec", _IMMUTABLE_SOURCE)),
+    *kinds(
+        "storage.k8s.io: StorageClass",
+        "kubernetes/api 10b39a3, v1",
+        everything("parameters", _IMMUTABLE_PARAMETERS),
     ),
-    Entry(
-        group="storage.k8s.io",
-        kind="StorageClass",
-        source="kubernetes/api 10b39a3, v1",
-        uses=(everything("parameters", _IMMUTABLE_PARAMETERS),),
+    *kinds(
+        "snapshot.storage.k8s.io: VolumeSnapshotClass",
+        "openkruise/kruise 07169cf (a copy of the external-snapshotter CRD), v1",
+        everything("parameters", _SNAPSHOT_CLASS),
     ),
-    Entry(
-        group="snapshot.storage.k8s.io",
-        kind="VolumeSnapshotClass",
-        source="openkruise/kruise 07169cf (a copy of the external-snapshotter CRD), v1",
-        uses=(everything("parameters", _SNAPSHOT_CLASS),),
-    ),
-    *(
-        Entry(
-            group="admissionregistration.k8s.io",
-            kind=kind,
-            source="kubernetes/api 10b39a3, ParamRef, v1",
-            # The policy, and not the binding, sets the kind of the parameters.
-            uses=(
-                config_map("spec.paramRef.name", _BINDING),
-                secret("spec.paramRef.name", _BINDING),
-            ),
-        )
-        for kind in ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+    # The policy, and not the binding, sets the kind of the parameters.
+    *kinds(
+        "admissionregistration.k8s.io: ValidatingAdmissionPolicyBinding "
+        "MutatingAdmissionPolicyBinding",
+        "kubernetes/api 10b39a3, ParamRef, v1",
+        config_map("spec.paramRef.name", _BINDING),
+        secret("spec.paramRef.name", _BINDING),
     ),
     # External Secrets and Bank-Vaults
-    Entry(
-        group="external-secrets.io",
-        kind="SecretStore",
-        source=_EXTERNAL_SECRETS,
-        uses=(key_selectors("spec.provider"),),
+    *kinds("external-secrets.io: SecretStore", _EXTERNAL_SECRETS, key_selectors("spec.provider")),
+    *kinds(
+        "external-secrets.io: ClusterSecretStore",
+        _EXTERNAL_SECRETS,
+        everything("spec", _ANY_NAMESPACE),
     ),
-    Entry(
-        group="external-secrets.io",
-        kind="ClusterSecretStore",
-        source=_EXTERNAL_SECRETS,
-        uses=(everything("spec", _ANY_NAMESPACE),),
+    *kinds(
+        "external-secrets.io: ExternalSecret",
+        _EXTERNAL_SECRETS,
+        *_external_secret("spec", or_own_name=True),
+        config_map("spec.target.template.templateFrom[].configMap.name"),
+        secret("spec.target.template.templateFrom[].secret.name"),
     ),
-    Entry(
-        group="external-secrets.io",
-        kind="ExternalSecret",
-        source=_EXTERNAL_SECRETS,
-        uses=(
-            *_external_secret("spec", or_own_name=True),
-            config_map("spec.target.template.templateFrom[].configMap.name"),
-            secret("spec.target.template.templateFrom[].secret.name"),
+    *kinds(
+        "external-secrets.io: ClusterExternalSecret",
+        _EXTERNAL_SECRETS,
+        *_external_secret("spec.externalSecretSpec"),
+        *(
+            writes(
+                "External Secrets",
+                target,
+                "spec.externalSecretName",
+                or_own_name=True,
+                only_if=_creates(target, "spec.externalSecretSpec", has_name=False),
+            )
+            for target in (SECRET, CONFIG_MAP)
         ),
+        everything("spec.externalSecretSpec", _EVERY_NAMESPACE),
     ),
-    Entry(
-        group="external-secrets.io",
-        kind="ClusterExternalSecret",
-        source=_EXTERNAL_SECRETS,
-        uses=(
-            *_external_secret("spec.externalSecretSpec"),
-            *(
-                writes(
-                    "External Secrets",
-                    target,
-                    "spec.externalSecretName",
-                    or_own_name=True,
-                    only_if=_creates(target, "spec.externalSecretSpec", has_name=False),
-                )
-                for target in (SECRET, CONFIG_MAP)
-            ),
-            everything("spec.externalSecretSpec", _EVERY_NAMESPACE),
-        ),
+    *kinds(
+        "external-secrets.io: PushSecret",
+        "external-secrets/external-secrets cc5bfbc, v1alpha1",
+        secret("spec.selector.secret.name"),
+        config_map("spec.template.templateFrom[].configMap.name"),
     ),
-    Entry(
-        group="external-secrets.io",
-        kind="PushSecret",
-        source="external-secrets/external-secrets cc5bfbc, v1alpha1",
-        uses=(
-            secret("spec.selector.secret.name"),
-            config_map("spec.template.templateFrom[].configMap.name"),
-        ),
-    ),
-    Entry(
-        group="vault.banzaicloud.com",
-        kind="Vault",
-        source="bank-vaults/vault-operator 7640767, v1alpha1",
-        uses=(everything("spec", _SEALED),),
+    *kinds(
+        "vault.banzaicloud.com: Vault",
+        "bank-vaults/vault-operator 7640767, v1alpha1",
+        everything("spec", _SEALED),
     ),
     # cert-manager
-    Entry(
-        group="cert-manager.io",
-        kind="Issuer",
-        source=_CERT_MANAGER,
-        uses=(
-            writes("cert-manager", SECRET, "spec.acme.privateKeySecretRef.name"),
-            secret("spec.ca.secretName"),
-            secret("spec.vault.auth.clientCertificate.secretName"),
-            secret("spec.venafi.tpp.credentialsRef.name"),
-            key_selectors("spec"),
-        ),
+    *kinds(
+        "cert-manager.io: Issuer",
+        _CERT_MANAGER,
+        writes("cert-manager", SECRET, "spec.acme.privateKeySecretRef.name"),
+        secret("spec.ca.secretName"),
+        secret("spec.vault.auth.clientCertificate.secretName"),
+        secret("spec.venafi.tpp.credentialsRef.name"),
+        key_selectors("spec"),
     ),
-    Entry(
-        group="cert-manager.io",
-        kind="ClusterIssuer",
-        source=_CERT_MANAGER,
-        uses=(everything("spec", _OTHER_NAMESPACE),),
-    ),
-    Entry(
-        group="cert-manager.io",
-        kind="Certificate",
-        source=_CERT_MANAGER,
-        uses=(
-            writes("cert-manager", SECRET, "spec.secretName"),
-            key_selectors("spec.keystores"),
-        ),
+    *kinds("cert-manager.io: ClusterIssuer", _CERT_MANAGER, everything("spec", _OTHER_NAMESPACE)),
+    *kinds(
+        "cert-manager.io: Certificate",
+        _CERT_MANAGER,
+        writes("cert-manager", SECRET, "spec.secretName"),
+        key_selectors("spec.keystores"),
     ),
 )

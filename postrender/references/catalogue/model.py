@@ -1,10 +1,9 @@
-"""The records of the catalogue. This entry adds the pod template of a CloneSet:
+"""The records of the catalogue. This adds the pod templates of two kinds:
 
-Entry(
-group="apps.kruise.io",
-kind="CloneSet",
-source="openkruise/kruise 07169cf, v1beta1",
-uses=(pod_spec("spec.template.spec"),),
+*kinds(
+    "apps.kruise.io: CloneSet StatefulSet",
+    "openkruise/kruise 07169cf, v1beta1",
+    pod_spec("spec.template.spec"),
 )
 """
 
@@ -102,6 +101,14 @@ class Entry(NamedTuple):
     source: str
     uses: tuple[Use, ...]
     template: Template | None = None
+
+
+def kinds(
+    names: str, source: str, *uses: Use, template: Template | None = None
+) -> tuple[Entry, ...]:
+    """The entries of kinds of one group with the same fields; names: `GROUP: KIND KIND`."""
+    group, _, of_group = names.rpartition(": ")
+    return tuple(Entry(group, name, source, uses, template) for name in of_group.split())
 
 
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
@@ -219,10 +226,7 @@ def selector(path: str, *, deletes_unselected: bool = False) -> Use:
     postrender adds an item for each revision, and leaves the item with the base name.
     """
     return Use(
-        OBJECT_REFERENCE,
-        parse_pattern(path),
-        selects=True,
-        deletes_unselected=deletes_unselected,
+        OBJECT_REFERENCE, parse_pattern(path), selects=True, deletes_unselected=deletes_unselected
     )
 
 

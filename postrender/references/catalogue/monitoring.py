@@ -12,13 +12,13 @@ postrender rewrites the names in key selectors (mappings with `name` and `key`),
 from __future__ import annotations
 
 from postrender.references.catalogue.model import (
-    Entry,
     Use,
     config_map,
     container,
     environment,
     everything,
     key_selectors,
+    kinds,
     pod_spec,
     secret,
 )
@@ -77,53 +77,46 @@ _DASHBOARD = (
 )
 
 ENTRIES = (
-    Entry(
-        group="monitoring.coreos.com",
-        kind="Prometheus",
-        source=f"{_PROMETHEUS}, v1",
-        uses=(
-            *_server("spec"),
-            secret("spec.additionalScrapeConfigs.name"),
-            secret("spec.additionalAlertManagerConfigs.name"),
-            secret("spec.additionalAlertRelabelConfigs.name"),
-        ),
+    *kinds(
+        "monitoring.coreos.com: Prometheus",
+        f"{_PROMETHEUS}, v1",
+        *_server("spec"),
+        secret("spec.additionalScrapeConfigs.name"),
+        secret("spec.additionalAlertManagerConfigs.name"),
+        secret("spec.additionalAlertRelabelConfigs.name"),
     ),
-    Entry(
-        group="monitoring.coreos.com",
-        kind="PrometheusAgent",
-        source=f"{_PROMETHEUS}, v1alpha1",
-        uses=(*_server("spec"), secret("spec.additionalScrapeConfigs.name")),
+    *kinds(
+        "monitoring.coreos.com: PrometheusAgent",
+        f"{_PROMETHEUS}, v1alpha1",
+        *_server("spec"),
+        secret("spec.additionalScrapeConfigs.name"),
     ),
-    Entry(
-        group="monitoring.coreos.com",
-        kind="Alertmanager",
-        source=f"{_PROMETHEUS}, v1",
-        uses=(*_server("spec"), secret("spec.configSecret")),
+    *kinds(
+        "monitoring.coreos.com: Alertmanager",
+        f"{_PROMETHEUS}, v1",
+        *_server("spec"),
+        secret("spec.configSecret"),
     ),
-    Entry(
-        group="monitoring.coreos.com",
-        kind="ThanosRuler",
-        source=f"{_PROMETHEUS}, v1",
-        uses=(pod_spec("spec"), key_selectors("spec")),
+    *kinds(
+        "monitoring.coreos.com: ThanosRuler",
+        f"{_PROMETHEUS}, v1",
+        pod_spec("spec"),
+        key_selectors("spec"),
     ),
     *(
-        Entry(
-            group="monitoring.coreos.com",
-            kind=kind,
-            source=f"{_PROMETHEUS}, {version}",
-            uses=_credentials(path),
-        )
+        entry
         for kind, version, path in (
             ("ServiceMonitor", "v1", "spec.endpoints[]"),
             ("PodMonitor", "v1", "spec.podMetricsEndpoints[]"),
             ("Probe", "v1", "spec"),
             ("ScrapeConfig", "v1alpha1", "spec"),
         )
+        for entry in kinds(
+            f"monitoring.coreos.com: {kind}", f"{_PROMETHEUS}, {version}", *_credentials(path)
+        )
     ),
     *(
-        Entry(
-            group="operator.victoriametrics.com", kind=kind, source=_VICTORIA, uses=_server(*paths)
-        )
+        entry
         for kind, paths in (
             ("VMAgent", ("spec",)),
             ("VMAlert", ("spec",)),
@@ -132,36 +125,26 @@ ENTRIES = (
             ("VMSingle", ("spec",)),
             ("VMCluster", ("spec.vmselect", "spec.vminsert", "spec.vmstorage")),
         )
+        for entry in kinds(f"operator.victoriametrics.com: {kind}", _VICTORIA, *_server(*paths))
     ),
-    Entry(
-        group="grafana.integreatly.org",
-        kind="Grafana",
-        source=_GRAFANA,
-        uses=(pod_spec("spec.deployment.spec.template.spec"),),
+    *kinds(
+        "grafana.integreatly.org: Grafana", _GRAFANA, pod_spec("spec.deployment.spec.template.spec")
     ),
-    *(
-        Entry(group="grafana.integreatly.org", kind=kind, source=_GRAFANA, uses=_DASHBOARD)
-        for kind in ("GrafanaDashboard", "GrafanaLibraryPanel")
+    *kinds("grafana.integreatly.org: GrafanaDashboard GrafanaLibraryPanel", _GRAFANA, *_DASHBOARD),
+    *kinds(
+        "grafana.integreatly.org: GrafanaDatasource GrafanaContactPoint", _GRAFANA, *_VALUES_FROM
     ),
-    *(
-        Entry(group="grafana.integreatly.org", kind=kind, source=_GRAFANA, uses=_VALUES_FROM)
-        for kind in ("GrafanaDatasource", "GrafanaContactPoint")
+    *kinds(
+        "opentelemetry.io: OpenTelemetryCollector",
+        f"{_OPENTELEMETRY}, v1beta1, internal/manifests/collector/container.go",
+        config_map("spec.configmaps[].name", _FOLDER),
+        pod_spec("spec"),
+        container("spec"),
+        container("spec.additionalContainers[]"),
     ),
-    Entry(
-        group="opentelemetry.io",
-        kind="OpenTelemetryCollector",
-        source=f"{_OPENTELEMETRY}, v1beta1, internal/manifests/collector/container.go",
-        uses=(
-            config_map("spec.configmaps[].name", _FOLDER),
-            pod_spec("spec"),
-            container("spec"),
-            container("spec.additionalContainers[]"),
-        ),
-    ),
-    Entry(
-        group="opentelemetry.io",
-        kind="Instrumentation",
-        source=f"{_OPENTELEMETRY}, v1alpha1",
-        uses=(everything("spec", _INJECTED),),
+    *kinds(
+        "opentelemetry.io: Instrumentation",
+        f"{_OPENTELEMETRY}, v1alpha1",
+        everything("spec", _INJECTED),
     ),
 )

@@ -19,9 +19,9 @@ finding:
 from __future__ import annotations
 
 from postrender.references.catalogue.model import (
-    Entry,
     NameCondition,
     Use,
+    kinds,
     object_reference,
     selected_names,
     selector,
@@ -39,6 +39,9 @@ _ONE_NAME = "the field can select only one object"
 _CHANGED = "a policy changes the object"
 _GENERATED = "Kyverno writes to the object"
 _APPLIED_AGAIN = "a ClusterResourceSet can apply the content under a new name again"
+_RESOURCE_NAMES = selected_names(
+    "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
+)
 
 
 def _single(path: str) -> Use:
@@ -86,137 +89,80 @@ def _kyverno_policy() -> tuple[Use, ...]:
 
 ENTRIES = (
     # Policies that distribute objects to clusters
-    *(
-        Entry(
-            group="policy.karmada.io",
-            kind=kind,
-            source=_KARMADA,
-            # Karmada keeps the copies of objects that a policy no longer selects
-            # (pkg/detector/policy.go, removeRBsClaimMetadata).
-            uses=(selector("spec.resourceSelectors[]"),),
-        )
-        for kind in (
-            "PropagationPolicy",
-            "ClusterPropagationPolicy",
-            "OverridePolicy",
-            "ClusterOverridePolicy",
-        )
+    # Karmada keeps the copies of objects that a policy no longer selects (pkg/detector/policy.go,
+    # removeRBsClaimMetadata).
+    *kinds(
+        "policy.karmada.io: PropagationPolicy ClusterPropagationPolicy OverridePolicy "
+        "ClusterOverridePolicy",
+        _KARMADA,
+        selector("spec.resourceSelectors[]"),
     ),
-    *(
-        Entry(
-            group="placement.kubernetes-fleet.io",
-            kind=kind,
-            source=_FLEET,
-            uses=(selector("spec.resourceSelectors[]", deletes_unselected=True),),
-        )
-        for kind in ("ClusterResourcePlacement", "ResourcePlacement")
+    *kinds(
+        "placement.kubernetes-fleet.io: ClusterResourcePlacement ResourcePlacement",
+        _FLEET,
+        selector("spec.resourceSelectors[]", deletes_unselected=True),
     ),
-    Entry(
-        group="placement.kubernetes-fleet.io",
-        kind="ResourceOverride",
-        source=_FLEET,
-        uses=(selector("spec.resourceSelectors[]"),),
+    *kinds(
+        "placement.kubernetes-fleet.io: ResourceOverride",
+        _FLEET,
+        selector("spec.resourceSelectors[]"),
     ),
-    *(
-        Entry(
-            group="apps.clusternet.io",
-            kind=kind,
-            source=_CLUSTERNET,
-            uses=(selector("spec.feeds[]", deletes_unselected=True),),
-        )
-        for kind in ("Subscription", "Base")
+    *kinds(
+        "apps.clusternet.io: Subscription Base",
+        _CLUSTERNET,
+        selector("spec.feeds[]", deletes_unselected=True),
     ),
-    *(
-        Entry(
-            group="apps.clusternet.io",
-            kind=kind,
-            source=_CLUSTERNET,
-            uses=(_single("spec.feed"),),
-        )
-        for kind in ("Localization", "Globalization")
+    *kinds("apps.clusternet.io: Localization Globalization", _CLUSTERNET, _single("spec.feed")),
+    *kinds(
+        "addons.cluster.x-k8s.io: ClusterResourceSet",
+        "kubernetes-sigs/cluster-api ae7ff04, v1beta1 and v1beta2",
+        object_reference("spec.resources[]", keep=_APPLIED_AGAIN),
     ),
-    Entry(
-        group="addons.cluster.x-k8s.io",
-        kind="ClusterResourceSet",
-        source="kubernetes-sigs/cluster-api ae7ff04, v1beta1 and v1beta2",
-        uses=(object_reference("spec.resources[]", keep=_APPLIED_AGAIN),),
-    ),
-    Entry(
-        group="core.oam.dev",
-        kind="Application",
-        source="kubevela/kubevela 5a44b5f, v1beta1",
-        uses=(
-            selector("spec.components[].properties.objects[]", deletes_unselected=True),
-            *selected_names(
-                "spec.policies[].properties.rules[].selector.resourceNames[]", "resourceTypes"
-            ),
+    *kinds(
+        "core.oam.dev: Application",
+        "kubevela/kubevela 5a44b5f, v1beta1",
+        selector("spec.components[].properties.objects[]", deletes_unselected=True),
+        *selected_names(
+            "spec.policies[].properties.rules[].selector.resourceNames[]", "resourceTypes"
         ),
     ),
     # Policies that check or change objects
-    *(
-        Entry(group="kyverno.io", kind=kind, source=f"{_KYVERNO}, v1", uses=_kyverno_policy())
-        for kind in ("Policy", "ClusterPolicy")
+    *kinds("kyverno.io: Policy ClusterPolicy", f"{_KYVERNO}, v1", *_kyverno_policy()),
+    *kinds(
+        "kyverno.io: PolicyException CleanupPolicy ClusterCleanupPolicy",
+        f"{_KYVERNO}, v2",
+        *_matches("spec.match", "spec.exclude"),
     ),
-    *(
-        Entry(
-            group="kyverno.io",
-            kind=kind,
-            source=f"{_KYVERNO}, v2",
-            uses=_matches("spec.match", "spec.exclude"),
-        )
-        for kind in ("PolicyException", "CleanupPolicy", "ClusterCleanupPolicy")
+    *kinds(
+        "policies.kyverno.io: ValidatingPolicy GeneratingPolicy DeletingPolicy",
+        f"{_KYVERNO}, v1",
+        *_RESOURCE_NAMES,
     ),
-    *(
-        Entry(
-            group="policies.kyverno.io",
-            kind=kind,
-            source=f"{_KYVERNO}, v1",
-            uses=selected_names(
-                "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
-            ),
-        )
-        for kind in ("ValidatingPolicy", "GeneratingPolicy", "DeletingPolicy")
+    *kinds(
+        "policies.kyverno.io: MutatingPolicy",
+        f"{_KYVERNO}, v1",
+        *map(_mutating, _RESOURCE_NAMES),
     ),
-    Entry(
-        group="policies.kyverno.io",
-        kind="MutatingPolicy",
-        source=f"{_KYVERNO}, v1",
-        uses=tuple(
-            map(
-                _mutating,
-                selected_names(
-                    "spec.matchConstraints.resourceRules[].resourceNames[]", "resources"
-                ),
-            )
-        ),
+    *kinds(
+        "mutations.gatekeeper.sh: Assign ModifySet",
+        f"{_GATEKEEPER}, v1",
+        *map(_mutating, selected_names("spec.match.name", "kinds", _ONE_NAME)),
     ),
-    *(
-        Entry(
-            group="mutations.gatekeeper.sh",
-            kind=kind,
-            source=f"{_GATEKEEPER}, v1",
-            uses=tuple(map(_mutating, selected_names("spec.match.name", "kinds", _ONE_NAME))),
-        )
-        for kind in ("Assign", "ModifySet")
-    ),
-    Entry(
-        group="mutations.gatekeeper.sh",
-        kind="AssignMetadata",
-        source=f"{_GATEKEEPER}, v1",
-        uses=selected_names("spec.match.name", "kinds", _ONE_NAME),
+    *kinds(
+        "mutations.gatekeeper.sh: AssignMetadata",
+        f"{_GATEKEEPER}, v1",
+        *selected_names("spec.match.name", "kinds", _ONE_NAME),
     ),
     # Argo CD
     *(
-        Entry(
-            group="argoproj.io",
-            kind=kind,
-            source="argoproj/argo-cd 37ee009, v1alpha1",
-            uses=(selector(path),),
-        )
+        entry
         for kind, path in (
             ("Application", "spec.ignoreDifferences[]"),
             ("ApplicationSet", "spec.template.spec.ignoreDifferences[]"),
             ("AppProject", "spec.orphanedResources.ignore[]"),
+        )
+        for entry in kinds(
+            f"argoproj.io: {kind}", "argoproj/argo-cd 37ee009, v1alpha1", selector(path)
         )
     ),
 )

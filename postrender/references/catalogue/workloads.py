@@ -24,11 +24,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from postrender.references.catalogue.model import (
-    Entry,
     Use,
     config_map,
     container,
     everything,
+    kinds,
     pod_spec,
     rolling,
     scheduled,
@@ -97,37 +97,24 @@ def _ray_cluster(path: str) -> tuple[Use, ...]:
 
 ENTRIES = (
     # Workloads
-    *(
-        Entry(
-            group="apps.kruise.io",
-            kind=kind,
-            source=_KRUISE,
-            uses=(pod_spec("spec.template.spec"),),
-            template=rolling("spec.template"),
-        )
-        for kind in ("CloneSet", "StatefulSet", "DaemonSet")
+    *kinds(
+        "apps.kruise.io: CloneSet StatefulSet DaemonSet",
+        _KRUISE,
+        pod_spec("spec.template.spec"),
+        template=rolling("spec.template"),
     ),
-    Entry(
-        group="apps.kruise.io",
-        kind="BroadcastJob",
-        source=_KRUISE,
-        uses=(everything("spec", _STARTED),),
-    ),
-    Entry(
-        group="apps.kruise.io",
-        kind="AdvancedCronJob",
-        source=_KRUISE,
-        uses=(
-            pod_spec("spec.template.jobTemplate.spec.template.spec"),
-            pod_spec("spec.template.broadcastJobTemplate.spec.template.spec"),
-        ),
+    *kinds("apps.kruise.io: BroadcastJob", _KRUISE, everything("spec", _STARTED)),
+    *kinds(
+        "apps.kruise.io: AdvancedCronJob",
+        _KRUISE,
+        pod_spec("spec.template.jobTemplate.spec.template.spec"),
+        pod_spec("spec.template.broadcastJobTemplate.spec.template.spec"),
         template=scheduled("spec.template"),
     ),
-    Entry(
-        group="apps.kruise.io",
-        kind="UnitedDeployment",
-        source=_KRUISE,
-        uses=tuple(
+    *kinds(
+        "apps.kruise.io: UnitedDeployment",
+        _KRUISE,
+        *(
             pod_spec(f"spec.template.{template}.spec.template.spec")
             for template in (
                 "statefulSetTemplate",
@@ -138,195 +125,123 @@ ENTRIES = (
         ),
         template=rolling("spec.template"),
     ),
-    Entry(
-        group="apps.kruise.io",
-        kind="SidecarSet",
-        source=_KRUISE,
-        uses=(everything("spec", "pods of any namespace can use the SidecarSet"),),
+    *kinds(
+        "apps.kruise.io: SidecarSet",
+        _KRUISE,
+        everything("spec", "pods of any namespace can use the SidecarSet"),
     ),
-    *(
-        Entry(
-            group="serving.knative.dev",
-            kind=kind,
-            source=_KNATIVE,
-            # Knative's revision_validation.go contains the rule about fixed names.
-            uses=(pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),),
-            template=rolling("spec.template"),
-        )
-        for kind in ("Service", "Configuration")
-    ),
-    Entry(
-        group="serving.knative.dev",
-        kind="Revision",
-        source=_KNATIVE,
-        uses=(everything("spec", "Knative rejects changes to a Revision"),),
-    ),
-    Entry(
-        group="keda.sh",
-        kind="ScaledJob",
-        source=_KEDA,
-        uses=(pod_spec("spec.jobTargetRef.template.spec", _JOBS_DELETED, _deletes_jobs),),
-    ),
-    Entry(
-        group="keda.sh",
-        kind="ClusterTriggerAuthentication",
-        source=_KEDA,
-        uses=(everything("spec", "KEDA reads the referenced object in the namespace of KEDA"),),
-    ),
-    Entry(
-        group="serving.kserve.io",
-        kind="InferenceService",
-        source=f"{_KSERVE}, v1beta1",
-        uses=tuple(pod_spec(f"spec.{part}") for part in ("predictor", "transformer", "explainer")),
-    ),
-    Entry(
-        group="serving.kserve.io",
-        kind="ServingRuntime",
-        source=f"{_KSERVE}, v1alpha1",
-        uses=(pod_spec("spec"),),
-    ),
-    Entry(
-        group="serving.kserve.io",
-        kind="ClusterServingRuntime",
-        source=f"{_KSERVE}, v1alpha1",
-        uses=(everything("spec", "pods of any namespace can use the ClusterServingRuntime"),),
-    ),
-    Entry(
-        group="leaderworkerset.x-k8s.io",
-        kind="LeaderWorkerSet",
-        source="kubernetes-sigs/lws 060ab4d, v1",
-        uses=(
-            pod_spec("spec.leaderWorkerTemplate.leaderTemplate.spec"),
-            pod_spec("spec.leaderWorkerTemplate.workerTemplate.spec"),
-        ),
-        template=rolling("spec.leaderWorkerTemplate"),
-    ),
-    Entry(
-        group="actions.github.com",
-        kind="AutoscalingRunnerSet",
-        source=_RUNNERS,
-        uses=(pod_spec("spec.template.spec"),),
+    # revision_validation.go of Knative contains the rule about fixed names.
+    *kinds(
+        "serving.knative.dev: Service Configuration",
+        _KNATIVE,
+        pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),
         template=rolling("spec.template"),
     ),
-    *(
-        Entry(
-            group="actions.summerwind.dev",
-            kind=kind,
-            source=_RUNNERS,
-            uses=(pod_spec("spec.template.spec"),),
-            template=rolling("spec.template"),
-        )
-        for kind in ("RunnerDeployment", "RunnerSet")
+    *kinds(
+        "serving.knative.dev: Revision",
+        _KNATIVE,
+        everything("spec", "Knative rejects changes to a Revision"),
+    ),
+    *kinds(
+        "keda.sh: ScaledJob",
+        _KEDA,
+        pod_spec("spec.jobTargetRef.template.spec", _JOBS_DELETED, _deletes_jobs),
+    ),
+    *kinds(
+        "keda.sh: ClusterTriggerAuthentication",
+        _KEDA,
+        everything("spec", "KEDA reads the referenced object in the namespace of KEDA"),
+    ),
+    *kinds(
+        "serving.kserve.io: InferenceService",
+        f"{_KSERVE}, v1beta1",
+        *(pod_spec(f"spec.{part}") for part in ("predictor", "transformer", "explainer")),
+    ),
+    *kinds("serving.kserve.io: ServingRuntime", f"{_KSERVE}, v1alpha1", pod_spec("spec")),
+    *kinds(
+        "serving.kserve.io: ClusterServingRuntime",
+        f"{_KSERVE}, v1alpha1",
+        everything("spec", "pods of any namespace can use the ClusterServingRuntime"),
+    ),
+    *kinds(
+        "leaderworkerset.x-k8s.io: LeaderWorkerSet",
+        "kubernetes-sigs/lws 060ab4d, v1",
+        pod_spec("spec.leaderWorkerTemplate.leaderTemplate.spec"),
+        pod_spec("spec.leaderWorkerTemplate.workerTemplate.spec"),
+        template=rolling("spec.leaderWorkerTemplate"),
+    ),
+    *kinds(
+        "actions.github.com: AutoscalingRunnerSet",
+        _RUNNERS,
+        pod_spec("spec.template.spec"),
+        template=rolling("spec.template"),
+    ),
+    *kinds(
+        "actions.summerwind.dev: RunnerDeployment RunnerSet",
+        _RUNNERS,
+        pod_spec("spec.template.spec"),
+        template=rolling("spec.template"),
     ),
     # Jobs
-    Entry(
-        group="batch.volcano.sh",
-        kind="Job",
-        source="volcano-sh/volcano ed72c7c, v1alpha1, admit_job.go",
-        uses=(everything("spec", _REJECTED),),
+    *kinds(
+        "batch.volcano.sh: Job",
+        "volcano-sh/volcano ed72c7c, v1alpha1, admit_job.go",
+        everything("spec", _REJECTED),
     ),
-    Entry(
-        group="batch.volcano.sh",
-        kind="CronJob",
-        source="volcano-sh/volcano ed72c7c, v1alpha1",
-        uses=(pod_spec("spec.jobTemplate.spec.tasks[].template.spec"),),
+    *kinds(
+        "batch.volcano.sh: CronJob",
+        "volcano-sh/volcano ed72c7c, v1alpha1",
+        pod_spec("spec.jobTemplate.spec.tasks[].template.spec"),
     ),
-    Entry(
-        group="jobset.x-k8s.io",
-        kind="JobSet",
-        source="kubernetes-sigs/jobset 08dfbdf, v1alpha2, jobset_webhook.go",
-        uses=(everything("spec", _REJECTED),),
+    *kinds(
+        "jobset.x-k8s.io: JobSet",
+        "kubernetes-sigs/jobset 08dfbdf, v1alpha2, jobset_webhook.go",
+        everything("spec", _REJECTED),
     ),
-    *(
-        Entry(
-            group="kubeflow.org",
-            kind=kind,
-            source=f"{_KUBEFLOW}, v1",
-            uses=(everything("spec", _RUN),),
-        )
-        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
+    *kinds(
+        "kubeflow.org: PyTorchJob TFJob MPIJob XGBoostJob PaddleJob JAXJob",
+        f"{_KUBEFLOW}, v1",
+        everything("spec", _RUN),
     ),
-    Entry(
-        group="kubeflow.org",
-        kind="Experiment",
-        source="kubeflow/katib 33c8ff4, v1beta1",
-        uses=(everything("spec", _RUN),),
+    *kinds("kubeflow.org: Experiment", "kubeflow/katib 33c8ff4, v1beta1", everything("spec", _RUN)),
+    *kinds("kubeflow.org: Notebook", f"{_KUBEFLOW}, v1beta1", pod_spec("spec.template.spec")),
+    *kinds(
+        "kubeflow.org: PodDefault",
+        f"{_KUBEFLOW}, v1alpha1",
+        container("spec"),
+        container("spec.initContainers[]"),
+        container("spec.sidecars[]"),
+        volume("spec.volumes[]"),
+        secret("spec.imagePullSecrets[].name"),
     ),
-    Entry(
-        group="kubeflow.org",
-        kind="Notebook",
-        source=f"{_KUBEFLOW}, v1beta1",
-        uses=(pod_spec("spec.template.spec"),),
+    *kinds("kubeflow.org: PVCViewer", f"{_KUBEFLOW}, v1alpha1", pod_spec("spec.podSpec")),
+    *kinds("trainer.kubeflow.org: TrainJob", _TRAINER, everything("spec", _RUN)),
+    *kinds(
+        "trainer.kubeflow.org: TrainingRuntime",
+        f"{_TRAINER}, snapshot.go",
+        everything("spec", _COPIED),
     ),
-    Entry(
-        group="kubeflow.org",
-        kind="PodDefault",
-        source=f"{_KUBEFLOW}, v1alpha1",
-        uses=(
-            container("spec"),
-            container("spec.initContainers[]"),
-            container("spec.sidecars[]"),
-            volume("spec.volumes[]"),
-            secret("spec.imagePullSecrets[].name"),
-        ),
+    *kinds(
+        "trainer.kubeflow.org: ClusterTrainingRuntime", _TRAINER, everything("spec", _ANY_NAMESPACE)
     ),
-    Entry(
-        group="kubeflow.org",
-        kind="PVCViewer",
-        source=f"{_KUBEFLOW}, v1alpha1",
-        uses=(pod_spec("spec.podSpec"),),
+    *kinds("sparkoperator.k8s.io: SparkApplication", _SPARK, everything("spec", _RESTART)),
+    *kinds(
+        "sparkoperator.k8s.io: ScheduledSparkApplication",
+        _SPARK,
+        *_spark_application("spec.template"),
     ),
-    Entry(
-        group="trainer.kubeflow.org",
-        kind="TrainJob",
-        source=_TRAINER,
-        uses=(everything("spec", _RUN),),
+    *kinds(
+        "flink.apache.org: FlinkDeployment FlinkSessionJob",
+        "apache/flink-kubernetes-operator 6e9caeb, v1beta1",
+        everything("spec", _FLINK_RESTART),
     ),
-    Entry(
-        group="trainer.kubeflow.org",
-        kind="TrainingRuntime",
-        source=f"{_TRAINER}, snapshot.go",
-        uses=(everything("spec", _COPIED),),
-    ),
-    Entry(
-        group="trainer.kubeflow.org",
-        kind="ClusterTrainingRuntime",
-        source=_TRAINER,
-        uses=(everything("spec", _ANY_NAMESPACE),),
-    ),
-    Entry(
-        group="sparkoperator.k8s.io",
-        kind="SparkApplication",
-        source=_SPARK,
-        uses=(everything("spec", _RESTART),),
-    ),
-    Entry(
-        group="sparkoperator.k8s.io",
-        kind="ScheduledSparkApplication",
-        source=_SPARK,
-        uses=_spark_application("spec.template"),
-    ),
-    *(
-        Entry(
-            group="flink.apache.org",
-            kind=kind,
-            source="apache/flink-kubernetes-operator 6e9caeb, v1beta1",
-            uses=(everything("spec", _FLINK_RESTART),),
-        )
-        for kind in ("FlinkDeployment", "FlinkSessionJob")
-    ),
-    Entry(group="ray.io", kind="RayCluster", source=_RAY, uses=_ray_cluster("spec")),
-    Entry(
-        group="ray.io", kind="RayService", source=_RAY, uses=_ray_cluster("spec.rayClusterConfig")
-    ),
-    Entry(group="ray.io", kind="RayJob", source=_RAY, uses=(everything("spec", _RUN),)),
-    Entry(
-        group="ray.io",
-        kind="RayCronJob",
-        source=_RAY,
-        uses=(
-            *_ray_cluster("spec.jobTemplate.rayClusterSpec"),
-            pod_spec("spec.jobTemplate.submitterPodTemplate.spec"),
-        ),
+    *kinds("ray.io: RayCluster", _RAY, *_ray_cluster("spec")),
+    *kinds("ray.io: RayService", _RAY, *_ray_cluster("spec.rayClusterConfig")),
+    *kinds("ray.io: RayJob", _RAY, everything("spec", _RUN)),
+    *kinds(
+        "ray.io: RayCronJob",
+        _RAY,
+        *_ray_cluster("spec.jobTemplate.rayClusterSpec"),
+        pod_spec("spec.jobTemplate.submitterPodTemplate.spec"),
     ),
 )

@@ -27,12 +27,10 @@ from collections.abc import Mapping
 
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.catalogue.model import (
-    EVERY_KIND,
-    Entry,
-    Use,
     everything,
     has,
     key_selectors,
+    kinds,
     object_reference,
     secret,
     selected_names,
@@ -45,10 +43,6 @@ _BOTH = (CONFIG_MAP, SECRET)
 _TEMPLATE = "the program reads the object only to fill a template"
 _ONE_NAME = "the field can select only one object"
 _BOUND = "the program reads the object in its own namespace"
-
-
-def _writer(group: str, kinds: str, source: str, *uses: Use) -> tuple[Entry, ...]:
-    return tuple(Entry(group=group, kind=kind, source=source, uses=uses) for kind in kinds.split())
 
 
 def _is_constraint(data: Mapping[str, Json]) -> bool:
@@ -64,65 +58,56 @@ _AIVEN = (
 
 ENTRIES = (
     # Encrypted Secrets
-    *_writer(
-        "bitnami.com",
-        "SealedSecret",
+    *kinds(
+        "bitnami.com: SealedSecret",
         "bitnami-labs/sealed-secrets 86671a8, v1alpha1, sealedsecret_expansion.go",
         writes("Sealed Secrets", SECRET),
     ),
-    *_writer(
-        "isindir.github.com",
-        "SopsSecret",
+    *kinds(
+        "isindir.github.com: SopsSecret",
         "isindir/sops-secrets-operator 2cfc1e0, v1alpha3",
         writes("sops-secrets-operator", SECRET, "spec.secretTemplates[].name"),
     ),
     # Stores of secrets
-    *_writer(
-        "secrets.hashicorp.com",
-        "VaultStaticSecret VaultDynamicSecret VaultPKISecret HCPVaultSecretsApp",
+    *kinds(
+        "secrets.hashicorp.com: VaultStaticSecret VaultDynamicSecret VaultPKISecret "
+        "HCPVaultSecretsApp",
         "hashicorp/vault-secrets-operator 9b840a5, v1beta1",
         writes(_VAULT, SECRET, "spec.destination.name"),
     ),
-    *_writer(
-        "ricoberger.de",
-        "VaultSecret",
+    *kinds(
+        "ricoberger.de: VaultSecret",
         "ricoberger/vault-secrets-operator da9e7e0, v1alpha1",
         writes("vault-secrets-operator", SECRET),
     ),
-    *_writer(
-        "redhatcop.redhat.io",
-        "VaultSecret",
+    *kinds(
+        "redhatcop.redhat.io: VaultSecret",
         "redhat-cop/vault-config-operator 2060044, v1alpha1",
         writes("vault-config-operator", SECRET, "spec.output.name"),
     ),
-    *_writer(
-        "digitalis.io",
-        "ValsSecret",
+    *kinds(
+        "digitalis.io: ValsSecret",
         "digitalis-io/vals-operator fb7e43b, v1",
         writes("vals-operator", SECRET, "spec.name", or_own_name=True),
         secret("spec.databases[].loginCredentials.secretName"),
     ),
-    *_writer(
-        "digitalis.io",
-        "DbSecret",
+    *kinds(
+        "digitalis.io: DbSecret",
         "digitalis-io/vals-operator fb7e43b, v1beta1",
         writes("vals-operator", SECRET, "spec.secretName", or_own_name=True),
     ),
-    *_writer(
-        "kubernetes-client.io",
-        "ExternalSecret",
+    *kinds(
+        "kubernetes-client.io: ExternalSecret",
         "external-secrets/kubernetes-external-secrets 4dbb6dd, v1",
         writes("kubernetes-external-secrets", SECRET),
     ),
-    *_writer(
-        "onepassword.com",
-        "OnePasswordItem",
+    *kinds(
+        "onepassword.com: OnePasswordItem",
         "1Password/onepassword-operator 9c3b1b9, v1, onepassworditem_controller.go",
         writes("the operator of 1Password", SECRET),
     ),
-    *_writer(
-        "secrets.infisical.com",
-        "InfisicalSecret",
+    *kinds(
+        "secrets.infisical.com: InfisicalSecret",
         "Infisical/infisical 2af515c, v1alpha1",
         *(
             writes("Infisical", target, f"spec.{path}", namespace_key=key)
@@ -137,9 +122,8 @@ ENTRIES = (
             )
         ),
     ),
-    *_writer(
-        "secrets.infisical.com",
-        "InfisicalDynamicSecret",
+    *kinds(
+        "secrets.infisical.com: InfisicalDynamicSecret",
         "Infisical/infisical 4552f0e, v1alpha1",
         writes(
             "Infisical",
@@ -148,83 +132,71 @@ ENTRIES = (
             namespace_key="secretNamespace",
         ),
     ),
-    *_writer(
-        "secrets.doppler.com",
-        "DopplerSecret",
+    *kinds(
+        "secrets.doppler.com: DopplerSecret",
         "DopplerHQ/kubernetes-operator bdec485, v1alpha1",
         writes("Doppler", SECRET, "spec.managedSecret.name", namespace_key="namespace"),
     ),
-    *_writer(
-        "k8s.bitwarden.com",
-        "BitwardenSecret",
+    *kinds(
+        "k8s.bitwarden.com: BitwardenSecret",
         "bitwarden/sm-kubernetes 0ead171, v1",
         writes("the operator of Bitwarden", SECRET, "spec.secretName"),
         secret("spec.authToken.secretName"),
     ),
-    *_writer(
-        "secrets-store.csi.x-k8s.io",
-        "SecretProviderClass",
+    *kinds(
+        "secrets-store.csi.x-k8s.io: SecretProviderClass",
         "kubernetes-sigs/secrets-store-csi-driver 0aad886, v1",
         writes("the Secrets Store CSI driver", SECRET, "spec.secretObjects[].secretName"),
     ),
-    *_writer(
-        "spv.no",
-        "AzureKeyVaultSecret",
+    *kinds(
+        "spv.no: AzureKeyVaultSecret",
         "SparebankenVest/azure-key-vault-to-kubernetes 4d59110, v2beta1",
         writes("akv2k8s", SECRET, "spec.output.secret.name"),
         writes("akv2k8s", CONFIG_MAP, "spec.output.configMap.name"),
     ),
-    *_writer(
-        "azconfig.io",
-        "AzureAppConfigurationProvider",
+    *kinds(
+        "azconfig.io: AzureAppConfigurationProvider",
         "Azure/AppConfiguration-KubernetesProvider d597883, v1",
         writes("Azure App Configuration", CONFIG_MAP, "spec.target.configMapName"),
         writes("Azure App Configuration", SECRET, "spec.secret.target.secretName"),
         secret("spec.connectionStringReference"),
     ),
     # Generated secrets, and certificates
-    *_writer(
-        "secretgen.k14s.io",
-        "Certificate Password RSAKey SSHKey",
+    *kinds(
+        "secretgen.k14s.io: Certificate Password RSAKey SSHKey",
         f"{_SECRETGEN}, v1alpha1",
         writes("secretgen-controller", SECRET),
     ),
-    *_writer(
-        "secretgen.carvel.dev",
-        "SecretImport SecretTemplate",
+    *kinds(
+        "secretgen.carvel.dev: SecretImport SecretTemplate",
         f"{_SECRETGEN}, v1alpha1",
         writes("secretgen-controller", SECRET),
         everything("spec", _TEMPLATE),
     ),
-    *_writer(
-        "secretgen.carvel.dev",
-        "SecretExport",
+    *kinds(
+        "secretgen.carvel.dev: SecretExport",
         f"{_SECRETGEN}, v1alpha1",
         secret("metadata.name", "a SecretExport offers the Secret with its own name"),
     ),
-    *_writer(
-        "cert.gardener.cloud",
-        "Certificate",
+    *kinds(
+        "cert.gardener.cloud: Certificate",
         "gardener/cert-management e29a48e, v1alpha1",
         writes("cert-management", SECRET, "spec.secretName"),
         written(object_reference("spec.secretRef", SECRET, "cert-management writes to the Secret")),
     ),
-    *_writer(
-        "secretgenerator.mittwald.de",
-        "BasicAuth SSHKeyPair StringSecret",
+    *kinds(
+        "secretgenerator.mittwald.de: BasicAuth SSHKeyPair StringSecret",
         "mittwald/kubernetes-secret-generator 36f74dd, v1alpha1",
         writes("kubernetes-secret-generator", SECRET),
     ),
-    *_writer(
-        "secrets.mz.com",
-        "ConfigMapSecret",
+    *kinds(
+        "secrets.mz.com: ConfigMapSecret",
         "machinezone/configmapsecrets 88df0b0, v1alpha1",
         writes("configmapsecrets", SECRET, "spec.template.metadata.name", or_own_name=True),
         everything("spec", _TEMPLATE),
     ),
-    *_writer(
-        "clustersecret.io",
-        "ClusterSecret",
+    *kinds(
+        "clustersecret.io: ClusterSecret",
         "zakkg3/ClusterSecret ff64c9e, v1",
         writes("ClusterSecret", SECRET),
         everything("data", _BOUND),
@@ -235,9 +207,8 @@ ENTRIES = (
             ("trust.cert-manager.io", "Bundle", "v1alpha1"),
             ("trust-manager.io", "ClusterBundle", "v1alpha2"),
         )
-        for entry in _writer(
-            group,
-            kind,
+        for entry in kinds(
+            f"{group}: {kind}",
             f"cert-manager/trust-manager fc1b53d, {version}",
             writes("trust-manager", CONFIG_MAP, only_if=has("spec.target.configMap")),
             writes("trust-manager", SECRET, only_if=has("spec.target.secret")),
@@ -245,22 +216,19 @@ ENTRIES = (
         )
     ),
     # Credentials of databases, queues and storage
-    *_writer(
-        "kafka.strimzi.io",
-        "KafkaUser",
+    *kinds(
+        "kafka.strimzi.io: KafkaUser",
         "strimzi/strimzi-kafka-operator 8541da1, v1 and v1beta2",
         writes("Strimzi", SECRET),
         key_selectors("spec"),
     ),
-    *_writer(
-        "access.strimzi.io",
-        "KafkaAccess",
+    *kinds(
+        "access.strimzi.io: KafkaAccess",
         "strimzi/kafka-access-operator 8a05fab, v1alpha1",
         writes("the operator of KafkaAccess", SECRET, "spec.secretName", or_own_name=True),
     ),
-    *_writer(
-        "mongodbcommunity.mongodb.com",
-        "MongoDBCommunity",
+    *kinds(
+        "mongodbcommunity.mongodb.com: MongoDBCommunity",
         "mongodb/mongodb-kubernetes-operator f6a53c9, v1",
         writes("the operator of MongoDB", SECRET, "spec.users[].connectionStringSecretName"),
         writes(
@@ -279,108 +247,93 @@ ENTRIES = (
             ("ps", "PerconaServerMySQL", "server-mysql-operator 9adfefa", "secretsName"),
         )
         # The operator adds the passwords that are missing in the Secret.
-        for entry in _writer(
-            f"{group}.percona.com",
-            kind,
+        for entry in kinds(
+            f"{group}.percona.com: {kind}",
             f"percona/percona-{source}, v1 or v1alpha1",
             writes("the operator of Percona", SECRET, f"spec.{path}"),
         )
     ),
-    *_writer(
-        "k8s.mariadb.com",
-        "Connection",
+    *kinds(
+        "k8s.mariadb.com: Connection",
         "mariadb-operator/mariadb-operator 8970edf, v1alpha1",
         writes("mariadb-operator", SECRET, "spec.secretName", or_own_name=True),
         secret("spec.passwordSecretKeyRef.name"),
     ),
-    *_writer(
-        "rabbitmq.com",
-        "User",
+    *kinds(
+        "rabbitmq.com: User",
         "rabbitmq/messaging-topology-operator e736e2d, v1beta1",
         writes("the operator of RabbitMQ", SECRET, suffix="-user-credentials"),
         secret("spec.importCredentialsSecret.name"),
     ),
-    *_writer(
-        "db.movetokube.com",
-        "PostgresUser",
+    *kinds(
+        "db.movetokube.com: PostgresUser",
         "movetokube/postgres-operator d11ec07, v1alpha1",
         writes("postgres-operator", SECRET, "spec.secretName"),
     ),
-    *_writer(
-        "kinda.rocks",
-        "Database DbUser",
+    *kinds(
+        "kinda.rocks: Database DbUser",
         "db-operator/db-operator cd3ff8a, v1beta2",
         *(writes("db-operator", target, "spec.secretName") for target in _BOTH),
     ),
-    *_writer(
-        "aiven.io",
-        _AIVEN,
+    *kinds(
+        f"aiven.io: {_AIVEN}",
         "aiven/aiven-operator f15ffef, v1alpha1",
         writes("the operator of Aiven", SECRET, "spec.connInfoSecretTarget.name", or_own_name=True),
         secret("spec.authSecretRef.name"),
     ),
-    *_writer(
-        "objectbucket.io",
-        "ObjectBucketClaim",
+    *kinds(
+        "objectbucket.io: ObjectBucketClaim",
         "kube-object-storage/lib-bucket-provisioner 5164e37, v1alpha1, helpers.go",
         *(writes("the bucket provisioner", target) for target in _BOTH),
     ),
-    *_writer(
-        "objectstorage.k8s.io",
-        "BucketAccess",
+    *kinds(
+        "objectstorage.k8s.io: BucketAccess",
         "kubernetes-sigs/container-object-storage-interface ee00c26, v1alpha1 and v1alpha2",
         writes("the bucket provisioner", SECRET, "spec.credentialsSecretName"),
         writes("the bucket provisioner", SECRET, "spec.accessSecretName"),
         writes("the bucket provisioner", SECRET, "spec.bucketClaims[].accessSecretName"),
     ),
-    *_writer(
-        "grafana.integreatly.org",
-        "GrafanaServiceAccount",
+    *kinds(
+        "grafana.integreatly.org: GrafanaServiceAccount",
         "grafana/grafana-operator 60d3ebd, v1beta1",
         writes("the operator of Grafana", SECRET, "spec.tokens[].secretName"),
     ),
     # Outputs of clouds, Terraform and service brokers
-    *_writer(
-        "infra.contrib.fluxcd.io",
-        "Terraform",
+    *kinds(
+        "infra.contrib.fluxcd.io: Terraform",
         "flux-iac/tofu-controller 4cb9876, v1alpha2",
         writes("tofu-controller", SECRET, "spec.writeOutputsToSecret.name"),
         object_reference("spec.varsFrom[]"),
         secret("spec.backendConfigsFrom[].name"),
         secret("spec.cliConfigSecretRef.name"),
     ),
-    *_writer(
-        "tf.galleybytes.com",
-        "Terraform",
+    *kinds(
+        "tf.galleybytes.com: Terraform",
         "GalleyBytes/terraform-operator 8da1a61, v1beta1",
         writes("terraform-operator", SECRET, "spec.outputsSecret"),
     ),
     *(
         entry
         for kind, suffix in (("Workspace", "-outputs"), ("Module", "-module-outputs"))
-        for entry in _writer(
-            "app.terraform.io",
-            kind,
+        for entry in kinds(
+            f"app.terraform.io: {kind}",
             "hashicorp/hcp-terraform-operator 6c975cb, v1alpha2",
             *(writes("HCP Terraform", target, suffix=suffix) for target in _BOTH),
             secret("spec.token.secretKeyRef.name"),
         )
     ),
-    *_writer(
-        "services.k8s.aws",
-        "FieldExport",
+    *kinds(
+        "services.k8s.aws: FieldExport",
         "aws-controllers-k8s/runtime 95428e7, v1alpha1",
         written(object_reference("spec.to", keep="the controller of AWS writes to the object")),
     ),
-    *_writer(
-        "iam.cnrm.cloud.google.com",
-        "IAMServiceAccountKey",
+    *kinds(
+        "iam.cnrm.cloud.google.com: IAMServiceAccountKey",
         "GoogleCloudPlatform/k8s-config-connector 1fa54bf, v1beta1",
         writes("Config Connector", SECRET),
     ),
-    *_writer(
-        "cloudcredential.openshift.io",
-        "CredentialsRequest",
+    *kinds(
+        "cloudcredential.openshift.io: CredentialsRequest",
         "openshift/cloud-credential-operator 2650c85, v1",
         written(
             object_reference(
@@ -388,20 +341,18 @@ ENTRIES = (
             )
         ),
     ),
-    *_writer(
-        "services.cloud.sap.com",
-        "ServiceBinding",
+    *kinds(
+        "services.cloud.sap.com: ServiceBinding",
         "SAP/sap-btp-service-operator 3af098f, v1",
         writes("the operator of SAP BTP", SECRET, "spec.secretName", or_own_name=True),
     ),
-    *_writer(
-        "servicecatalog.k8s.io",
-        "ServiceBinding",
+    *kinds(
+        "servicecatalog.k8s.io: ServiceBinding",
         "kubernetes-retired/service-catalog b37daf5, v1beta1",
         writes("Service Catalog", SECRET, "spec.secretName", or_own_name=True),
     ),
-    *_writer(
-        *EVERY_KIND,
+    *kinds(
+        "*: *",
         "crossplane/crossplane-runtime 4e7ed23, v1 and v2",
         written(
             object_reference(
