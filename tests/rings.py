@@ -18,6 +18,13 @@ TESTS = Path(__file__).resolve().parent
 in_matrix = pytest.mark.skipif(
     "POSTRENDER_E2E_CELL" not in os.environ, reason="a long test, which make matrix runs"
 )
+# A behaviour that does not depend on Helm's version is tested with one of both Helms.
+helm_3_in_matrix = pytest.mark.parametrize(
+    "release", [pytest.param("helm3", marks=in_matrix), "helm4"], indirect=True
+)
+helm_4_in_matrix = pytest.mark.parametrize(
+    "release", ["helm3", pytest.param("helm4", marks=in_matrix)], indirect=True
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

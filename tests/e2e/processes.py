@@ -43,7 +43,8 @@ class Processes:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env={**os.environ, **env},
+                # Twice the memory for half of the garbage collection, a tenth of a server's time.
+                env={"GOGC": "200", **os.environ, **env},
                 start_new_session=True,
             )
 

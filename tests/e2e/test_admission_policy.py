@@ -16,13 +16,14 @@ from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import STRATEGIC, Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.commands import pass_grace_time
+from tests.e2e.commands import attach_again, pass_grace_time
 from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import GROUP_LABEL, UNUSED, apply_attached, revision_with, revisions
 from tests.e2e.releases import Release, run
 from tests.e2e.test_attacks import BINDING, POLICY
 from tests.e2e.test_rbac import ACCOUNT, WITHOUT_ROLE, apply_rbac
+from tests.rings import in_matrix
 
 NOW = "2026-01-01T00:00:00Z"
 LABELLED: Json = {"labels": {GROUP_LABEL: "other-attach"}}
@@ -50,7 +51,16 @@ def policy(manifests: Release, api: Api) -> Iterator[Release]:
 # A release under the policy
 
 
-@pytest.mark.parametrize("mode", ["hook", "job"])
+@pytest.mark.parametrize(
+    ("release", "mode"),
+    [
+        ("helm3", "job"),
+        ("helm4", "hook"),
+        pytest.param("helm3", "hook", marks=in_matrix),
+        pytest.param("helm4", "job", marks=in_matrix),
+    ],
+    indirect=["release"],
+)
 def test_releases_are_attached_and_swept(
     policy: Release, release: Release, api: Api, plane: ControlPlane, mode: str
 ) -> None:
@@ -67,6 +77,7 @@ def test_releases_are_attached_and_swept(
     logs.append(attachers.log(plane, attacher))
     assert len(revisions(api)) == len(revisions(api, "Secret")) == 2
     api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
+    assert attach_again(plane, attacher).code == 0  # marks the unused ones
     mark_secrets(api)
     last = pass_grace_time(plane, api, attacher)
     assert "denied" not in "".join([*logs, last.text])

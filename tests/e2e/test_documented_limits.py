@@ -22,6 +22,7 @@ from tests.e2e.queries import (
     revisions,
 )
 from tests.e2e.releases import Release, Values
+from tests.rings import helm_3_in_matrix
 
 WEB: Json = {"name": "web", "kind": "Deployment", "envFrom": ["web-config"]}
 # A workload that the API server rejects: its selector does not match its Pods.
@@ -120,6 +121,7 @@ def test_with_a_full_quota_kubectl_applies_twice(
     assert greetings(api) == ["three", "two"]
 
 
+@helm_3_in_matrix
 def test_with_a_full_quota_helm_succeeds_after_the_last_attacher_ran_again(
     release: Release, api: Api
 ) -> None:

@@ -29,6 +29,7 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import Release
 from tests.pages import commands_in
+from tests.rings import helm_3_in_matrix, helm_4_in_matrix
 
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
@@ -169,6 +170,7 @@ def test_a_hook_that_helm_3_does_not_pass_waits_for_a_deleted_original(
 # Waiting.
 
 
+@helm_3_in_matrix
 def test_a_release_that_waits_for_jobs_is_attached_at_its_end(release: Release, api: Api) -> None:
     options = (WAIT[release.tool], "--wait-for-jobs", *PATIENT)
     release.install({}, *options)
@@ -219,6 +221,7 @@ WAITS = {
 }
 
 
+@helm_4_in_matrix
 def test_an_attacher_that_cannot_start_does_not_fail_a_release(release: Release, api: Api) -> None:
     hold_attachers(api)
     release.install(greeting("first", **DEPLOYMENT), "--timeout", "20s")
@@ -284,6 +287,7 @@ def test_helm_4_waits_for_a_deployment(release: Release, api: Api) -> None:
     assert "Deployment/app" in owners(revision_with(api, greeting="bye"))
 
 
+@helm_3_in_matrix
 def test_a_successful_atomic_upgrade(release: Release, api: Api) -> None:
     option = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}[release.tool]
     options = (option, WAIT[release.tool], *PATIENT)
@@ -406,6 +410,7 @@ def test_an_unchanged_release_can_be_forced(release: Release, api: Api) -> None:
         wait_until_owned(api)
 
 
+@helm_3_in_matrix
 def test_an_unchanged_plain_job_cannot_be_forced(release: Release, api: Api) -> None:
     release.arguments = ["--keep-original"]
     release.install(with_hooks("one"))
@@ -430,6 +435,7 @@ def test_helm_4_applies_on_the_server_or_on_the_client(
     wait_until_owned(api)
 
 
+@helm_4_in_matrix
 def test_a_release_takes_over_the_revisions_of_another(release: Release, api: Api) -> None:
     """The revisions of a release that was uninstalled before its attacher ran have no owner."""
     release.config["attacher"]["mode"] = "job"

@@ -26,7 +26,7 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import CHART, Done, Release
 from tests.e2e.rollouts import promote
-from tests.rings import in_matrix
+from tests.rings import helm_3_in_matrix, in_matrix
 
 # A Deployment that never becomes ready, because its ConfigMap does not exist.
 BROKEN = {"name": "broken", "kind": "Deployment", "volume": ["absent"], "replicas": 1}
@@ -50,9 +50,6 @@ REPORT = {
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 # Helm 3.22 no longer rejects a rollback to an object that the current release lacks.
 helm_3_21 = pytest.mark.parametrize("release", ["helm3.21"], indirect=True)
-both_in_matrix = pytest.mark.parametrize(
-    "release", ["helm4", pytest.param("helm3", marks=in_matrix)], indirect=True
-)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 
 
@@ -153,7 +150,7 @@ def test_diff_compares_with_a_release(release: Release) -> None:
     assert "greeting: one -> two" in changed
 
 
-@both_in_matrix
+@helm_3_in_matrix
 def test_few_revisions_are_kept_and_every_release_can_be_rolled_back_to(
     release: Release, api: Api
 ) -> None:
@@ -289,7 +286,7 @@ def test_the_original_of_a_hook_that_helm_3_does_not_pass_is_kept(
         assert api.get("ConfigMap", "app-config")["data"] == {"greeting": text}
 
 
-@both_in_matrix
+@helm_3_in_matrix
 def test_numbers_keep_increasing_after_rollbacks(release: Release, api: Api) -> None:
     release.config["naming"] = "sequence"
     for text in ("one", "two", "one"):
