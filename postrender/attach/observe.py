@@ -30,9 +30,15 @@ from postrender.attach.request import (
     RevisionRef,
 )
 from postrender.errors import UserError
-from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
+    HASH_ANNOTATION,
+    KUSTOMIZE_HASH,
+)
 from postrender.kubernetes.group_names import group_name_for_release
 from postrender.kubernetes.hashing import fits_content, without_hash
+from postrender.kubernetes.kinds import strings_at
 from postrender.records import NamedTuple
 from postrender.text import conjoined
 
@@ -408,7 +414,10 @@ def _difference(revision: Revision, data: Object) -> str:
             and not _difference(revision._replace(base_name=name), data)
         )
         return WRONG_BASE_NAME if is_content_right else "the content"
-    return "" if is_right == (data.get("immutable") is True) else "the field immutable"
+    is_of_kustomize = strings_at(data, "annotations").get(HASH_ANNOTATION) == KUSTOMIZE_HASH
+    if is_of_kustomize or is_right == (data.get("immutable") is True):
+        return ""
+    return "the field immutable"
 
 
 def _change(revision: Revision, content: Content, applier: str) -> UserError:

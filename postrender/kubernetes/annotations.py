@@ -41,9 +41,10 @@ NUMBER_ANNOTATION = PREFIX + "revision-number"
 # "false" on a revision that the attacher must not delete; adopt copies it to the live original.
 SWEEP_ANNOTATION = PREFIX + "sweep"
 # KEYED_HASH on the revision of a Secret, if a hash key is configured. Only somebody with the key
-# can check the hash in the name.
+# can check the hash in the name. KUSTOMIZE_HASH on a ConfigMap that already had its name, and that
+# can be mutable.
 HASH_ANNOTATION = PREFIX + "hash"
-KEYED_HASH = "hmac-sha256"
+KEYED_HASH, KUSTOMIZE_HASH = "hmac-sha256", "kustomize"
 # On a revision. A mark removes the annotation, so a marked revision with the annotation has been
 # applied again.
 APPLIED_ANNOTATION = PREFIX + "applied"

@@ -144,7 +144,9 @@ def build_context(
     searched = [
         decision.item
         for decision in decisions
-        if decision.strategy == RENAME or (decision.is_revision and decision.item.is_revision)
+        if decision.strategy == RENAME
+        or decision.is_adopted
+        or (decision.is_revision and decision.item.is_revision)
     ]
     mentions = find_mentions(inventory, resolver, links, searched, settings.ignored_leftovers)
     to_rename = [decision.item for decision in decisions if decision.strategy == RENAME]
@@ -156,6 +158,10 @@ def build_context(
     numbers = number_revisions(history, resolver, settings)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     names = name_revisions(inventory, renamed, links_by_source, numbers)
+    adopted = [decision for decision in decisions if decision.is_adopted]
+    revision_names = names | {
+        decision.item.key: decision.item.identity.name for decision in adopted
+    }
 
     # A reference can already have the name of a revision that is new in this output.
     by_new_name: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
@@ -164,7 +170,7 @@ def build_context(
         by_new_name[item.identity.group_kind, names[item.key]].append(item)
     new_pins, _ = find_links(inventory, resolver, by_new_name)
     pins = [*(link for link in all_links if link.is_pin), *new_pins]
-    used = [*links, *attached_pins(pins, targets_by_workload(links, mounts), names)]
+    used = [*links, *attached_pins(pins, targets_by_workload(links, mounts), revision_names)]
 
     context = PlanContext(
         inventory=inventory,
@@ -172,6 +178,7 @@ def build_context(
         resolver=resolver,
         decisions={decision.item.key: decision for decision in decisions},
         names=names,
+        revision_names=revision_names,
         links=links_by_source,
         mounts=mounts,
         workload_targets=targets_by_workload(used, mounts),
@@ -179,8 +186,8 @@ def build_context(
         mentions=mentions,
         read_by_name=signs.keys(),
         orders={
-            decision.item.key: numbers.number(decision.item, names[decision.item.key])
-            for decision in (renamed if history.is_known else ())
+            decision.item.key: numbers.number(decision, revision_names[decision.item.key])
+            for decision in ([*renamed, *adopted] if history.is_known else ())
         },
         repeated=repeated,
         findings=(*link_findings, *decision_findings, *helm_3_findings, *by_name_findings),

@@ -27,6 +27,7 @@ from postrender.kubernetes.annotations import (
     HASH_ANNOTATION,
     HELM_FILENAME_ANNOTATION,
     KEYED_HASH,
+    KUSTOMIZE_HASH,
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
     RENDER_ID_ANNOTATION,
@@ -73,21 +74,28 @@ _OF_THE_LIVE_OBJECT = ("resourceVersion", "uid", "managedFields")
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
 ) -> None:
-    """Add to `edits` the edits that turn each renamed object into its revision."""
-    outside_attach = {
+    """Add to `edits` the edits that turn each renamed or adopted object into its revision."""
+    unseen = {
         link.target.key
         for links in context.links.values()
         for link in links
         if link.is_outside_attach
     }
-    for key in context.names:
+    # A program that reads an adopted revision by its name can still need an earlier one.
+    unseen |= {
+        target.key
+        for mention in context.mentions
+        for target in mention.targets
+        if target.key not in context.names
+    }
+    for key in context.revision_names:
         source_edits = edits.get(key, [])
         edited = {edit.path for edit in source_edits}
         new_edits = _revision_edits(
             context,
             context.decisions[key],
             attach_groups.group_names[key],
-            is_sweepable=key not in outside_attach,
+            is_sweepable=key not in unseen,
         )
         edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
 
@@ -107,11 +115,13 @@ def _revision_edits(
     written = mapping_at(item.content, ("metadata",))
     outdated = outdated_annotations(item, is_copy=bool(decision.keep_reason))
     annotations = {
-        BASE_NAME_ANNOTATION: item.identity.name,
-        PAIRING_ANNOTATION: item.identity.name,
+        BASE_NAME_ANNOTATION: decision.base_name,
+        PAIRING_ANNOTATION: decision.base_name,
         APPLIED_ANNOTATION: "true",
     }
-    if context.settings.hash_key_of(item.identity) is not None:
+    if decision.is_adopted:
+        annotations[HASH_ANNOTATION] = KUSTOMIZE_HASH
+    elif context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
     if item.key in context.orders:
         # Later outputs retain the revision. The output that retains the revision for the last time
@@ -127,12 +137,11 @@ def _revision_edits(
     return [
         *(SetScalar(path, text) for path, text in item.folded),
         *(SetScalar((*item.path, *path), "") for path in _null_values(item)),
-        SetScalar((*metadata, "name"), context.names[item.key]),
         *_merge_edits(item, "labels", item.labels, {GROUP_LABEL: group_name}),
         *_merge_edits(item, "annotations", item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *(Remove((*metadata, key)) for key in _OF_THE_LIVE_OBJECT if key in written),
-        *_immutable_edits(item, decision.is_immutable),
+        *([] if decision.is_adopted else _renaming_edits(context, decision)),
     ]
 
 
@@ -151,7 +160,10 @@ def _merge_edits(
     return set_keys(path, written, changed_values(existing, values))
 
 
-def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
+def _renaming_edits(context: PlanContext, decision: StrategyDecision) -> Iterator[Edit]:
+    """Without postrender, an apply could not make an adopted revision mutable again."""
+    item, is_immutable = decision.item, decision.is_immutable
+    yield SetScalar((*item.path, "metadata", "name"), context.names[item.key])
     content = item.content
     if "immutable" not in content:
         yield AddKeys(item.path, {"immutable": is_immutable})

@@ -39,7 +39,7 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: the group name of each object to rename, each object that an attached workload
+    group_names: the group name of each object to rename or adopt, each that an attached workload
         references, and each revision with a group label.
     retained_group_names: the group name for each item of PlanContext.retained, in the same order.
     derived_names: each group name that postrender derives from a workload, and the workload.
@@ -168,7 +168,7 @@ def _default_names(
 def _labelled_group(context: PlanContext, item: Item) -> str:
     """The group label of the first revision in the stream that a workload uses, else ""."""
     for target in context.targets(item):
-        if target.key not in context.names and context.revision_of(target):
+        if target.key not in context.revision_names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
     return ""
 
@@ -200,7 +200,7 @@ def _group_names(
     for link in (link for links in context.links.values() for link in links):
         if link.triggers_rename:
             sources[link.target.key].append(link.source)
-    for key in context.names:
+    for key in context.revision_names:
         item = context.decisions[key].item
         if key not in names:
             default = defaults.get(_namespace(context, item.identity))

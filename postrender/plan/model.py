@@ -53,6 +53,7 @@ class PlanContext(NamedTuple):
 
     decisions: the decisions, by ConfigMap or Secret.
     names: the revision name of each object to rename.
+    revision_names: also the name of each adopted revision (see StrategyDecision).
     links: the resolved references except pins, by the object that has the reference.
     mounts: the auto-mounts, by workload.
     is_proven: whether a reference proves that an absent namespace means the only explicit
@@ -70,6 +71,7 @@ class PlanContext(NamedTuple):
     resolver: Resolver
     decisions: Mapping[ItemKey, StrategyDecision]
     names: Mapping[ItemKey, str]
+    revision_names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
     workload_targets: WorkloadTargets
@@ -133,7 +135,7 @@ class PlanContext(NamedTuple):
         ]
 
     def revision_of(self, item: Item) -> str:
-        return revision_of(item, self.names)
+        return revision_of(item, self.revision_names)
 
 
 def revision_of(item: Item, names: Mapping[ItemKey, str]) -> str:

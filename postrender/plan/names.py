@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.model import ItemKey
 from postrender.kubernetes.hashing import hashed_content, revision_name
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.history import EarlierRevision, History
@@ -46,35 +46,35 @@ class RevisionNumbers:
         self.by_base = by_base
         self.settings = settings
 
-    def base_of(self, item: Item) -> ObjectKey:
-        return self.resolver.key_of(item.identity, item.base_name)
+    def base_of(self, decision: StrategyDecision) -> ObjectKey:
+        return self.resolver.key_of(decision.item.identity, decision.base_name)
 
-    def name(self, item: Item, content: dict[str, Json]) -> str:
+    def name(self, decision: StrategyDecision, content: dict[str, Json]) -> str:
         """The revision name of an object. content: the part of it to hash."""
-        base_name = item.identity.name
-        key = self.settings.hash_key_of(item.identity)
+        base_name = decision.base_name
+        key = self.settings.hash_key_of(decision.item.identity)
         if self.settings.naming != SEQUENCE:
             return revision_name(base_name, content, key=key)
-        highest = self._highest(item)
+        highest = self._highest(decision)
         if highest:
             name = revision_name(base_name, content, highest.order, key)
             if name == highest.identity.name:
                 return name
         return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
-    def number(self, item: Item, name: str) -> int:
+    def number(self, decision: StrategyDecision, name: str) -> int:
         """The number of the revision `name` of an object in the new output."""
-        highest = self._highest(item)
+        highest = self._highest(decision)
         if highest is None:
             return 1
         return highest.order if highest.identity.name == name else highest.order + 1
 
-    def _highest(self, item: Item) -> EarlierRevision | None:
+    def _highest(self, decision: StrategyDecision) -> EarlierRevision | None:
         """The object's earlier revision with the highest number.
 
         After a Helm rollback, the newest revision in by_base can have a lower number.
         """
-        earlier = self.by_base.get(self.base_of(item), ())
+        earlier = self.by_base.get(self.base_of(decision), ())
         revisions = [revision for revision in earlier if not revision.is_original]
         return max(revisions, key=lambda revision: revision.order, default=None)
 
@@ -168,7 +168,7 @@ class _Namer:
             data = copied(data)
             apply_edits(data, reference_edits(links, self.done), item.path)
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
-        return self.numbers.name(item, hashed)
+        return self.numbers.name(decision, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
         names = list(self.stack)

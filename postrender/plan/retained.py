@@ -96,9 +96,9 @@ def _decide(
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, Item]:
     return {
-        numbers.base_of(decision.item): decision.item
+        numbers.base_of(decision): decision.item
         for key, decision in context.decisions.items()
-        if key in context.names
+        if key in context.revision_names
         or (decision.is_revision and PAIRING_ANNOTATION in decision.item.annotations)
     }
 

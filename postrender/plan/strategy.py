@@ -26,7 +26,7 @@ from postrender.kubernetes.annotations import (
     filler_of,
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
-from postrender.kubernetes.kinds import DATA_FIELDS, SECRET
+from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
 from postrender.kubernetes.placeholders import find_placeholder
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
@@ -60,6 +60,8 @@ class StrategyDecision(NamedTuple):
 
     reason: a clause, such as `the ConfigMap is a hook`.
     is_revision: whether the object in the stream is a revision (see is_known_revision).
+    is_adopted: whether the object is a revision without its metadata, as kustomize generates it.
+        postrender adds the metadata.
     keep_reason: why the original stays next to its revision, "" if it does not stay.
     is_immutable: whether the revision is immutable.
     is_requested: whether a rule or an annotation sets the strategy.
@@ -71,11 +73,16 @@ class StrategyDecision(NamedTuple):
     strategy: str
     reason: str
     is_revision: bool = False
+    is_adopted: bool = False
     keep_reason: str = ""
     is_immutable: bool = True
     is_requested: bool = False
     is_keep_decided: bool = False
     helm_hook: Item | None = None
+
+    @property
+    def base_name(self) -> str:
+        return without_hash(self.item.identity.name) if self.is_adopted else self.item.base_name
 
 
 def decide_strategies(
@@ -106,6 +113,9 @@ def decide_strategies(
         else:
             _check_annotations(inventory, item)
             decision = decision or _decide(item, item_links, mounted_in.get(item.key), settings)
+            if decision.is_revision and not (item.is_revision or inventory.is_output):
+                is_adopted = _is_adoptable(item, item_links, settings)
+                decision = decision._replace(is_adopted=is_adopted)
         if inventory.is_output and decision.strategy == RENAME:
             decision = StrategyDecision(item, IGNORE, "the output contains the object as it is")
         if item.error and (decision.strategy != IGNORE or decision.is_revision):
@@ -221,6 +231,12 @@ def is_known_revision(item: Item) -> bool:
 def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> bool:
     kind, name = item.identity.group_kind, item.identity.name
     return fits_content(name, base_name, kind, item.content, key)
+
+
+def _is_adoptable(item: Item, links: Sequence[Link], settings: Settings) -> bool:
+    """Whether a ConfigMap with the name of a revision would be renamed if it had its base name."""
+    is_protected = item.identity.group_kind == CONFIG_MAP and settings.attacher.is_enabled
+    return is_protected and _decide(item, links, None, settings).strategy == RENAME
 
 
 def _is_keyed(item: Item) -> bool:

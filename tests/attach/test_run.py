@@ -1092,6 +1092,10 @@ CONTENTS: dict[str, tuple[Json, str]] = {
         {**plain(NEW), "immutable": None},
         "refused: the field immutable",
     ),
+    "the right content of kustomize, which somebody can edit": (
+        {**revision("new", annotations={"postrender/hash": "kustomize"}), "immutable": None},
+        "owned",
+    ),
     "the owner of an earlier run": (
         owned({**NEW, **OTHER}),
         "owned, and changed by an admission webhook",

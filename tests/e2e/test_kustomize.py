@@ -16,10 +16,12 @@ from tests.e2e.kustomize_shell import FUNCTION, Shell
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import (
     GROUP_LABEL,
+    age_marks,
     apply_attached,
     assert_nothing_is_missing,
     owners,
     referenced_config_maps,
+    revision_with,
     revisions,
     wait_for_phase,
 )
@@ -296,12 +298,14 @@ def test_the_attacher_does_not_know_a_prefix_above_the_function(shell: Shell) ->
 # Postrender in a pipe
 
 
-def test_behind_kustomize_only_configmaps_without_its_hash_are_revised(shell: Shell) -> None:
+def test_behind_kustomize_its_configmaps_keep_their_names(shell: Shell) -> None:
     kustomization(shell, MADE)
     shell.run("sed -i /transformers/d kustomization.yaml")
     objects = by_kind(shell.run("kustomize build . | postrender --attacher-image a/b:1").stdout)
-    assert bases(objects["ConfigMap"]) == {"plain"}
-    [made] = [name for name in names(objects["ConfigMap"]) if name.startswith("made")]
+    assert bases(objects["ConfigMap"]) == {"plain", "made"}
+    plain = by_kind(shell.run("kustomize build .").stdout)["ConfigMap"]
+    [made] = [name for name in names(plain) if name.startswith("made")]
+    assert made in names(objects["ConfigMap"])
     assert made in referenced_config_maps(objects["Deployment"][0])
     # kustomize does not know the references of a Rollout.
     assert "made" in referenced_config_maps(objects["Rollout"][0])
@@ -353,6 +357,44 @@ def test_a_failed_build_does_not_apply_objects(example: Shell, api: Api) -> None
     assert not api.list("Rollout")
 
 
+@pytest.fixture
+def applied(plane: ControlPlane, tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "shell", plane)
+
+
+def test_a_generated_configmap_is_deleted_after_its_last_pod(applied: Shell, api: Api) -> None:
+    """It never becomes immutable, so that an apply without postrender still works."""
+    app = workload("Deployment", "app", ["made"])
+    files = {"app.yaml": app.replace("spec:\n", "spec:\n  revisionHistoryLimit: 1\n", 1)}
+    options = "--group app --attacher-image registry.example.com/postrender:1"
+    pipe, apply = f"postrender {options}", f"kubectl apply --namespace {api.namespace} -f -"
+
+    def release(number: int) -> None:
+        made = f"configMapGenerator: [{{name: made, literals: [A={number}]}}]\n"
+        applied.write({**files, "kustomization.yaml": f"resources: [app.yaml]\n{made}"})
+        apply_attached(
+            api, lambda: applied.run(f"set -o pipefail; kustomize build . | {pipe} | {apply}")
+        )
+        sets = min(number, 2)
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == sets, "old ReplicaSets are pruned")
+
+    release(1)
+    first = revision_with(api, A="1")
+    assert "Deployment/app" in owners(first)
+    assert "immutable" not in first
+    release(2)
+    assert any(owner.startswith("ReplicaSet/") for owner in owners(revision_with(api, A="1")))
+    release(3)
+    release(4)
+    assert age_marks(api)
+    release(5)
+    assert "1" not in {revision["data"]["A"] for revision in revisions(api)}
+    assert_nothing_is_missing(api)
+    applied.run(f"set -o pipefail; kustomize build . | {apply}")
+    current = [item for item in api.list("ConfigMap") if item.get("data") == {"A": "5"}]
+    assert bases(current) == set()
+
+
 PRUNE = "kubectl apply --prune -l team=web"
 APPLY_SET = "KUBECTL_APPLYSET=true kubectl apply --prune --applyset=configmaps/set"
 BUILD = "set -o pipefail; kustomize build --enable-alpha-plugins --enable-exec"
@@ -396,11 +438,6 @@ def in_mid_canary(shell: Shell, api: Api, apply: str) -> set[str]:
     apply_attached(api, lambda: release(shell, api, apply, "new"))
     wait_for_phase(api, "Paused")
     return {revision["data"]["greeting"] for revision in revisions(api)}
-
-
-@pytest.fixture
-def applied(plane: ControlPlane, tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "shell", plane)
 
 
 @pytest.mark.parametrize("how", ["", " --server-side"], ids=["client", "server"])
