@@ -189,9 +189,6 @@ class Client:
 
         If the cluster does not have a custom kind, the result is ([], "").
 
-        read: returns the record of an object.
-        selector: a label selector, "" for all objects.
-        name: the name of the only object to list, "" for all objects.
         is_whole: whether to list ConfigMaps with their content, and not only their metadata.
         """
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
@@ -221,10 +218,7 @@ class Client:
     def _pages(
         self, resource: Resource, parameters: dict[str, str], name: str, *, is_whole: bool
     ) -> Iterator[tuple[str, list[Object]]]:
-        """The resourceVersion and the items of each page of a list.
-
-        parameters: for the first page. The method changes them for the next pages.
-        """
+        """The resourceVersion and the items of each page; parameters: changed for each page."""
         has_content = resource not in REVISED_KINDS or (is_whole and resource == CONFIG_MAPS)
         accept = "application/json" if has_content else _METADATA_LIST
         check = partial(
@@ -279,10 +273,6 @@ class Client:
 
         Any refusal but a missing permission, an expired version or a lost connection ends the watch
         early, without an error.
-
-        version: the resourceVersion from list_all.
-        seconds: the time after which the server ends the watch, rounded to whole seconds, at
-            least 1.
         """
         parameters = {
             "watch": "true",
@@ -314,10 +304,7 @@ class Client:
         return self._change("patch", resource, name, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object, and return whether it met the preconditions, or does not exist.
-
-        preconditions: the required `uid`, and optionally the required `resourceVersion`.
-        """
+        """Delete an object, and return whether it met the preconditions, or does not exist."""
         body: Object = {
             "preconditions": dict(preconditions),
             "propagationPolicy": "Background",
@@ -348,10 +335,7 @@ class Client:
     def _change(
         self, verb: str, resource: Resource, name: str, body: Object, expected: int
     ) -> bool:
-        """Send a request that changes an object, and return False for an expected refusal.
-
-        expected: the HTTP status of the expected refusal.
-        """
+        """Send a request that changes an object, and return False for the expected HTTP status."""
         parameters = self._manager if verb != "delete" else {}
         check = partial(check_write, namespace=self.namespace, name=name)
         try:
@@ -381,9 +365,7 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request with retries, and return the JSON object in the answer.
 
-        verb: a key of _METHODS.
         check: raises ValueError if the answer is not what the client asked for.
-        name: the name of the object, "" for a list or a new object.
         parameters: of the query. A parameter with the value "" is left out.
         max_bytes: None, or the size above which to raise _PageSizeError.
         """
@@ -461,10 +443,7 @@ class Client:
             self._server_time = date.astimezone(timezone.utc), time.monotonic()
 
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
-        """Return whether to retry, and account for the delay before the next try.
-
-        seconds: the time since the first try, plus the delay.
-        """
+        """Whether to retry; seconds: the time since the first try, plus the delay."""
         if _is_refusal(error):
             self._forbidden_seconds -= delay
             return self._forbidden_seconds >= 0

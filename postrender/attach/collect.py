@@ -30,17 +30,23 @@ from postrender.attach.observe import (
     has_expected_content,
     select_revisions,
 )
-from postrender.attach.reconcile import ClusterState, Patch, Scope, find_unused, reconcile
+from postrender.attach.reconcile import (
+    PAST,
+    ClusterState,
+    Patch,
+    Scope,
+    find_unused,
+    reconcile,
+)
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.run import decide, send
-from postrender.attach.sweep import delete, edit_reason
+from postrender.attach.sweep import EDITED, delete, edit_reason
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import COLLECT_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 
-_PAST = {"add": "added", "remove": "removed", "mark": "marked", "delete": "deleted"}
 _NO_STATE = ClusterState((), {})
 
 
@@ -130,7 +136,7 @@ class Pass:
             self.problems += refusals
             marked = [patch.revision for patch in patches if patch.mark]
             report_marked(client, marked, group.state, group.uids)
-        for verb, text in (change for patch in patches for change in _changes(patch)):
+        for verb, text in (change for patch in patches for change in patch.changes()):
             self._report(client, verb, text)
         if group.arrival and not group.arrival.is_complete:
             self.lines.append(
@@ -191,7 +197,7 @@ class Pass:
             ]
 
     def _report(self, client: Client, verb: str, text: str) -> None:
-        action = f"would {verb}" if self._is_dry else _PAST[verb]
+        action = f"would {verb}" if self._is_dry else PAST[verb]
         self.lines.append(f"namespace {client.namespace}: collect {action} {text}")
 
 
@@ -328,19 +334,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
     data = client.read(revision.resource, revision.name)
     if data is None or has_expected_content(revision, base_name, data):
         return ""
-    return "the content does not match the hash in the name"
-
-
-def _changes(patch: Patch) -> Iterator[tuple[str, str]]:
-    """The verb and the rest of a line for each change."""
-    if patch.added:
-        yield "add", f"owners to {patch.revision}: {', '.join(map(str, patch.added))}"
-    if patch.removed:
-        yield "remove", f"owners from {patch.revision}: {', '.join(map(str, patch.removed))}"
-    if patch.mark:
-        yield "mark", f"the unused {patch.revision}"
-    elif patch.mark is not None:
-        yield "remove", f"the mark from {patch.revision}, because an object uses the revision"
+    return EDITED
 
 
 def _with_mark(revision: Revision) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.live import Object, Revision
-from postrender.attach.reconcile import ClusterState
+from postrender.attach.reconcile import TIME_FORMAT, ClusterState
 from postrender.attach.request import (
     EVENTS,
     RELEASE_OWNER_KINDS,
@@ -112,13 +112,8 @@ def record_event(
     reason: str,
     message: str,
 ) -> None:
-    """Create an Event, which `kubectl describe` shows with the target.
-
-    uid: "" if the target does not exist or its uid is unknown.
-    event_type: `Normal` or `Warning`.
-    reason: a CamelCase word, such as `AttachFailed`.
-    """
-    now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Create an Event, which `kubectl describe` shows with the target, if the uid is known."""
+    now = client.now().strftime(TIME_FORMAT)
     involved: Object = {
         "apiVersion": target.resource.api_version,
         "kind": target.resource.kind,

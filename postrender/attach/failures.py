@@ -10,11 +10,16 @@ from postrender.attach.client import PERMISSION_FIX, ApiError, Client
 from postrender.attach.events import Uids, record_event, titles
 from postrender.attach.live import text_at
 from postrender.attach.reconcile import ClusterState
-from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
+from postrender.attach.request import (
+    AttachRequest,
+    RevisionRef,
+    WantedWorkload,
+    cannot_list,
+    title,
+)
 from postrender.attach.wait import Arrival, finalizers_of
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
-from postrender.text import conjoined
 
 _APPLY_AGAIN = "Apply the manifests again"
 
@@ -40,51 +45,30 @@ class Failure(NamedTuple):
         return sentences(self.problem, self.fix)
 
 
-def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """A failure for each workload that is not ready, and failures for missing revisions.
+def find_failures(
+    arrival: Arrival, missing: Sequence[RevisionRef], state: ClusterState, uids: Uids
+) -> Iterator[Failure]:
+    """The failures of a run, except those of revision_failures().
 
-    Each missing revision whose deletion waits for a finalizer has its own failure. All other
-    missing revisions share one.
+    missing: the result of find_missing() at the end of the run.
     """
     for workload, pending in arrival.pending.items():
-        yield Failure(
-            problem=pending.reason, fix=pending.fix, workloads=((workload, uids[workload]),)
-        )
+        yield Failure(pending.reason, pending.fix, ((workload, uids[workload]),))
     finalizers = finalizers_of(arrival.revisions)
     for ref, names in finalizers.items():
         if ref in arrival.missing:
-            yield _missing_failure(
-                [ref],
-                f"{title(ref)} is being deleted, but waits for the finalizer {names}",
-                f"Remove the finalizer from {title(ref)}, then apply the manifests again",
-                state,
-                uids,
-            )
+            problem = f"{title(ref)} is being deleted, but waits for the finalizer {names}"
+            fix = f"Remove the finalizer from {title(ref)}, then apply the manifests again"
+            yield _missing_failure([ref], problem, fix, state, uids)
     absent = [ref for ref in arrival.missing if ref not in finalizers]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
         yield _missing_failure(absent, f"{titles(absent)} {clause}", _APPLY_AGAIN, state, uids)
-
-
-def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """A failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
             change = "re-created" if uids[workload] else "deleted"
-            yield Failure(
-                problem=f"somebody {change} {workload} during this run",
-                fix=_APPLY_AGAIN,
-                workloads=((workload, uids[workload]),),
-            )
-
-
-def lost_revision_failures(
-    missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
-) -> Iterator[Failure]:
-    """One failure for all given revisions that were deleted after wait() returned.
-
-    missing: the result of find_missing() at the end of the run.
-    """
+            problem = f"somebody {change} {workload} during this run"
+            yield Failure(problem, _APPLY_AGAIN, ((workload, uids[workload]),))
     lost = [ref for ref in missing if ref not in arrival.missing]
     if lost:
         # Kubernetes deletes a revision together with its last owner.
@@ -100,29 +84,21 @@ def unknown_group(group_name: str, namespace: str) -> UserError:
     )
 
 
-def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """One failure for all kinds that the run has no permission to list."""
+def forbidden_kinds(state: ClusterState) -> Iterator[UserError]:
+    """One error for all kinds that the run has no permission to list."""
     if state.unreadable:
-        kinds = conjoined(sorted(resource.plural for resource in state.unreadable))
-        yield Failure(
-            problem=f"postrender cannot list {kinds} (HTTP status 403), so this run does not "
-            "delete revisions",
-            fix=PERMISSION_FIX,
-            workloads=tuple(uids.items()),
+        yield UserError(
+            f"{cannot_list(state.unreadable)}, so this run does not delete revisions",
+            PERMISSION_FIX,
         )
 
 
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """A failure for each problem with a revision, such as a refused write."""
+    """A failure for each problem that concerns all workloads, such as a refused write."""
     for error in problems:
-        yield Failure(
-            problem=error.problem,
-            fix=error.fix,
-            workloads=tuple(uids.items()),
-            is_severe=are_severe,
-        )
+        yield Failure(error.problem, error.fix, tuple(uids.items()), are_severe)
 
 
 def _missing_failure(

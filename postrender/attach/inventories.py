@@ -27,6 +27,7 @@ from postrender.attach.request import (
     AttachRequest,
     Resource,
     RevisionRef,
+    cannot_list,
     request_of_job,
 )
 from postrender.errors import UserError
@@ -35,7 +36,6 @@ from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.inventories import inventory_arguments, is_inventory
 from postrender.kubernetes.kinds import CONFIG_MAP, strings_at
 from postrender.records import NamedTuple
-from postrender.text import conjoined
 
 # The options in an inventory. With another option, a later version has written the inventory.
 _OPTIONS = frozenset(
@@ -157,10 +157,9 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
 
     _, unreadable = read_consumers(client, read_user)
     if unreadable:
-        kinds = conjoined(sorted(resource.plural for resource in unreadable))
         problems.append(
             UserError(
-                f"postrender cannot list {kinds} (HTTP status 403), so collect does not delete",
+                f"{cannot_list(unreadable)}, so collect does not delete",
                 "Compare the permissions with the output of `postrender config collector`",
             )
         )

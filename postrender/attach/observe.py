@@ -166,8 +166,8 @@ def read_state(
 ) -> ClusterState:
     """The revisions of a run, also those of other groups, and every possible consumer.
 
-    group: the result of read_revisions. The consumers are listed after the revisions. In the other
-        order, an owner that was created between the lists would count as deleted.
+    The consumers are listed after the revisions. In the other order, an owner that was created
+    between the lists would count as deleted.
     """
     return state_of(group, scope, release_owner, *read_consumers(client))
 
@@ -211,10 +211,7 @@ def read_consumers(
 def find_release_owner(
     client: Client, wanted: NamedObject | None, account: Account | None
 ) -> Owner | None:
-    """The release owner of a run, None (with a warning) if it does not exist.
-
-    account: the ServiceAccount of the run. If it is the release owner, no request is necessary.
-    """
+    """The release owner of a run, None (with a warning) if it does not exist."""
     if wanted is None:
         return None
     reason = f"{wanted} does not exist"
@@ -286,10 +283,7 @@ class ContentCheck:
     def accepted(
         self, revisions: Iterable[Revision], workloads: Iterable[Consumer]
     ) -> tuple[Revision, ...]:
-        """All revisions except foreign objects.
-
-        workloads: the live workloads of the request.
-        """
+        """All revisions except foreign objects; workloads: the live workloads of the request."""
         workloads = tuple(workloads)
         self._has_workloads = bool(workloads)
         appliers = frozenset(name for workload in workloads for name in workload.appliers)

@@ -28,7 +28,7 @@ the annotation again. A run then renews the mark.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from postrender.attach.live import Consumer, Object, Owner, Revision
@@ -50,6 +50,7 @@ from postrender.yaml.paths import Json
 # revision again may be under way.
 GRACE = timedelta(minutes=10)
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+PAST = {"add": "added", "remove": "removed", "mark": "marked", "delete": "deleted"}
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
 # People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
 # Without a controller, an object of these kinds is therefore not an owner.
@@ -134,6 +135,17 @@ class Patch(NamedTuple):
             metadata["annotations"] = {UNUSED_ANNOTATION: self.mark or None, **applied}
         return {"metadata": metadata}
 
+    def changes(self) -> Iterator[tuple[str, str]]:
+        """A key of PAST and the rest of a line for each change."""
+        if self.added:
+            yield "add", f"owners to {self.revision}: {', '.join(map(str, self.added))}"
+        if self.removed:
+            yield "remove", f"owners from {self.revision}: {', '.join(map(str, self.removed))}"
+        if self.mark:
+            yield "mark", f"the unused {self.revision}"
+        elif self.mark is not None:
+            yield "remove", f"the mark from {self.revision}, because an object uses the revision"
+
 
 def _owner_reference(owner: Owner) -> Object:
     return {
@@ -153,11 +165,7 @@ def pin(
 ) -> list[Patch]:
     """Patches that add the release owner and the workloads as owners of revisions.
 
-    A patch also removes the mark of a revision that a workload references. A Pod or Job does not
-    become an owner. Revisions that are being deleted, and originals in the applied stream, get no
-    patch.
-
-    workloads_of: returns the live workloads that reference a revision.
+    A patch also removes the mark of a revision that a workload references.
     """
     patches = []
     for revision in revisions:
@@ -177,8 +185,7 @@ def reconcile(
 ) -> list[Patch]:
     """The patches that give each revision the owners and the mark that the rule requires.
 
-    The patches of the revisions in the applied stream come first. Revisions that are being deleted
-    get no patch.
+    The patches of the revisions in the applied stream come first.
 
     scope: only unused revisions that the scope covers get a mark.
     in_stream: the revisions of the applied stream, which never get a mark.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from postrender.errors import UsageError
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
 from postrender.records import NamedTuple
-from postrender.text import shown
+from postrender.text import conjoined, shown
 
 
 class Resource(NamedTuple):
@@ -112,6 +112,12 @@ _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KIN
 def title(ref: RevisionRef) -> str:
     """The text for a revision in a message, such as `ConfigMap/app-h2k4`."""
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
+
+
+def cannot_list(resources: Iterable[Resource]) -> str:
+    """The start of a message about kinds that may not be listed."""
+    kinds = conjoined(sorted(resource.plural for resource in resources))
+    return f"postrender cannot list {kinds} (HTTP status 403)"
 
 
 class NamedObject(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from postrender.attach.client import ApiError, Client
@@ -16,10 +16,8 @@ from postrender.attach.connect import Account
 from postrender.attach.events import Uids, record_event, report_deleted, report_marked
 from postrender.attach.failures import (
     Failure,
-    arrival_failures,
-    lost_revision_failures,
-    permission_failures,
-    replacement_failures,
+    find_failures,
+    forbidden_kinds,
     report_changes,
     revision_failures,
     unknown_group,
@@ -34,7 +32,7 @@ from postrender.attach.observe import (
     read_revisions,
     state_of,
 )
-from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
+from postrender.attach.reconcile import PAST, ClusterState, Patch, Scope, pin, reconcile
 from postrender.attach.request import AttachRequest, Resource, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
@@ -52,10 +50,7 @@ def attach(
 ) -> list[Failure]:
     """Add owners to revisions, delete unused revisions, and return the failures.
 
-    The run first waits for the workloads and revisions, for at most request.timeout seconds.
-
     arguments: the command line of this run, by which the run finds its own Job.
-    account: the ServiceAccount of this run, None if unknown.
     """
     deadline = time.monotonic() + request.timeout
     release_owner = find_release_owner(client, request.release_owner, account)
@@ -93,7 +88,7 @@ def attach(
     _report_paused(client, arrival)
     report_changes(client, content.changes, uids)
     failures = [
-        *_find_failures(client, request, arrival, state, uids),
+        *_final_failures(client, request, arrival, state, uids),
         *revision_failures(content.problems(), uids, are_severe=True),
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
@@ -141,11 +136,7 @@ def decide(
     unreadable: frozenset[Resource],
     now: datetime,
 ) -> Decisions:
-    """The decisions of a run about owners and marks.
-
-    group: without foreign objects (see ContentCheck.accepted).
-    consumers, unreadable: from read_consumers.
-    """
+    """The decisions of a run; group: without foreign objects (see ContentCheck.accepted)."""
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
     state = state_of(group, scope, release_owner, consumers, unreadable)
@@ -169,28 +160,15 @@ def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[Us
             continue
         if exists:
             patched.append(patch)
-            for line in _changes(patch):
-                _log.info(line)
+            for verb, text in patch.changes():
+                later = f". If {patch.revision} stays unused, a later run deletes the revision."
+                _log.info(f"attach {PAST[verb]} {text}{later if verb == 'mark' else ''}")
         else:
             _log.warning(
                 f"somebody or Kubernetes deleted {patch.revision} during this run. If pods use "
                 f"{patch.revision}, apply the manifests again."
             )
     return patched, refusals
-
-
-def _changes(patch: Patch) -> Iterator[str]:
-    if patch.added:
-        yield f"attach added owners to {patch.revision}: {', '.join(map(str, patch.added))}"
-    if patch.removed:
-        yield f"attach removed owners from {patch.revision}: {', '.join(map(str, patch.removed))}"
-    if patch.mark:
-        yield (
-            f"attach marked the unused {patch.revision}. If {patch.revision} stays unused, a later "
-            "run deletes the revision."
-        )
-    elif patch.mark is not None:
-        yield f"attach removed the mark from {patch.revision}, because an object uses the revision"
 
 
 def _current_uids(client: Client, request: AttachRequest) -> Uids:
@@ -222,23 +200,19 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
             record_event(client, workload, consumer.uid, "Normal", "AttachPaused", text)
 
 
-def _find_failures(
+def _final_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
-    """Check again that the revisions exist, and return all failures but revision_failures()."""
+    """Check again that the revisions exist, and return all failures but those of writes."""
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
         # The garbage collector may have deleted the revisions together with their workload. After
         # the last check of the uids, somebody may have re-created the workload.
         uids = _current_uids(client, request)
-    forbidden = list(permission_failures(state, uids))
+    forbidden = list(forbidden_kinds(state))
     if not request.group_name:  # the command line of configmap-attacher, which has no groups
-        for failure in forbidden:
-            _log.warning(str(failure))
+        for error in forbidden:
+            _log.warning(str(error))
         forbidden = []
-    return [
-        *arrival_failures(arrival, state, uids),
-        *replacement_failures(arrival, uids),
-        *lost_revision_failures(missing, arrival, state, uids),
-        *forbidden,
-    ]
+    failures = find_failures(arrival, missing, state, uids)
+    return [*failures, *revision_failures(forbidden, uids)]

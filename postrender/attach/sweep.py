@@ -104,10 +104,7 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions that attach does not keep, and log why it keeps the others.
-
-    unused: the result of find_unused.
-    """
+    """Yield the revisions that attach does not keep, and log why it keeps the others."""
     for revision, keep_reason in unused:
         reason = keep_reason or edit_reason(client, revision)
         if reason:

@@ -20,6 +20,7 @@ from postrender.attach.request import (
     RELEASE_OWNER_KINDS,
     REVISED_KINDS,
     SECRETS,
+    cannot_list,
 )
 from postrender.attach.sweep import edit_reason
 from postrender.errors import Location, UserError
@@ -32,7 +33,6 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.group_names import group_name_for_release
 from postrender.kubernetes.inventories import inventory_name
 from postrender.kubernetes.kinds import strings_at
-from postrender.text import conjoined
 
 _OURS = (SWEEP_ANNOTATION, UNUSED_ANNOTATION)
 
@@ -49,9 +49,8 @@ def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
     if not objects:
         raise unknown_group(group_name, client.namespace)
     if unreadable:
-        kinds = conjoined(sorted(resource.plural for resource in unreadable))
         raise UserError(
-            f"postrender cannot list {kinds}, and an object of these kinds might use a revision",
+            f"{cannot_list(unreadable)}, and an object of these kinds might use a revision",
             PERMISSION_FIX,
         )
     users = consumers_by_revision(consumers)
@@ -93,15 +92,12 @@ def _objects_of(client: Client, group_name: str) -> Iterator[tuple[Revision, Obj
 def _is_of_group(revision: Revision, group_name: str) -> bool:
     if revision.group_name:
         return revision.group_name == group_name
+    owners = {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}
+    owners.add((CONFIG_MAPS.kind, inventory_name(group_name)))
     return any(
-        owner.uid in revision.proven_owners and (owner.kind, owner.name) in _owners_of(group_name)
+        owner.uid in revision.proven_owners and (owner.kind, owner.name) in owners
         for owner in revision.owners
     )
-
-
-def _owners_of(group_name: str) -> set[tuple[str, str]]:
-    names = {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}
-    return {*names, (CONFIG_MAPS.kind, inventory_name(group_name))}
 
 
 def _give_back(client: Client, original: Revision, data: Object, *, is_dry: bool) -> str:

@@ -28,11 +28,12 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Union
 
 from postrender.attach.client import Client
 from postrender.attach.live import Consumer, Revision, read_consumer, text_at
 from postrender.attach.observe import read_revisions
+from postrender.attach.overview import Overview
 from postrender.attach.request import (
     DEPLOYMENTS,
     HISTORY_KINDS,
@@ -54,6 +55,8 @@ FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)
+
+LiveObjects = Union["Watched", Overview]
 
 
 class Pending(NamedTuple):
@@ -128,7 +131,6 @@ def wait(
 ) -> Arrival:
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    deadline: on the clock of time.monotonic.
     add_owners: called in the meantime, to protect the revisions that exist already.
     """
     seconds = FIRST_SECONDS
@@ -248,9 +250,8 @@ def _has_history_object(
 ) -> bool:
     """Whether a workload controls a ReplicaSet or ControllerRevision with the new template.
 
-    source: the object with the new template, which is the workload or the target of its
-        workloadRef. The target also creates ReplicaSets with the new template.
-    history: the objects under the control of the workload.
+    source: the workload or the target of its workloadRef, which also creates ReplicaSets with the
+        new template.
     """
     has_copied_id = source is consumer and HISTORY_KINDS[consumer.resource] == REPLICA_SETS
     return any(
@@ -277,16 +278,6 @@ def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> s
     return f"{reason} ({consumer.status_problems})" if consumer.status_problems else reason
 
 
-class LiveObjects(Protocol):
-    """The live objects of a namespace."""
-
-    def find(self, resource: Resource, name: str) -> Consumer | None:
-        """The object with a name, None if it does not exist."""
-
-    def under(self, controller: Consumer, resource: Resource) -> Iterable[Consumer]:
-        """The objects of a kind under the control of another object."""
-
-
 class Watched:
     """The live objects of a namespace. Each kind is listed once, and updated by a watch."""
 
@@ -310,10 +301,7 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind that was listed until `is_enough` returns True; return whether it did.
-
-        seconds: the maximum duration, rounded to whole seconds, at least 1.
-        """
+        """Watch a kind that was listed until `is_enough` returns True; return whether it did."""
         version = self._versions[resource]
         ends = time.monotonic() + seconds
         if not version:  # the cluster does not have the kind yet

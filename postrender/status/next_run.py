@@ -14,7 +14,7 @@ from postrender.attach.collect import Group, decide_group, without_foreign
 from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
-from postrender.attach.reconcile import GRACE, Patch, find_unused, parse_time
+from postrender.attach.reconcile import GRACE, find_unused, parse_time
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,
     JOBS,
@@ -158,9 +158,10 @@ def _outcomes(
 ) -> dict[str, Outcome]:
     """The outcomes by uid; block: why a run does not delete a revision, whatever its mark."""
     request, state = group.request, group.state
-    patched = {patch.revision.uid: patch for patch in group.patches}
-    outcomes = {item.uid: _of_patch(patched.get(item.uid)) for item in state.revisions}
-    waits = group.arrival.reasons if group.arrival else []
+    outcomes = {item.uid: Outcome() for item in state.revisions}
+    for patch in group.patches:
+        outcomes[patch.revision.uid] = Outcome(patch.added, patch.removed, patch.mark)
+    waits = "; ".join(group.arrival.reasons if group.arrival else ())
     unused, later = (
         dict(find_unused(state, group.scope, request.in_stream, time, includes_unmarked=True))
         for time in (snapshot.now, snapshot.now + GRACE)
@@ -171,10 +172,11 @@ def _outcomes(
         since = None if other or later[revision] else parse_time(revision.unused_since or "")
         reason = stop or reason or other
         outcome = outcomes[revision.uid]
+        is_marked = revision.unused_since is not None
         outcomes[revision.uid] = outcome._replace(
             is_unused=True,
-            is_deleted=not reason and revision.unused_since is not None,
-            keep_reason=reason or _unmarked_reason(revision, outcome, waits),
+            is_deleted=not reason and is_marked,
+            keep_reason=reason or ("" if is_marked or outcome.mark else waits),
             deletable_from=since + GRACE if since else None,
         )
     return outcomes
@@ -182,16 +184,6 @@ def _outcomes(
 
 def _content(snapshot: Snapshot, revision: Revision) -> Content:
     return snapshot.contents.get(revision.uid, EXPECTED)
-
-
-def _of_patch(patch: Patch | None) -> Outcome:
-    return Outcome(patch.added, patch.removed, patch.mark) if patch else Outcome()
-
-
-def _unmarked_reason(revision: Revision, outcome: Outcome, waits: list[str]) -> str:
-    if revision.unused_since is None and not outcome.mark:
-        return "; ".join(waits)
-    return ""
 
 
 def _request(

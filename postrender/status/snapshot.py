@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import starmap
 
 from postrender.attach.answers import parse
@@ -96,60 +96,118 @@ class Facts(NamedTuple):
     rollout: Object
 
 
-class Snapshot(NamedTuple):
-    """The live objects of a namespace.
+class Snapshot:
+    """The live objects of a namespace as records, and what status has read of them.
 
     created: the time of creation of ConfigMaps and Secrets, by uid.
     contents, edited: of the ConfigMaps with the label of a group, by uid: what a run remembers of
         the content, and whether it is not what the name stands for.
-    data: whole ConfigMaps that the targets of read_cluster use, by uid.
+    data: whole ConfigMaps by uid, all from a file, and from a cluster those that the targets use.
     jobs: the attachers' Jobs, by group.
-    live: the inventories, and what they need for the decisions of collect.
-    named: see Live.
-    inventories: those of `live` by group, without foreign ones.
     release_owners: the live ServiceAccounts, Roles and ConfigMaps by kind and name.
     unknown_owners: those of these kinds that could not be listed.
-    has_secrets: whether Secrets were listed.
     is_file: whether the objects are from a file, which can lack objects.
     """
 
-    namespace: str
-    now: datetime
     overview: Overview
-    facts: dict[str, Facts]
-    created: dict[str, datetime | None]
-    contents: dict[str, Content]
-    edited: frozenset[str]
-    data: dict[str, Object]
-    jobs: dict[str, list[AttacherJob]]
-    live: Live
-    named: frozenset[RevisionRef]
-    inventories: dict[str, Inventory]
-    release_owners: Mapping[tuple[str, str], Owner]
-    unknown_owners: frozenset[Resource]
-    has_secrets: bool
-    is_file: bool
+    has_secrets = True
 
-
-class _Collector:
-    """Collects the records of live objects, without the objects."""
-
-    def __init__(self) -> None:
+    def __init__(self, namespace: str, now: datetime, *, is_file: bool) -> None:
+        self.namespace, self.now, self.is_file = namespace, now, is_file
         self.facts: dict[str, Facts] = {}
-        self.jobs: defaultdict[str, list[AttacherJob]] = defaultdict(list)
-        self.inventories: list[Inventory] = []
-        self.has_inventory = False
-        self.release_owners: dict[tuple[str, str], Owner] = {}
-        self.unknown_owners: set[Resource] = set()
-        self.revisions: list[Revision] = []
         self.created: dict[str, datetime | None] = {}
         self.contents: dict[str, Content] = {}
         self.edited: set[str] = set()
         self.data: dict[str, Object] = {}
+        self.jobs: defaultdict[str, list[AttacherJob]] = defaultdict(list)
+        self.release_owners: dict[tuple[str, str], Owner] = {}
+        self.unknown_owners: set[Resource] = set()
+        self._revisions: list[Revision] = []
+        self._inventories: list[Inventory] = []
+        self._has_inventory = False
         # Of these revisions, the whole ConfigMap is kept. None means all.
-        self.wanted: set[RevisionRef] | None = None
+        self._wanted: set[RevisionRef] | None = None
 
-    def consumer(self, resource: Resource, data: Object) -> Consumer:
+    @cached_property
+    def live(self) -> Live:
+        """The inventories, and what they need for the decisions of collect."""
+        return Live(self.overview, tuple(self._inventories), (), self.created)
+
+    @cached_property
+    def named(self) -> frozenset[RevisionRef]:
+        return self.live.named
+
+    @cached_property
+    def inventories(self) -> dict[str, Inventory]:
+        """By group, without foreign ones."""
+        return {item.group_name: item for item in self._inventories if not item.is_foreign}
+
+    def read_cluster(self, client: Client, targets: Iterable[NamedObject]) -> None:
+        """Only ConfigMaps must be readable."""
+        client.list_all(CONFIG_MAPS, partial(self._add_revision, CONFIG_MAPS))
+        self.has_secrets = _list_if_allowed(client, SECRETS, partial(self._add_revision, SECRETS))
+        self._connect(*read_consumers(client, self._add_consumer))
+        overview = self.overview
+        live = [item for item in starmap(overview.find, targets) if item]
+        self._wanted = {ref for item in overview.below(live).values() for ref in item.references}
+        if overview.groups.keys() - {""}:
+            selector = _selector(overview, self._wanted)
+            client.list_all(CONFIG_MAPS, self._add_content, selector, is_whole=True)
+        # attach compares the content of objects without the label too, if they have the name of a
+        # revision that a workload of postrender references.
+        for revision in overview.groups[""]:
+            users = overview.users.get(revision.key, ())
+            if (
+                revision.resource == CONFIG_MAPS
+                and without_hash(revision.name)
+                and any(overview.top_of(user).render_id for user in users)
+            ):
+                name = revision.name
+                client.list_all(CONFIG_MAPS, self._add_content, name=name, is_whole=True)
+        if self._has_inventory:
+            client.list_all(CONFIG_MAPS, self._add_inventory, INVENTORY_LABEL, is_whole=True)
+        for resource in sorted(self._release_owner_kinds()):
+            if not _list_if_allowed(client, resource, partial(self._add_owner, resource)):
+                self.unknown_owners.add(resource)
+        self.now = client.now()
+
+    def read_objects(self, objects: Iterable[tuple[Resource, Object]], source: str) -> None:
+        """Read the objects of a file, which need not be of this namespace."""
+        consumers: dict[str, Consumer] = {}
+        kinds: set[Resource] = set()
+        for resource, data in objects:
+            if text_at(data, "metadata", "namespace") not in ("", self.namespace):
+                continue
+            kinds.add(resource)
+            if not text_at(data, "metadata", "uid"):
+                raise UserError(
+                    f"a {resource.kind} has no metadata.uid, so its owners are unknown",
+                    "Pass the output of kubectl get -o yaml without changes",
+                    Location(source),
+                )
+            if resource.group_kind in _OWNER_KINDS:
+                self._add_owner(resource, data)
+            elif resource not in REVISED_KINDS:
+                consumer = self._add_consumer(resource, data)
+                consumers[consumer.uid] = consumer
+            else:
+                self._add_revision(resource, data)
+                if resource == CONFIG_MAPS:
+                    self._add_content(data)
+                    if INVENTORY_LABEL in strings_at(data, "labels"):
+                        self._add_inventory(data)
+        if CONFIG_MAPS not in kinds:
+            place = f" of the namespace {self.namespace}" if self.namespace else ""
+            raise UserError(
+                f"the file has no ConfigMap{place}",
+                "Pass the output of kubectl get, with configmaps among the kinds",
+                Location(source),
+            )
+        self.has_secrets = SECRETS in kinds
+        self.unknown_owners = self._release_owner_kinds() - kinds
+        self._connect(consumers, frozenset(BY_GROUP_KIND.values()) - kinds)
+
+    def _add_consumer(self, resource: Resource, data: Object) -> Consumer:
         consumer = read_consumer(resource, data)
         self.facts[consumer.uid] = _read_facts(resource, data, consumer)
         group = strings_at(data, "labels").get(GROUP_LABEL, "")
@@ -157,34 +215,32 @@ class _Collector:
             self.jobs[group].append(read_job(data))
         return consumer
 
-    def revision(self, resource: Resource, data: Object) -> None:
+    def _add_revision(self, resource: Resource, data: Object) -> None:
         revision = read_revision(resource, data)
-        self.revisions.append(revision)
+        self._revisions.append(revision)
         self.created[revision.uid] = _time(data)
-        self.owner(resource, data)
-        self.has_inventory |= INVENTORY_LABEL in strings_at(data, "labels")
+        self._add_owner(resource, data)
+        self._has_inventory |= INVENTORY_LABEL in strings_at(data, "labels")
 
-    def inventory(self, data: Object) -> None:
-        self.inventories.append(read_inventory(data)[1])
+    def _add_inventory(self, data: Object) -> None:
+        self._inventories.append(read_inventory(data)[1])
 
-    def owner(self, resource: Resource, data: Object) -> None:
+    def _add_owner(self, resource: Resource, data: Object) -> None:
         name, uid = text_at(data, "metadata", "name"), text_at(data, "metadata", "uid")
         self.release_owners[resource.kind, name] = Owner(
-            api_version=resource.api_version, kind=resource.kind, name=name, uid=uid
+            resource.api_version, resource.kind, name, uid
         )
 
-    def content(self, data: Object) -> None:
+    def _add_content(self, data: Object) -> None:
         revision = read_revision(CONFIG_MAPS, data)
         self.contents[revision.uid] = examine(revision, data)
         if is_edited(revision, data):
             self.edited.add(revision.uid)
-        if self.wanted is None or revision.key in self.wanted:
+        if self._wanted is None or revision.key in self._wanted:
             self.data[revision.uid] = data
 
-    def overview(
-        self, consumers: Mapping[str, Consumer], unreadable: frozenset[Resource]
-    ) -> Overview:
-        """The live objects. Without the ReplicaSets, Pods are directly below their workload."""
+    def _connect(self, consumers: Mapping[str, Consumer], unreadable: frozenset[Resource]) -> None:
+        """Set the overview. Without the ReplicaSets, Pods are directly below their workload."""
         if REPLICA_SETS in unreadable:
             workloads = {
                 item.name: item.uid
@@ -198,7 +254,7 @@ class _Collector:
                 else item
                 for uid, item in consumers.items()
             }
-        return Overview(self.revisions, consumers, unreadable)
+        self.overview = Overview(self._revisions, consumers, unreadable)
 
     def _workload_name(self, pod: Consumer) -> str:
         """The name of a Pod's ReplicaSet without the hash, which is in a label of the Pod."""
@@ -206,45 +262,39 @@ class _Collector:
         name, _, end = facts.controller_name.rpartition("-")
         return name if end in facts.hashes else ""
 
+    def _release_owner_kinds(self) -> set[Resource]:
+        """The kinds of the release owners. Without an owner, it is a ServiceAccount by default."""
+        kinds = {
+            _OWNER_KINDS[owner.group_kind]
+            for revision in self._revisions
+            for owner in revision.owners
+            if owner.group_kind in _OWNER_KINDS
+        }
+        has_groups = any(revision.group_name for revision in self._revisions)
+        return kinds | ({SERVICE_ACCOUNTS} if has_groups else set())
+
 
 def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapshot:
-    """The objects of the client's namespace. Only ConfigMaps must be readable.
+    """The objects of the client's namespace; targets: the workloads that are shown one by one."""
+    snapshot = Snapshot(client.namespace, client.now(), is_file=False)
+    snapshot.read_cluster(client, targets)
+    return snapshot
 
-    targets: the workloads that the caller shows one by one.
-    """
-    found = _Collector()
-    client.list_all(CONFIG_MAPS, partial(found.revision, CONFIG_MAPS))
-    has_secrets = _list_if_allowed(client, SECRETS, partial(found.revision, SECRETS))
-    consumers, unreadable = read_consumers(client, found.consumer)
-    overview = found.overview(consumers, unreadable)
-    live = [item for item in starmap(overview.find, targets) if item]
-    found.wanted = {ref for item in overview.below(live).values() for ref in item.references}
-    if overview.groups.keys() - {""}:
-        selector = _selector(overview, found.wanted)
-        client.list_all(CONFIG_MAPS, found.content, selector, is_whole=True)
-    # attach compares the content of objects without the label too, if they have the name of a
-    # revision that a workload of postrender references.
-    for revision in overview.groups[""]:
-        users = overview.users.get(revision.key, ())
-        if (
-            revision.resource == CONFIG_MAPS
-            and without_hash(revision.name)
-            and any(overview.top_of(user).render_id for user in users)
-        ):
-            client.list_all(CONFIG_MAPS, found.content, name=revision.name, is_whole=True)
-    if found.has_inventory:
-        client.list_all(CONFIG_MAPS, found.inventory, INVENTORY_LABEL, is_whole=True)
-    for resource in sorted(_release_owner_kinds(found.revisions)):
-        if not _list_if_allowed(client, resource, partial(found.owner, resource)):
-            found.unknown_owners.add(resource)
-    return _snapshot(
-        found,
-        client.namespace,
-        client.now(),
-        overview,
-        has_secrets=has_secrets,
-        is_file=False,
-    )
+
+def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
+    """The objects in the output of `kubectl get … -o yaml` or `-o json`."""
+    objects = list(_objects(stream))
+    namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
+    if namespace is None and len(namespaces) > 1:
+        raise UserError(
+            f"the file has objects of {len(namespaces)} namespaces: "
+            f"{conjoined(sorted(namespaces)[:_SHOWN_NAMES])}",
+            "Pass one of the namespaces with --namespace",
+            Location(stream.source),
+        )
+    snapshot = Snapshot(namespace or next(iter(namespaces), ""), now, is_file=True)
+    snapshot.read_objects(objects, stream.source)
+    return snapshot
 
 
 def _selector(overview: Overview, wanted: Iterable[RevisionRef]) -> str:
@@ -274,102 +324,6 @@ def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object]
             raise
         return False
     return True
-
-
-def _release_owner_kinds(revisions: Iterable[Revision]) -> set[Resource]:
-    """The kinds of the release owners. Without an owner, it is a ServiceAccount by default."""
-    kinds = {
-        _OWNER_KINDS[owner.group_kind]
-        for revision in revisions
-        for owner in revision.owners
-        if owner.group_kind in _OWNER_KINDS
-    }
-    has_groups = any(revision.group_name for revision in revisions)
-    return kinds | ({SERVICE_ACCOUNTS} if has_groups else set())
-
-
-def _snapshot(
-    found: _Collector,
-    namespace: str,
-    now: datetime,
-    overview: Overview,
-    *,
-    has_secrets: bool,
-    is_file: bool,
-) -> Snapshot:
-    live = Live(overview, tuple(found.inventories), (), found.created)
-    return Snapshot(
-        namespace=namespace,
-        now=now,
-        overview=overview,
-        facts=found.facts,
-        created=found.created,
-        contents=found.contents,
-        edited=frozenset(found.edited),
-        data=found.data,
-        jobs=dict(found.jobs),
-        live=live,
-        named=live.named,
-        inventories={item.group_name: item for item in live.inventories if not item.is_foreign},
-        release_owners=found.release_owners,
-        unknown_owners=frozenset(found.unknown_owners),
-        has_secrets=has_secrets,
-        is_file=is_file,
-    )
-
-
-def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
-    """The objects in the output of `kubectl get … -o yaml` or `-o json`."""
-    objects = list(_objects(stream))
-    namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
-    if namespace is None and len(namespaces) > 1:
-        raise UserError(
-            f"the file has objects of {len(namespaces)} namespaces: "
-            f"{conjoined(sorted(namespaces)[:_SHOWN_NAMES])}",
-            "Pass one of the namespaces with --namespace",
-            Location(stream.source),
-        )
-    chosen = namespace or next(iter(namespaces), "")
-    found = _Collector()
-    consumers: dict[str, Consumer] = {}
-    kinds: set[Resource] = set()
-    for resource, data in objects:
-        if text_at(data, "metadata", "namespace") not in ("", chosen):
-            continue
-        kinds.add(resource)
-        if not text_at(data, "metadata", "uid"):
-            raise UserError(
-                f"a {resource.kind} has no metadata.uid, so its owners are unknown",
-                "Pass the output of kubectl get -o yaml without changes",
-                Location(stream.source),
-            )
-        if resource.group_kind in _OWNER_KINDS:
-            found.owner(resource, data)
-        elif resource not in REVISED_KINDS:
-            consumer = found.consumer(resource, data)
-            consumers[consumer.uid] = consumer
-        else:
-            found.revision(resource, data)
-            if resource == CONFIG_MAPS:
-                found.content(data)
-                if INVENTORY_LABEL in strings_at(data, "labels"):
-                    found.inventory(data)
-    if CONFIG_MAPS not in kinds:
-        raise UserError(
-            "the file has no ConfigMap" + (f" of the namespace {chosen}" if chosen else ""),
-            "Pass the output of kubectl get, with configmaps among the kinds",
-            Location(stream.source),
-        )
-    unreadable = frozenset(BY_GROUP_KIND.values()) - kinds
-    found.unknown_owners = _release_owner_kinds(found.revisions) - kinds
-    return _snapshot(
-        found,
-        chosen,
-        now,
-        found.overview(consumers, unreadable),
-        has_secrets=SECRETS in kinds,
-        is_file=True,
-    )
 
 
 def _objects(stream: Stream) -> Iterator[tuple[Resource, Object]]:
