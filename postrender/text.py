@@ -77,12 +77,6 @@ class WordSet:
             word.decode("ascii") for word in _spaced(text).split() if word in self._encoded
         )
 
-    def without(self, names: Iterable[str]) -> WordSet:
-        gone = {name.encode("utf-8", "surrogatepass") for name in names}
-        if self._encoded.isdisjoint(gone):
-            return self
-        return WordSet(name.decode("utf-8", "surrogatepass") for name in self._encoded - gone)
-
     def may_be_in(self, text: str) -> bool:
         """False if a fast search proves that no name is a word of a text."""
         if self._few is None:
@@ -92,12 +86,12 @@ class WordSet:
                 return True
         return False
 
-    def possible_in(self, text: str) -> WordSet:
+    def possible_in(self, text: str) -> set[str]:
         """The names except those that a fast search does not find in a text."""
         if self._few is not None:
-            return WordSet(name for name in self._few if name in text)
+            return {name for name in self._few if name in text}
         found = self._encoded.intersection(_spaced(text).split())
-        return WordSet(name.decode("utf-8", "surrogatepass") for name in found)
+        return {name.decode("utf-8", "surrogatepass") for name in found}
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:

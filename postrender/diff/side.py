@@ -43,7 +43,7 @@ from postrender.plan.edits import source_edits
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import new_resolver
-from postrender.yaml.edits import Edit, apply_edits, copied
+from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.paths import Json, value_at
 from postrender.yaml.stream import Stream
 
@@ -82,7 +82,7 @@ def read_side(
         if isinstance(root := value_at(data[item.document], item.path), dict)
     }
     # The user applies an output without these edits.
-    written = _written(roots, edits) if is_output else {}
+    written = roots if is_output else {}
     originals = _originals(roots, context) if context else {}
     by_item = _objects_by_item(inventory, roots, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
@@ -139,21 +139,15 @@ def _may_be_labelled(kind: str) -> bool:
     return kind in ("", *CONTENT_KINDS, *ATTACHER_KINDS) or kind.endswith("List")
 
 
-def _written(
-    roots: Mapping[ItemKey, dict[str, Json]], edits: Mapping[ItemKey, Sequence[Edit]]
-) -> dict[ItemKey, dict[str, Json]]:
-    return {key: copied(root) if edits.get(key) else root for key, root in roots.items()}
-
-
 def _originals(
     roots: Mapping[ItemKey, dict[str, Json]], context: PlanContext
 ) -> dict[ItemKey, ComparedObject]:
-    """Copies of the originals that stay next to their revisions, by item."""
+    """The originals that stay next to their revisions, by item."""
     return {
         key: ComparedObject(
             identity=decision.item.identity,
             name=decision.item.identity.name,
-            data=copied(roots[key]),
+            data=roots[key],
             item=decision.item,
             role=ORIGINAL,
             strategy=IGNORE,
@@ -170,7 +164,7 @@ def _objects_by_item(
     context: PlanContext | None,
     edits: Mapping[ItemKey, Sequence[Edit]],
 ) -> dict[ItemKey, ComparedObject]:
-    """The objects by item, after the edits, which are applied to `roots`."""
+    """The objects by item, after the edits."""
     objects = {
         item.key: _compared_object(item, roots[item.key], context, edits.get(item.key, ()))
         for item in inventory.items
@@ -183,7 +177,7 @@ def _compared_object(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
 ) -> ComparedObject:
     is_immutable = data.get("immutable") is True
-    apply_edits(data, edits, item.path)
+    data = apply_edits(data, edits, item.path)
     compared = ComparedObject(identity=item.identity, name=item.identity.name, data=data, item=item)
     decision = context.decisions.get(item.key) if context else None
     if context is None or decision is None:

@@ -59,7 +59,6 @@ from postrender.yaml.edits import (
     Remove,
     SetScalar,
     apply_edits,
-    copied,
     set_keys,
 )
 from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
@@ -265,7 +264,7 @@ def _edited_templates(
     templates = []
     for number, template in enumerate(item.templates):
         annotate = AddKeys((*template.path, *_ANNOTATIONS), checksums[number])
-        data = copied(value_at(document, template.path))
+        data = value_at(document, template.path)
         templates.append(apply_edits(data, [*edits, annotate], template.path))
     return templates
 

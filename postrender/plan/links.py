@@ -22,7 +22,7 @@ from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.text import replace_words
-from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits, copied
+from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits
 from postrender.yaml.paths import Json, Path, item_path
 
 
@@ -202,7 +202,7 @@ def _edits(
 
 def _renamed(item: Json, path: Path, name: str) -> Json:
     """A copy of a list item, with another name at a path."""
-    return apply_edits(copied(item), [SetScalar(path, name)]) if path else name
+    return apply_edits(item, [SetScalar(path, name)]) if path else name
 
 
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:

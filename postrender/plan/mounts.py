@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from hashlib import sha256
 
 from postrender.errors import UserError
@@ -73,12 +72,16 @@ def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     requested = [
         item
-        for item in sorted(inventory.items, key=item_order)
-        if item.identity.group_kind not in inventory.fixed_kinds and _is_requested(item)
+        for item in inventory.items
+        if item.requests_auto_mount
+        and item.identity.group_kind not in inventory.fixed_kinds
+        and _is_requested(item)
     ]
-    revised = _revised_keys(inventory, resolver) if requested else frozenset()
+    if not requested:
+        return mounts
+    revised = _revised_keys(inventory, resolver)
     workloads = _Workloads(inventory, resolver)
-    for item in requested:
+    for item in sorted(requested, key=item_order):
         if _key_of(resolver, item, item.identity.name) not in revised:
             mount = _mount(inventory, workloads, item)
             mounts[mount.workload.key].append(mount)
@@ -99,7 +102,7 @@ def _key_of(resolver: Resolver, item: Item, name: str) -> ObjectKey:
     return ObjectKey(item.identity.group_kind, resolver.namespace_of(item.identity.namespace), name)
 
 
-def _revised_keys(inventory: Inventory, resolver: Resolver) -> AbstractSet[ObjectKey]:
+def _revised_keys(inventory: Inventory, resolver: Resolver) -> set[ObjectKey]:
     """The keys of the objects of which the stream has a revision."""
     return {
         _key_of(resolver, item, item.annotations[BASE_NAME_ANNOTATION])

@@ -24,7 +24,7 @@ from postrender.plan.history import EarlierRevision, History
 from postrender.plan.links import Link, reference_edits
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
-from postrender.yaml.edits import apply_edits, copied
+from postrender.yaml.edits import apply_edits
 from postrender.yaml.paths import Json
 
 
@@ -165,8 +165,7 @@ class _Namer:
         data = item.content
         links = self.links_of(item.key)
         if links:
-            data = copied(data)
-            apply_edits(data, reference_edits(links, self.done), item.path)
+            data = apply_edits(data, reference_edits(links, self.done), item.path)
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(decision, hashed)
 

@@ -117,8 +117,8 @@ def copied(data: Any) -> Any:
     return [copied(value) for value in data] if isinstance(data, list) else data
 
 
-def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
-    """Apply edits to data in place.
+def apply_edits(data: Any, edits: Iterable[Edit], prefix: Path = ()) -> Any:
+    """A copy of data with edits, which shares the parts without edits with the data.
 
     data: the value at the path `prefix` of the document.
     edits: with paths in the document; those outside the data are skipped.
@@ -128,9 +128,10 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
         # An added or removed item shifts all later items of its list. Apply the edits from the last
         # item to the first item, and apply AddItems last.
         selected.sort(key=_sort_key, reverse=True)
+    edited = _Edited(data)
     for edit in selected:
-        _apply(data, edit, edit.path[len(prefix) :])
-    return data
+        edited.apply(edit, edit.path[len(prefix) :])
+    return edited.data
 
 
 def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
@@ -139,35 +140,55 @@ def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
     return not isinstance(edit, AddItems), path
 
 
-def _apply(data: Json, edit: Edit, path: Path) -> None:
-    if isinstance(edit, AddKeys):
-        target = _reach(data, path, {})
-        if isinstance(target, dict):
-            target.update(edit.entries)
-        return
-    if isinstance(edit, AddItems):
-        items = _reach(data, path, [])
-        if isinstance(items, list):
-            items[:0] = edit.items
-        return
-    parent, last = _reach(data, path[:-1], {}), path[-1]
-    if isinstance(edit, AddAfter) and isinstance(parent, list) and isinstance(last, int):
-        parent[last + 1 : last + 1] = edit.items
-    elif isinstance(edit, Remove) and isinstance(parent, list) and isinstance(last, int):
-        del parent[last]
-    elif isinstance(edit, Remove) and isinstance(parent, dict):
-        parent.pop(last, None)
-    elif isinstance(edit, SetScalar) and isinstance(parent, (list, dict)):
-        parent[last] = edit.value  # type: ignore[index]
+class _Edited:
+    """A copy of data, whose containers are copied when an edit first reaches them.
 
+    own: the copied containers, by id().
+    """
 
-def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """The value at a path; a missing or null one becomes `empty`, below new mappings."""
-    for number, part in enumerate(path, 1):
-        if isinstance(data, list) and isinstance(part, int):
+    __slots__ = ("data", "own")
+
+    def __init__(self, data: Any) -> None:
+        self.own: dict[int, Json] = {}
+        self.data = self.copy_of(data)
+
+    def copy_of(self, data: Any) -> Any:
+        if data.__class__ not in (dict, list) or id(data) in self.own:
+            return data
+        copy = data.copy()
+        self.own[id(copy)] = copy
+        return copy
+
+    def apply(self, edit: Edit, path: Path) -> None:
+        if isinstance(edit, AddKeys):
+            target = self.reach(path, {})
+            if isinstance(target, dict):
+                target.update(edit.entries)
+            return
+        if isinstance(edit, AddItems):
+            items = self.reach(path, [])
+            if isinstance(items, list):
+                items[:0] = edit.items
+            return
+        parent, last = self.reach(path[:-1], {}), path[-1]
+        if isinstance(edit, AddAfter) and isinstance(parent, list) and isinstance(last, int):
+            parent[last + 1 : last + 1] = edit.items
+        elif isinstance(edit, Remove) and isinstance(parent, list) and isinstance(last, int):
+            del parent[last]
+        elif isinstance(edit, Remove) and isinstance(parent, dict):
+            parent.pop(last, None)
+        elif isinstance(edit, SetScalar) and isinstance(parent, (list, dict)):
+            parent[last] = edit.value  # type: ignore[index]
+
+    def reach(self, path: Path, empty: Any) -> Any:
+        """The value at a path; a missing or null one becomes `empty`, below new mappings."""
+        data = self.data
+        for number, part in enumerate(path, 1):
+            if isinstance(data, dict) and isinstance(part, str):
+                if data.get(part) is None:
+                    data[part] = {} if number < len(path) else empty
+            elif not (isinstance(data, list) and isinstance(part, int)):
+                continue
+            data[part] = self.copy_of(data[part])
             data = data[part]
-        elif isinstance(data, dict) and isinstance(part, str):
-            if data.get(part) is None:
-                data[part] = {} if number < len(path) else empty
-            data = data[part]
-    return data
+        return data

@@ -134,7 +134,7 @@ def find_mentions(
         if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
             names = all_names
         elif search.may_mention(items, text):
-            names = search.unexplained(items, text, all_names.possible_in(text))
+            names = WordSet(search.unexplained(items, text, all_names.possible_in(text)))
         else:
             continue
         if names:
@@ -181,7 +181,7 @@ class _Search:
             for reference in item.references
         )
 
-    def unexplained(self, items: Sequence[Item], text: str, names: WordSet) -> WordSet:
+    def unexplained(self, items: Sequence[Item], text: str, names: set[str]) -> set[str]:
         """The names that occur in a text besides resolved references and the own name."""
         if "&" in text or len(items) != 1:  # an alias repeats a name
             return names
@@ -194,7 +194,7 @@ class _Search:
         known[item.base_name] += any(
             target.key == item.key for target in self.by_name.get(item.base_name, ())
         )
-        return names.without(name for name in known if text.count(name) == known[name])
+        return {name for name in names if name not in known or text.count(name) != known[name]}
 
     def run(self, item: Item, document: ParsedDocument, names: WordSet) -> Iterator[Mention]:
         if item.is_attacher or item.identity.kind == CRD:
