@@ -229,7 +229,7 @@ def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
     """A finding for each key that a pod template uses, and that its ConfigMap does not have."""
     places: dict[int, tuple[int, Path]] = {}
     objects: list[Object] = []
-    for index in range(len(inventory.stream.documents)):
+    for index in range(len(inventory.stream.texts)):
         with suppress(UserError):  # the program that applies the manifests reports this error
             data = inventory.document(index).data
             places |= {id(root): (index, path) for path, root in roots_of(data)}

@@ -141,7 +141,7 @@ def diff(
     report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
     with progress("postrender reads OLD and NEW"):
         sides = [_side(name, settings) for name in (old, new)]
-    if not any(side.documents for side in sides):
+    if not any(side.texts for side in sides):
         raise UserError(
             f"{old} and {new} do not contain manifests",
             "Pass manifests as OLD or NEW",
@@ -149,7 +149,7 @@ def diff(
     unused = [find_unused_configuration(side, settings, config) for side in sides]
     report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
     reporter = REPORTERS[form]
-    count = sum(len(side.documents) for side in sides)
+    count = sum(len(side.texts) for side in sides)
     with progress(f"postrender compares {count:,} documents"):
         preview = compare(
             sides[0],

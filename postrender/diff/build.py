@@ -89,7 +89,7 @@ def compare(
         history = _history_of(old, settings, is_plain=is_first_release or is_output[0])
     # An equal document of an input and of an output can have other revisions.
     if is_first_release or _needs_history(settings) or is_output[0] != is_output[1]:
-        old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
+        old_indexes, new_indexes = (list(range(len(stream.texts))) for stream in (old, new))
     else:
         old_indexes, new_indexes = select_documents(old, new, settings.namespace)
     old_side = read_side(
@@ -132,9 +132,9 @@ def _check_objects(side: Side, selected: Iterable[int]) -> None:
     """
     if side.objects or not side.non_objects:
         return
-    documents = side.inventory.stream.documents
-    left_out = set(range(len(documents))).difference(selected)
-    if not any(has_content(documents[index].text) for index in left_out):
+    texts = side.inventory.stream.texts
+    left_out = set(range(len(texts))).difference(selected)
+    if not any(has_content(texts[index]) for index in left_out):
         raise UserError(
             "the input does not contain Kubernetes objects",
             "Pass rendered manifests, such as the output of helm template or kustomize build",
@@ -156,7 +156,8 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
         stream = _output_of(stream, settings._replace(attacher=attacher))
     # Each document becomes a source, because a joined text could lack `---` between two files.
     sources = tuple(
-        Source(document.source, document.text.encode()) for document in stream.documents
+        Source(source, text.encode())
+        for source, text in zip(stream.sources, stream.texts, strict=True)
     )
     return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 

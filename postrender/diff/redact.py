@@ -94,7 +94,6 @@ def secret_names_of_side(
         )
         for revision in revisions
     ]
-    documents = inventory.stream.documents
     references = (
         reference.name
         for item in inventory.items
@@ -105,7 +104,7 @@ def secret_names_of_side(
     suspects = (
         text
         for index, root in data.items()
-        if "ecret" in documents[index].text
+        if "ecret" in inventory.stream.texts[index]
         for text in _texts_under_secret_keys(root)
     )
     return _find_secret_names(compared, (*references, *suspects))

@@ -125,10 +125,7 @@ def preview_settings(settings: Settings) -> Settings:
 
 def is_rendered(stream: Stream) -> bool:
     """Whether a stream has an object with GROUP_LABEL, the sign of an output of postrender."""
-    return any(
-        GROUP_LABEL in document.text and _may_be_labelled(root_kind(document.text))
-        for document in stream.documents
-    )
+    return any(GROUP_LABEL in text and _may_be_labelled(root_kind(text)) for text in stream.texts)
 
 
 def _may_be_labelled(kind: str) -> bool:
@@ -247,4 +244,4 @@ def _non_objects(
     for index, root in data.items():
         for path, value in roots_of(root):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:
-                yield value, stream.location_of(stream.documents[index])
+                yield value, stream.location_of(index)

@@ -28,7 +28,7 @@ from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of,
 from postrender.records import NamedTuple
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import WordSet, shown
-from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
 
@@ -90,8 +90,7 @@ class Inventory(NamedTuple):
         kept = self.parsed.get(index)
         if kept is not None:
             return kept
-        document = self.stream.documents[index]
-        return _parsed_again(document.text, self.stream.location_of(document))
+        return _parsed_again(self.stream.texts[index], self.stream.location_of(index))
 
     def template(self, item: Item, number: int) -> Json:
         """The data of one pod template of a workload."""
@@ -102,8 +101,7 @@ class Inventory(NamedTuple):
 
         line: of the part in the document, from 0; None for the first line of the object.
         """
-        document = self.stream.documents[item.document]
-        location = self.stream.location_of(document, item.line if line is None else line)
+        location = self.stream.location_of(item.document, item.line if line is None else line)
         path_in_object = path[len(item.path) :]
         return location._replace(subject=str(item.identity), path=format_path(path_in_object))
 
@@ -166,8 +164,7 @@ def read_items(
     stream: Stream, index: int, settings: Settings, names: set[str] | None
 ) -> tuple[Item, ...]:
     """The objects of one document; names: as for `examine`."""
-    document = stream.documents[index]
-    return examine(index, _parsed(document.text, stream.location_of(document)), settings, names)
+    return examine(index, _parsed(stream, index), settings, names)
 
 
 class _Reader:
@@ -183,23 +180,22 @@ class _Reader:
 
     def read(self, index: int, names: set[str] | None) -> None:
         """Parse and examine a document; names: as for `examine`."""
-        document = self.stream.documents[index]
-        location = self.stream.location_of(document)
-        parsed = _parsed(document.text, location)
-        self._free -= len(document.text) + _EXTRA
+        parsed = _parsed(self.stream, index)
+        self._free -= len(self.stream.texts[index]) + _EXTRA
         is_kept = self._free >= 0
         self.parsed[index] = parsed if is_kept else None
         _check_markers(parsed)
         items = examine(index, parsed, self.settings, names)
         self._items += items if is_kept else map(pack, items)
         # A file on disk or in git is complete, and many complete files lack the newline.
-        may_be_cut = document.source in self.stream.pipes and self.stream.lacks_newline(index)
+        is_from_pipe = self.stream.sources[index] in self.stream.pipes
+        may_be_cut = is_from_pipe and self.stream.lacks_newline(index)
         if may_be_cut and _is_fragment(parsed.data):
             raise UserError(
                 "the input ends in the middle of an object",
                 "Check the exit code of the program that produced the input, and run the program "
                 "again",
-                location,
+                parsed.location,
             )
         findings = duplicate_key_findings(parsed)
         if findings:
@@ -220,26 +216,25 @@ class _Reader:
         )
 
 
-def _parsed(text: str, location: Location) -> ParsedDocument:
+def _parsed(stream: Stream, index: int) -> ParsedDocument:
     try:
-        document = parse_document(text, location)
+        document = parse_in(stream, index)
         document.data  # noqa: B018 (read now, so that this function raises the errors)
     except UserError as error:
-        raise _template_error(error, text, location) or error from None
+        raise _template_error(error, stream, index) or error from None
     return document
 
 
-def _template_error(error: UserError, text: str, location: Location) -> UserError | None:
+def _template_error(error: UserError, stream: Stream, index: int) -> UserError | None:
     """A better error than that of the YAML parser, if the text looks like a Helm template.
 
     An action (`{{ … }}`) counts in the line of the error, and in the nearest non-empty line above.
     In any other line, it can be ConfigMap data.
-    location: of the first line of the text.
     """
-    if _ACTION not in text:
+    if _ACTION not in stream.texts[index]:
         return None
-    line = error.location.line - location.line if error.location else 0
-    lines = text.splitlines()
+    line = error.location.line - stream.lines[index] if error.location else 0
+    lines = stream.texts[index].splitlines()
     above = [text_line for text_line in lines[:line] if text_line.strip()]
     if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
         return None
@@ -260,20 +255,17 @@ def refuse_templates(inventory: Inventory) -> None:
     A template without a ConfigMap would otherwise pass unread.
     """
     stream = inventory.stream
-    for document in stream.documents:
-        if _ACTION not in document.text:
-            continue
-        location = stream.location_of(document)
+    for index in (index for index, text in enumerate(stream.texts) if _ACTION in text):
         try:
-            roots = [root for _, root in roots_of(parse_document(document.text, location).data)]
+            roots = [root for _, root in roots_of(parse_in(stream, index).data)]
         except UserError as error:
-            template = _template_error(error, document.text, location)
+            template = _template_error(error, stream, index)
             if template:
                 raise template from None
             continue  # the program that applies the manifests reports this error
         names = [str(value_at(root, ("metadata", "name"))) for root in roots]
         if any(_ACTION in name for name in names):
-            raise _unrendered(location)
+            raise _unrendered(stream.location_of(index))
 
 
 def _check_markers(document: ParsedDocument) -> None:

@@ -231,7 +231,7 @@ def find_rejected(inventory: Inventory) -> Iterator[Finding]:
     from postrender.kubernetes.validation import find_invalid
     from postrender.kubernetes.validation.checks import MISSING
 
-    for index in range(len(inventory.stream.documents)):
+    for index in range(len(inventory.stream.texts)):
         try:
             document = inventory.document(index)
             roots = [*roots_of(document.data)]

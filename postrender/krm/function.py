@@ -36,7 +36,7 @@ from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sente
 from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import shown, similar_words
-from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.edits import AddKeys, SetScalar
 from postrender.yaml.node_edits import rewrite_object
 from postrender.yaml.paths import Json, Path, value_at
@@ -81,10 +81,8 @@ def function_values(stream: Stream) -> Values:
 
 def _document_with_config(stream: Stream) -> ParsedDocument | None:
     """The ResourceList if it can have a functionConfig."""
-    source = stream.documents[sole_index(stream)]
-    if _FIELD not in source.text:
-        return None
-    return parse_document(source.text, stream.location_of(source))
+    index = sole_index(stream)
+    return parse_in(stream, index) if _FIELD in stream.texts[index] else None
 
 
 def _state(value: Json) -> str:
@@ -215,8 +213,7 @@ class _Objects:
     """The objects of a ResourceList, which turn messages into results about an object."""
 
     def __init__(self, stream: Stream) -> None:
-        document = stream.documents[sole_index(stream)]
-        parsed = parse_document(document.text, stream.location_of(document))
+        parsed = parse_in(stream, sole_index(stream))
         self.located: list[tuple[Location, dict[str, Json]]] = []
         for path, data in roots_of(parsed.data):
             if isinstance(data, dict):

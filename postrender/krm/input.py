@@ -33,7 +33,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, Reference
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
-from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.document import ParsedDocument, parse_in
 from postrender.yaml.paths import value_at
 from postrender.yaml.stream import Stream, has_content
 
@@ -151,9 +151,8 @@ def parsed_list(stream: Stream) -> ParsedDocument | None:
     """The ResourceList, if it is valid and the only document with content, else None."""
     if len(list(islice(filter(has_content, stream.texts), 2))) != 1:
         return None
-    document = stream.documents[sole_index(stream)]
     try:
-        parsed = parse_document(document.text, stream.location_of(document))
+        parsed = parse_in(stream, sole_index(stream))
     except UserError:
         return None
     return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None

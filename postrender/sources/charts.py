@@ -111,7 +111,7 @@ def find_unused_configuration(
         return ()
     # The search for the comment is faster than the search for its place.
     commented = (index for index, text in enumerate(stream.texts) if SOURCE_COMMENT in text)
-    locations = (stream.location_of(stream.documents[index]) for index in commented)
+    locations = (stream.location_of(index) for index in commented)
     # One template of each chart, by the name of the chart.
     templates = {where.template.partition("/")[0]: where.template for where in locations}
     charts = _charts_of(template for template in templates.values() if template)

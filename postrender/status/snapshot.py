@@ -332,10 +332,10 @@ def _objects(stream: Stream) -> Iterator[tuple[Resource, Object]]:
         **_OWNER_KINDS,
         **{resource.group_kind: resource for resource in REVISED_KINDS},
     }
-    for document in stream.documents:
-        if not has_content(document.text):
+    for index, text in enumerate(stream.texts):
+        if not has_content(text):
             continue
-        for _, data in roots_of(_read(document.text, stream.location_of(document))):
+        for _, data in roots_of(_read(text, stream.location_of(index))):
             group_kind = group_kind_of(data)
             if isinstance(data, dict) and group_kind in kinds:
                 yield kinds[group_kind], data

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.yaml.nodes import DuplicateKey, NodeDocument
     from postrender.yaml.paths import Json, Path
+    from postrender.yaml.stream import Stream
 
 # This limit is far above 3 MiB, the maximum size of an object that an API server accepts.
 MAX_CHARACTERS = 32 * 1024 * 1024
@@ -117,3 +118,8 @@ def parse_document(text: str, location: Location) -> ParsedDocument:
     if document.plain is None:
         document.nodes  # noqa: B018 (parse now, so that this function raises the errors)
     return document
+
+
+def parse_in(stream: Stream, index: int) -> ParsedDocument:
+    """Parse a document of a stream; UserError as for parse_document()."""
+    return parse_document(stream.texts[index], stream.location_of(index))

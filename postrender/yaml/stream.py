@@ -46,90 +46,43 @@ class Source(NamedTuple):
     is_pipe: bool = False
 
 
-class Document(NamedTuple):
-    """One document of the input.
-
-    number: from 1; 0 for comments before the first document.
-    line: where the document begins in its source, from 1.
-    text: everything from the document marker up to the next document.
-    """
-
-    number: int
-    line: int
-    text: str
-    source: str
-
-
-class Documents:
-    """The documents of a stream, in columns.
+class Stream(NamedTuple):
+    """The documents of the input, in order, in columns.
 
     A record for each document would take more memory than the text of a small document.
-    """
-
-    __slots__ = ("_lines", "_numbers", "sources", "texts")
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.sources: list[str] = []
-        self._numbers = array("Q")
-        self._lines = array("Q")
-
-    def add(self, document: Document) -> None:
-        text = document.text
-        # A stream that repeats a document, such as an empty one, needs the text only once.
-        is_repeated = bool(self.texts) and text == self.texts[-1]
-        self.texts.append(self.texts[-1] if is_repeated else text)
-        self.sources.append(document.source)
-        self._numbers.append(document.number)
-        self._lines.append(document.line)
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __getitem__(self, index: int) -> Document:
-        return Document(
-            self._numbers[index], self._lines[index], self.texts[index], self.sources[index]
-        )
-
-    def __iter__(self) -> Iterator[Document]:
-        return map(Document, self._numbers, self._lines, self.texts, self.sources)
-
-
-class Stream(NamedTuple):
-    """The documents of the input, in order.
-
-    Their joined texts are the input, except for a byte order mark at the start of a source.
 
     source: the name of the whole input in messages.
+    texts: everything from the marker of a document up to the next document. The joined texts are
+        the input, except for a byte order mark at the start of a source.
+    sources: the name of the source of each document.
+    numbers: of each document, from 1; 0 for comments before the first document.
+    lines: where each document begins in its source, from 1.
     newline: the line break after the first line, which text that postrender adds also gets.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
     pipes: the names of the sources that are pipes.
     """
 
     source: str
-    documents: Documents
+    texts: Sequence[str]
+    sources: Sequence[str]
+    numbers: Sequence[int]
+    lines: Sequence[int]
     newline: str
     has_bom: bool
     pipes: frozenset[str] = frozenset()
 
-    @property
-    def texts(self) -> Sequence[str]:
-        """The texts of the documents."""
-        return self.documents.texts
-
     def lacks_newline(self, index: int) -> bool:
         """Whether a document is the last one of a source that does not end with a newline."""
-        sources = self.documents.sources
-        is_last = sources[index : index + 1] != sources[index + 1 : index + 2]
+        is_last = self.sources[index] not in self.sources[index + 1 : index + 2]
         return is_last and not self.texts[index].endswith("\n")
 
-    def location_of(self, document: Document, line: int = 0) -> Location:
+    def location_of(self, index: int, line: int = 0) -> Location:
         """The location of a line of a document; line: the line in the document, from 0."""
         return Location(
-            source=document.source,
-            line=document.line + line,
-            document=document.number,
-            template=_template_of(document.text),
+            source=self.sources[index],
+            line=self.lines[index] + line,
+            document=self.numbers[index],
+            template=_template_of(self.texts[index]),
         )
 
 
@@ -155,7 +108,9 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
     Each source is split separately, because it can end without a newline.
     """
-    documents = Documents()
+    texts: list[str] = []
+    names: list[str] = []
+    numbers, lines = array("Q"), array("Q")
     for source in sources:
         nul = source.data.find(b"\0")
         if nul >= 0:
@@ -164,13 +119,21 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
                 "Check the program that produced the input. Convert UTF-16 to UTF-8",
                 _location_of_byte(source.data, nul, source.name),
             )
-        _split(source.data, source.name, documents)
+        for number, line, text in _documents(source.data, source.name):
+            # A stream that repeats a document, such as an empty one, needs the text only once.
+            texts.append(texts[-1] if texts and text == texts[-1] else text)
+            names.append(source.name)
+            numbers.append(number)
+            lines.append(line)
     first = sources[0].data if sources else b""
     begin = _begin(first)
     first_line = first[begin : first.find(b"\n", begin) + 1]
     return Stream(
         source=name,
-        documents=documents,
+        texts=texts,
+        sources=names,
+        numbers=numbers,
+        lines=lines,
         newline="\r\n" if first_line.endswith(b"\r\n") else "\n",
         has_bom=begin > 0 and len(sources) == 1,
         pipes=frozenset(source.name for source in sources if source.is_pipe),
@@ -197,14 +160,13 @@ def _begin(data: bytes) -> int:
 
 def _location_of_byte(data: bytes, index: int, source: str) -> Location:
     preceding = data[:index].decode("utf-8", "replace").encode()
-    documents = Documents()
-    _split(preceding, source, documents)
-    number = documents[-1].number if documents else 1
+    documents = list(_documents(preceding, source))
+    number = documents[-1][0] if documents else 1
     return Location(source, line=preceding.count(b"\n") + 1, document=max(number, 1))
 
 
-def _split(data: bytes, source: str, documents: Documents) -> None:
-    """Add the documents of a source.
+def _documents(data: bytes, source: str) -> Iterator[tuple[int, int, str]]:
+    """The number, the line and the text of each document of a source.
 
     Each is decoded separately to save memory: one character beyond Latin-1 makes Python store every
     character of its text in two or four bytes.
@@ -214,7 +176,7 @@ def _split(data: bytes, source: str, documents: Documents) -> None:
         for text in _split_json(_decode(data, start, end, source)):
             if (text.startswith("---") and not text.endswith(BOM)) or has_content(text):
                 number += 1
-            documents.add(Document(number, line, text, source))
+            yield number, line, text
             line += text.count("\n")
 
 

@@ -196,7 +196,7 @@ def test_equal_documents_can_be_left_unread(
 ) -> None:
     old, new = (text_of(objects) for objects in pair)
     # With a comment, no document is equal on both sides.
-    other = "".join(f"{item.text.rstrip()}\n# read\n" for item in stream_of(new).documents)
+    other = "".join(f"{text.rstrip()}\n# read\n" for text in stream_of(new).texts)
     assert without_undecided(compared(old, new, run)) == without_undecided(
         compared(old, other, run)
     )

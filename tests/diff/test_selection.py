@@ -28,7 +28,7 @@ INPUTS += [path.read_bytes() for case in cases() for path in case.folder.glob("*
 
 
 def documents(data: bytes) -> list[str]:
-    texts = (document.text for document in read_stream(data, "input").documents)
+    texts = iter(read_stream(data, "input").texts)
     return [text if text.startswith("---") else f"---\n{text}" for text in texts]
 
 
@@ -78,7 +78,7 @@ def compared(
     sides: tuple[Stream, Stream], options: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Preview:
     def every(*streams: Any) -> list[list[int]]:
-        return [list(range(len(stream.documents))) for stream in streams[:2]]
+        return [list(range(len(stream.texts))) for stream in streams[:2]]
 
     with monkeypatch.context() as context:
         context.setattr(build, "select_documents", every)

@@ -137,10 +137,10 @@ def test_documents_without_edits_keep_their_bytes(text: str, run: Settings) -> N
         return
     edited = {key[0] for key in [*plan.edits, *plan.removed]}
     position = 0
-    for index, document in enumerate(stream.documents):
-        is_last = index == len(stream.documents) - 1
-        if index not in edited and not is_last and document.text.strip():
-            position = output.index(document.text, position) + len(document.text)
+    for index, document in enumerate(stream.texts):
+        is_last = index == len(stream.texts) - 1
+        if index not in edited and not is_last and document.strip():
+            position = output.index(document, position) + len(document)
 
 
 @settings(EXAMPLES, max_examples=examples(200))

@@ -30,7 +30,7 @@ from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
 from postrender.output import render
 from postrender.plan.build import make_plan
-from postrender.yaml.document import parse_document
+from postrender.yaml.document import parse_in
 from postrender.yaml.stream import read_stream
 from tests.attach.faulty import check_faults
 from tests.golden_cases import FIXTURES, Case
@@ -161,8 +161,8 @@ def fuzz_parser(random: Random) -> None:
     data = mutated(random)
     remember(data)
     stream = read_stream(data, "fuzz")
-    for document in stream.documents:
-        parsed = parse_document(document.text, stream.location_of(document))
+    for index in range(len(stream.texts)):
+        parsed = parse_in(stream, index)
         parsed.data, parsed.nodes.read()
 
 

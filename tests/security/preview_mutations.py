@@ -26,7 +26,7 @@ from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import api_group
 from postrender.output import render
 from postrender.plan.build import make_plan
-from postrender.yaml.document import parse_document
+from postrender.yaml.document import parse_in
 from postrender.yaml.emit import block_text
 from postrender.yaml.stream import Source, has_content, read_stream, read_streams
 from tests.golden_cases import FIXTURES, Case
@@ -74,11 +74,9 @@ def objects_of(text: str) -> list[Obj]:
     stream = read_stream(text.encode(), "rendered")
     return [
         data
-        for document in stream.documents
-        if has_content(document.text)
-        if isinstance(
-            data := parse_document(document.text, stream.location_of(document)).data, dict
-        )
+        for index, document in enumerate(stream.texts)
+        if has_content(document)
+        if isinstance(data := parse_in(stream, index).data, dict)
     ]
 
 

@@ -28,7 +28,7 @@ from postrender.cli.report import BUG  # noqa: E402
 from postrender.config.settings import NOTHING  # noqa: E402
 from postrender.errors import UserError  # noqa: E402
 from postrender.yaml import parser  # noqa: E402
-from postrender.yaml.document import parse_document  # noqa: E402
+from postrender.yaml.document import parse_in  # noqa: E402
 from postrender.yaml.edits import copied  # noqa: E402
 from postrender.yaml.emit import block_text  # noqa: E402
 from postrender.yaml.paths import Json, Path, value_at  # noqa: E402
@@ -816,10 +816,9 @@ class Part:
         self.documents: list[Json] = []
         with suppress(UserError):  # some inputs are not text
             stream = read_stream(data, "case")
-            for document in stream.documents:
+            for index in range(len(stream.texts)):
                 with suppress(UserError):
-                    location = stream.location_of(document)
-                    self.documents.append(parse_document(document.text, location).data)
+                    self.documents.append(parse_in(stream, index).data)
         self.documents = [data for data in self.documents if data is not None] or [{}]
         paths = list(_paths(self.documents, ()))
         self.path = random.choice(paths)

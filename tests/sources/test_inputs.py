@@ -46,7 +46,7 @@ def names(name: str, **options: bool) -> list[str]:
 
 def text_of(name: str) -> str:
     """Return the text that read_input reads."""
-    return "".join(document.text for document in read_input(name).documents)
+    return "".join(read_input(name).texts)
 
 
 def refusal(name: str, **options: bool) -> str:
@@ -250,7 +250,7 @@ def test_a_location_has_the_file_and_the_line_in_the_file() -> None:
     first, second = CONFIG.encode(), b"# head\n---\n" + CONFIG.replace("välue", "x").encode()
     stream = read_streams([Source("one.yaml", first), Source("two.yaml", second)], "both")
     assert stream.source == "both"
-    locations = [str(stream.location_of(document)) for document in stream.documents]
+    locations = [str(stream.location_of(index)) for index in range(len(stream.texts))]
     assert locations == ["one.yaml:1 (document 1)", "two.yaml:1", "two.yaml:2 (document 1)"]
     with pytest.raises(UserError) as caught:
         read_streams([Source("one.yaml", b"a: 1\n"), Source("two.yaml", b"a: 1\n\xff")], "both")
@@ -258,7 +258,7 @@ def test_a_location_has_the_file_and_the_line_in_the_file() -> None:
 
 
 def test_an_empty_list_of_sources_is_an_empty_stream() -> None:
-    assert len(read_streams([], "none").documents) == 0
+    assert not read_streams([], "none").texts
 
 
 def taken(sources: Sequence[Source]) -> Inventory:
@@ -298,9 +298,7 @@ def test_a_folder_is_the_concatenation_of_its_files(texts: list[str]) -> None:
     ]
     alone = [read_stream(source.data, source.name) for source in sources]
     together = read_streams(sources, "all")
-    assert list(together.documents) == [
-        document for stream in alone for document in stream.documents
-    ]
+    assert list(together.texts) == [text for stream in alone for text in stream.texts]
     assert not together.has_bom
     assert outcome(sources) == merged([outcome([source]) for source in sources])
 

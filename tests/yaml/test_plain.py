@@ -75,7 +75,7 @@ def documents() -> list[str]:
             stream = read_stream(content, "a file")
         except UserError:
             continue
-        texts.update(dict.fromkeys(document.text for document in stream.documents))
+        texts.update(dict.fromkeys(stream.texts))
     return [text for text in texts if text.strip()]
 
 

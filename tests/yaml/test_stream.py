@@ -13,7 +13,7 @@ from postrender.yaml.stream import has_content, read_stream, stream_texts
 
 
 def documents(text: str) -> list[str]:
-    return [document.text for document in read_stream(text.encode(), "x").documents]
+    return list(read_stream(text.encode(), "x").texts)
 
 
 PIECES = [
@@ -38,7 +38,7 @@ def test_joined_documents_are_the_stream(text: str) -> None:
     if "\0" in text or (not text.isprintable() and "\ud800" <= max(text, default="") <= "\udfff"):
         return
     stream = read_stream(text.encode(), "x")
-    joined = "".join(stream_texts(stream, [document.text for document in stream.documents]))
+    joined = "".join(stream_texts(stream, list(stream.texts)))
     assert joined == text
 
 
@@ -71,7 +71,7 @@ def test_a_stream_is_split_at_document_markers(text: str, expected: list[str]) -
 
 def test_documents_have_a_number_and_a_line() -> None:
     stream = read_stream(b"# head\n---\na: 1\n---\n\n---\nb: 2\n", "x")
-    assert [(document.number, document.line) for document in stream.documents] == [
+    assert list(zip(stream.numbers, stream.lines, strict=True)) == [
         (0, 1),
         (1, 2),
         (2, 4),
@@ -81,7 +81,7 @@ def test_documents_have_a_number_and_a_line() -> None:
 
 def test_a_byte_order_mark_is_not_a_document() -> None:
     stream = read_stream("a: 1\n---\n\ufeffb: 2\n---\n\ufeff---\nc: 3\n".encode(), "x")
-    assert [(document.number, document.line) for document in stream.documents] == [
+    assert list(zip(stream.numbers, stream.lines, strict=True)) == [
         (1, 1),
         (1, 2),
         (2, 3),
@@ -110,7 +110,7 @@ def test_comments_and_markers_are_not_content(text: str, expected: bool) -> None
 def test_a_byte_order_mark_is_not_part_of_a_document() -> None:
     stream = read_stream(b"\xef\xbb\xbfa: 1\n", "x")
     assert stream.has_bom
-    assert stream.documents[0].text == "a: 1\n"
+    assert stream.texts[0] == "a: 1\n"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_bytes_that_yaml_does_not_allow_are_an_error(data: bytes, location: str)
 
 def test_a_wide_character_makes_only_its_own_document_larger() -> None:
     text = "".join(f"---\nkind: A\nname: a{number}\n" for number in range(3))
-    narrow = read_stream(text.encode(), "narrow").documents
-    wide = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "wide").documents
-    for narrow_document, wide_document in zip(narrow, list(wide)[:3], strict=True):
-        assert sys.getsizeof(narrow_document.text) == sys.getsizeof(wide_document.text)
+    narrow = read_stream(text.encode(), "narrow").texts
+    wide = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "wide").texts
+    for narrow_text, wide_text in zip(narrow, wide[:3], strict=True):
+        assert sys.getsizeof(narrow_text) == sys.getsizeof(wide_text)

@@ -13,7 +13,7 @@ from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, root
 from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.yaml.document import parse_document
+from postrender.yaml.document import parse_in
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
 from postrender.yaml.stream import has_content
 
@@ -87,17 +87,17 @@ class Facts(NamedTuple):
         stream, wanted = self.new.inventory.stream, None if words is None else set(words)
         if wanted is not None and not wanted:
             return
-        for index, document in enumerate(stream.documents):
-            if index in self.new.inventory.parsed or not has_content(document.text):
+        for index, text in enumerate(stream.texts):
+            if index in self.new.inventory.parsed or not has_content(text):
                 continue
             # The search for a kind is faster than the search for its place.
-            if kinds and not any(kind in document.text for kind in kinds):
+            if kinds and not any(kind in text for kind in kinds):
                 continue
-            if wanted is not None and not _has_word(document.text, wanted):
+            if wanted is not None and not _has_word(text, wanted):
                 continue
-            if kinds and root_kind(document.text) not in kinds:
+            if kinds and root_kind(text) not in kinds:
                 continue
-            yield from objects_of(parse_document(document.text, stream.location_of(document)).data)
+            yield from objects_of(parse_in(stream, index).data)
 
     def new_problems(
         self, find: Callable[[dict[str, Json], Parts, bool], Iterator[Problem]], *kinds: GroupKind
