@@ -79,6 +79,9 @@ def test_a_package_has_the_commit_of_its_sources(tmp_path: Path) -> None:
     [wheel] = (tmp_path / "out").glob("*.whl")
     shutil.unpack_archive(wheel, tmp_path / "wheel", "zip")
     shutil.unpack_archive(sdist, tmp_path)
+    assert data_files(tmp_path / "wheel") - data_files(source) == {"commit.txt"}
+    lacking = data_files(source) - data_files(tmp_path / "wheel")
+    assert {Path(name).name for name in lacking} == {"README.md"}
     unpacked = sdist.name.removesuffix(".tar.gz")
     first = wheel.read_bytes()
     build(tmp_path / unpacked, "wheel")
@@ -89,3 +92,10 @@ def test_a_package_has_the_commit_of_its_sources(tmp_path: Path) -> None:
     )
     (source / "README.md").write_text("changed\n")
     assert version(source) == expected.replace(")", "-dirty)")
+
+
+def data_files(folder: Path) -> set[str]:
+    """The files of the package other than code, as paths in the package."""
+    package = folder / "postrender"
+    files = (path for path in package.rglob("*") if path.is_file())
+    return {str(path.relative_to(package)) for path in files if path.suffix not in (".py", ".pyc")}
