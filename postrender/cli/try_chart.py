@@ -24,6 +24,7 @@ from postrender.cli.options import (
     command,
     settings_options,
 )
+from postrender.cli.progress import progress
 from postrender.cli.render import plan_before_delivery
 from postrender.cli.report import (
     DONE,
@@ -46,9 +47,9 @@ from postrender.diff.words import describe_configuration
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
-from postrender.explain.reloads import find_reloads
 from postrender.plan.attacher_job import has_image
 from postrender.plan.build import Plan
+from postrender.plan.reloads import find_reloads
 from postrender.records import NamedTuple
 from postrender.sources.charts import (
     ChartOptions,
@@ -194,9 +195,12 @@ def try_chart(
         sets=sets,
         set_strings=set_strings,
     )
-    trial = _make_trial(chart, new_chart, options, settings)
-    first_release, change = _preview_first_release(trial), _preview_change(trial)
-    unstable = _find_unstable(trial, current)
+    with progress("helm renders the chart"):
+        trial = _make_trial(chart, new_chart, options, settings)
+    with progress("postrender compares the manifests"):
+        first_release, change = _preview_first_release(trial), _preview_change(trial)
+    with progress("helm renders the chart once more, to find values that differ each time"):
+        unstable = _find_unstable(trial, current)
     shown = change or first_release
     file = _write_page(shown._replace(risks=(*shown.risks, *unstable)), page)
     explanation = explain(trial.plan)
@@ -214,7 +218,7 @@ def try_chart(
             first_release,
             settings,
             trial.undecided,
-            find_reloads(trial.plan.context) if trial.plan.context else {},
+            find_reloads(context, context.names) if (context := trial.plan.context) else {},
         ),
         *first_look.risk_lines(unstable),
     ]

@@ -112,3 +112,17 @@ def test_a_pipe_gets_no_progress() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_try_shows_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    helm = tmp_path / "helm"
+    helm.write_text(f"#!/bin/sh\nsleep 1.2\ncat {ROOT / V1}\n")
+    helm.chmod(0o755)
+    (tmp_path / "Chart.yaml").write_text("name: shop\n")
+    monkeypatch.setenv("HELM_BIN", str(helm))
+    page = tmp_path / "page.html"
+    text = shown(120, "try", str(tmp_path), f"--page={page}")
+    assert "\x1b[2Khelm renders the chart ..." in text
+    assert (
+        "\x1b[2Khelm renders the chart once more, to find values that differ each time ..." in text
+    )

@@ -3,7 +3,8 @@
 With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
 pods read the new content in mounted files within about two minutes, and all when they restart:
 the new content reaches every pod at once, without a canary and without a way back. Secrets count
-only with the setting `secrets`.
+only with the setting `secrets`. A workload with a sidecar that reloads the mounted file, such as a
+config-reloader, is no risk.
 
 Source: the documentation of mounted ConfigMaps in Kubernetes.
 """
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from postrender.config.settings import IGNORE
 from postrender.diff.model import CHANGED, Risk
 from postrender.diff.risks.facts import Facts
+from postrender.plan.reloads import find_reloads
 
 # The pods of these kinds end by themselves.
 _FINITE = ("Job", "CronJob")
@@ -24,12 +26,15 @@ _CONSEQUENCE = (
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    in_place = {
-        identity
+    read = [
+        (workload.identity, identity)
         for workload in facts.workloads
         if workload.identity.kind not in _FINITE
         for identity in workload.in_place
-    }
+    ]
+    context = facts.new.context if read else None
+    reloads = find_reloads(context, context.decisions) if context else {}
+    in_place = {target for user, target in read if target not in reloads.get(user, ())}
     for content in facts.contents.values():
         is_fixed = content.identity.group_kind in facts.new.inventory.fixed_kinds
         is_changed = content.change == CHANGED and content.identity in in_place

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from postrender.config.settings import AttacherSettings, Settings
-from postrender.explain.reloads import find_reloads
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import make_plan
+from postrender.plan.reloads import find_reloads
 from postrender.yaml.stream import Source, read_streams
 
 Obj = dict[str, Any]
@@ -51,7 +51,11 @@ def found(*containers: Obj, config: Obj | None = None, labels: Obj | None = None
     text = "\n---\n".join(map(json.dumps, objects)).encode()
     plan = make_plan(take_inventory(read_streams([Source("x", text)], "x"), SETTINGS), SETTINGS)
     assert plan.context
-    return [target.name for targets in find_reloads(plan.context).values() for target in targets]
+    return [
+        target.name
+        for targets in find_reloads(plan.context, plan.context.names).values()
+        for target in targets
+    ]
 
 
 @pytest.mark.parametrize(

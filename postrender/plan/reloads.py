@@ -1,4 +1,4 @@
-"""Workloads that reload a mounted file when its ConfigMap changes, for `postrender try`.
+"""Workloads that reload a mounted file when its ConfigMap changes.
 
 After a rename, the file of a running pod never changes: each change restarts the pod instead.
 """
@@ -6,9 +6,9 @@ After a rename, the file of a running pod never changes: each change restarts th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from postrender.inventory.model import Item
+from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.model import PlanContext
 from postrender.yaml.paths import Json, mapping_at, mappings_in
@@ -26,21 +26,23 @@ _ARGUMENT = re.compile(
 _LABEL_SIDECAR = "k8s-sidecar"
 
 
-def find_reloads(context: PlanContext) -> dict[Identity, list[Identity]]:
-    """The renamed objects that each workload reloads itself, by workload."""
+def find_reloads(context: PlanContext, keys: Collection[ItemKey]) -> dict[Identity, list[Identity]]:
+    """Those of the objects `keys` that each workload reloads itself, by workload."""
     found: dict[Identity, list[Identity]] = {}
     for item in context.inventory.items:
         targets = dict.fromkeys(
             target
             for number in range(len(item.templates))
-            for target in _reloaded(context, item, number)
+            for target in _reloaded(context, item, number, keys)
         )
         if targets:
             found[item.identity] = list(targets)
     return found
 
 
-def _reloaded(context: PlanContext, item: Item, number: int) -> Iterator[Identity]:
+def _reloaded(
+    context: PlanContext, item: Item, number: int, keys: Collection[ItemKey]
+) -> Iterator[Identity]:
     pod = mapping_at(context.inventory.template(item, number), ("spec",))
     containers = [*mappings_in(pod.get("initContainers")), *mappings_in(pod.get("containers"))]
     mounted = {
@@ -54,13 +56,13 @@ def _reloaded(context: PlanContext, item: Item, number: int) -> Iterator[Identit
         path = link.reference.path[start:]
         if (
             link.reference.template == number
-            and link.target.key in context.names
+            and link.target.key in keys
             and path[:1] == ("volumes",)
             and mapping_at(volumes, path[1:2]).get("name") in mounted
         ):
             yield link.target.identity
     for label, value in filter(None, map(_searched_label, containers)):
-        for key in context.names:
+        for key in keys:
             target = context.decisions[key].item
             if label in target.labels and value in ("", target.labels[label]):
                 yield target.identity
