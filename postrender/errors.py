@@ -132,6 +132,7 @@ CODES = {
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
     "misplaced-annotation": "an annotation of postrender is in a place where it has no effect",
+    "no-hash-key": "the names of revisions of Secrets have hashes without a key",
     NEVER_DELETED: "the attacher is off and --previous is not set, so nothing deletes old "
     "revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
@@ -139,7 +140,7 @@ CODES = {
     "original",
     DUPLICATE_KEY: "a mapping has a key twice",
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
-    "rejected": "the API server rejects the object",
+    "invalid-field": "a field is invalid, so the API server rejects the object",
     "broken-reference": "a pod uses a key that its ConfigMap or Secret in the input does not have",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release in --previous, and postrender cannot "
@@ -162,6 +163,6 @@ CODES = {
 NOTES = frozenset(
     {
         *("checksum", "history-unchecked", "group-name", "other-release", "copied-owners"),
-        *("config-above", "idle-rule", NEVER_DELETED),
+        *("config-above", "idle-rule", "no-hash-key", NEVER_DELETED),
     }
 )

@@ -33,7 +33,7 @@ from postrender.diff.risks.broken_reference import find_missing_keys
 from postrender.diff.risks.facts import Object, objects_of
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
-from postrender.inventory.notes import find_no_objects, find_rejected
+from postrender.inventory.notes import find_idle_rules, find_invalid_fields, find_no_objects
 from postrender.kubernetes.kinds import Identity, roots_of
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -137,9 +137,21 @@ def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> l
         fix = "Check the command that wrote the files, or pass --allow-empty"
         location = Location(names[0] if len(names) == 1 else "")
         return [_Mistake(Finding("", "the input is empty", fix, location), ERROR)]
-    for application in _applications(readable):
+    streams = [one.stream for _, one in readable if _has_content(one.stream)]
+    # Nothing is checked, perhaps because of a wrong path.
+    is_idle = all(map(find_no_objects, streams)) and not settings.allow_empty
+    applications = [*_applications(readable)]
+    idle_rules = Counter[str]()  # a configuration can be for several applications
+    for application in applications:
         findings, errors = _tried(_findings, application, settings, config)
-        mistakes += (_Mistake(one, ERROR if one.strict else one.severity) for one in findings or ())
+        idle_rules.update(one.problem for one in findings or () if one.code == "idle-rule")
+        mistakes += (
+            _Mistake(
+                one, ERROR if one.strict or (is_idle and one.code == "no-objects") else one.severity
+            )
+            for one in findings or ()
+            if one.code != "idle-rule" or idle_rules[one.problem] == len(applications)
+        )
         mistakes += errors
     return sorted(mistakes, key=lambda one: order.get(one.finding.location.source, len(order)))
 
@@ -212,14 +224,11 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
     stream = read_streams(sources, printable(sources[0].name) if sources else "")
     plan = plan_before_delivery(stream, settings._replace(allow_empty=True))
     parts = [read_streams([source], printable(source.name)) for source in sources]
-    idle = [*filter(None, map(find_no_objects, parts))]
-    # Nothing was checked, perhaps because of a wrong path.
-    if len(idle) == sum(map(_has_content, parts)) and not settings.allow_empty:
-        idle = [finding._replace(strict=True) for finding in idle]
     return [
         *(finding for finding in plan.findings if finding.code != "no-objects"),
-        *idle,
-        *find_rejected(plan.inventory),
+        *filter(None, map(find_no_objects, parts)),
+        *find_idle_rules(plan.inventory, settings),
+        *find_invalid_fields(plan.inventory),
         *_find_broken(plan.inventory, settings),
         *find_unused_configuration(stream, settings, config),
     ]

@@ -8,9 +8,10 @@ from postrender.cli.options import FILENAME, INPUT, SETTINGS, command, output_op
 from postrender.cli.render import plan_of, report_findings
 from postrender.cli.report import DONE, stdout_terminal, write, write_for_reader
 from postrender.cli.settings import check_not_a_function, render_settings, report_configuration
+from postrender.errors import UsageError
 from postrender.explain import REPORTERS, build
 from postrender.inventory.build import refuse_templates
-from postrender.inventory.notes import find_idle_rules, find_other_owners, find_rejected
+from postrender.inventory.notes import find_idle_rules, find_invalid_fields, find_other_owners
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 
@@ -26,9 +27,11 @@ from postrender.sources.inputs import read_input
 )
 def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     if _is_code(input_):
+        if form != "text":
+            raise UsageError(f"a code has no output format {form}", "Remove --output")
         from postrender.explain.meanings import meaning_of  # imports every rule
 
-        write([meaning_of(input_)], for_reader=True)
+        write([meaning_of(input_.lower().replace("_", "-"))], for_reader=True)
         return DONE
     settings = render_settings(config, given)
     stream = read_input(input_, "explain")
@@ -36,7 +39,7 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     plan = plan_of(stream, settings)
     refuse_templates(plan.inventory)
     notes = [
-        *find_rejected(plan.inventory),
+        *find_invalid_fields(plan.inventory),
         *find_other_owners(plan.inventory, settings),
         *find_idle_rules(plan.inventory, settings),
     ]
@@ -53,5 +56,5 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
 
 def _is_code(text: str) -> bool:
     """Whether a text can be the code of a finding, and is not the path of a file."""
-    words = text.split("-")
-    return all(map(str.isalnum, words)) and text.islower() and not os.path.exists(text)
+    words = text.replace("_", "-").split("-")
+    return all(map(str.isalnum, words)) and not text.isdigit() and not os.path.exists(text)

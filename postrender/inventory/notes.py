@@ -221,7 +221,7 @@ def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Findin
             )
 
 
-def find_rejected(inventory: Inventory) -> Iterator[Finding]:
+def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
     """A finding for each value that makes the API server reject an object.
 
     The manifests can be fragments, so what is missing is no finding. Unlike the rest of postrender,
@@ -246,7 +246,7 @@ def find_rejected(inventory: Inventory) -> Iterator[Finding]:
                 if kind == SECRET[1] and without_hash(name):  # messages show no hash of a Secret
                     location = location._replace(subject=f"{kind}/{without_hash(name)}")
                 yield Finding(
-                    code="rejected",
+                    code="invalid-field",
                     problem=f"{problem}, so the API server rejects the object",
                     fix="Correct the manifest",
                     location=location,

@@ -32,6 +32,7 @@ from postrender.plan.findings import (
     find_never_deleted,
     find_overwritten,
     find_selectors,
+    find_unkeyed,
 )
 from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
 from postrender.plan.history import NO_HISTORY, History
@@ -108,6 +109,7 @@ def _result_findings(
         yield from attacher_findings(attacher, mode, location)
         yield from group_name_findings(attach_groups.derived_names, location)
     yield from find_never_deleted(context)
+    yield from find_unkeyed(context)
     yield from find_overwritten(context)
     yield from find_selectors(context, is_history_known=history.is_known)
     yield from find_leftovers(context)

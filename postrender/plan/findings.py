@@ -17,6 +17,7 @@ from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
 from postrender.kubernetes.group_names import SUFFIX
 from postrender.kubernetes.inventories import inventory_name
+from postrender.kubernetes.kinds import SECRET
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention, Sign
 from postrender.plan.history import PreviousOwners
@@ -188,6 +189,21 @@ def find_never_deleted(context: PlanContext) -> Iterator[Finding]:
             "cluster, also after their last use",
             fix="To delete them, enable the attacher, or pass the previous output with --previous",
             location=Location(context.inventory.stream.source),
+        )
+
+
+def find_unkeyed(context: PlanContext) -> Iterator[Finding]:
+    """A note if the revisions of Secrets have names without a hash key."""
+    items = [context.decisions[key].item for key in context.names]
+    secrets = [item for item in items if item.identity.group_kind == SECRET]
+    if secrets and not context.settings.hash_key:
+        yield Finding(
+            code="no-hash-key",
+            problem=f"the names of the revisions of {_listed(secrets)} have hashes without a key, "
+            "so anybody who sees a name can check a guess of a short password",
+            fix="Create a key with `openssl rand -hex 32`, and set secretsHashKeyFile or the "
+            "variable POSTRENDER_SECRETS_HASH_KEY",
+            location=context.inventory.location_of(secrets[0]),
         )
 
 

@@ -52,7 +52,6 @@ _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
 _UNUSED = {kind: f"workloads do not reference the {kind}" for kind in ("ConfigMap", "Secret")}
 _MAY_REPLACE = "a program may replace the placeholder"
-_BY_RULE = "a rule of the configuration sets"
 
 
 class StrategyDecision(NamedTuple):
@@ -272,7 +271,7 @@ def _decide(
         reason = (
             f"the annotation {STRATEGY_ANNOTATION} sets the strategy"
             if annotation
-            else f"{_BY_RULE} the strategy"
+            else f"{_rule_name(rule, settings)} sets the strategy"
         )
     else:
         strategy = IGNORE
@@ -291,6 +290,10 @@ def _decide(
         or (rule is not None and rule.keep_original is not None),
         helm_hook=helm_hook,
     )
+
+
+def _rule_name(rule: StrategyRule | None, settings: Settings) -> str:
+    return f"rules[{settings.rules.index(rule)}] of the configuration" if rule else ""
 
 
 def is_helm_hook(item: Item) -> bool:
@@ -380,7 +383,7 @@ def _keep_reason(item: Item, rule: StrategyRule | None, settings: Settings) -> s
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
         return f'the annotation {KEEP_ORIGINAL_ANNOTATION} is "true"' if is_kept else ""
     if rule and rule.keep_original is not None:
-        return f"{_BY_RULE} keepOriginal" if rule.keep_original else ""
+        return f"{_rule_name(rule, settings)} sets keepOriginal" if rule.keep_original else ""
     if settings.keep_original is None and item.identity.kind == "Secret":
         # The output of Helm does not show which templates call `lookup`.
         return "a chart template can read the Secret with `lookup`, and keepOriginal is not set"

@@ -377,7 +377,7 @@ def test_a_stream_without_configmaps_has_an_empty_graph() -> None:
 def test_the_note_of_a_configmap_has_the_rule() -> None:
     graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
     [app] = [node for node in graph.nodes if node.identity.name == "app"]
-    assert app.note == "not renamed: a rule of the configuration sets the strategy"
+    assert app.note == "not renamed: rules[0] of the configuration sets the strategy"
 
 
 def test_a_preview_draws_only_objects_with_a_reference() -> None:

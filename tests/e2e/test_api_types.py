@@ -13,7 +13,7 @@ import pytest
 
 from tests.blind_fields import NAME, is_safe, open_fields
 from tests.e2e.api import Api, ApiError, Json
-from tests.inventory.test_rejected import ACCEPTED, REJECTED
+from tests.inventory.test_invalid_fields import ACCEPTED, REJECTED
 
 GROUPS = "x-kubernetes-group-version-kind"
 # A definition of a kind references nothing, and in content only the data is searched.

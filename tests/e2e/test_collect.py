@@ -213,7 +213,7 @@ def test_a_collector_under_the_admission_policy(
 
 def test_the_printed_role_does_not_allow_another_namespace(collector: Collector) -> None:
     done = collector.start("--all-namespaces", "--yes")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot list configmaps in all namespaces (HTTP status 403" in done.stderr
 
 

@@ -214,7 +214,7 @@ def test_an_error_stops_the_build_and_is_shown(shell: Shell) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     first, last = done.stderr.strip().splitlines()
     assert re.match(r"error: <stdin>:\d+ \(document 1, ConfigMap/plain\) data\.port: ", first)
-    assert last.startswith("Error: couldn't execute function: exit status 1")
+    assert last.startswith("Error: couldn't execute function: exit status 2")
 
 
 def test_a_finding_is_shown_and_the_build_continues(shell: Shell) -> None:

@@ -90,6 +90,11 @@ def findings_of(code: str, before: str, example: str, run: Run) -> str:
         objects.append(before)  # the fix is in the ConfigMap
     if example.startswith("# values.yaml\n"):
         objects = [example]
+    if code == "no-hash-key":
+        Path("hash-key").write_text("0123456789abcdef")
+        objects += [
+            text.replace("ConfigMap", "Secret").replace("configMap", "secret") for text in objects
+        ]
     if code == "last-owner":
         Path("app.yaml").write_text("---\n".join(objects).replace("worker}", "web}"))
         Path("previous.yaml").write_text(run("render", "app.yaml")[1])

@@ -8,7 +8,7 @@ import pytest
 
 from postrender.config.settings import Settings
 from postrender.inventory.build import take_inventory
-from postrender.inventory.notes import find_rejected
+from postrender.inventory.notes import find_invalid_fields
 from postrender.yaml.stream import read_stream
 from tests.manifests import Obj, dump
 
@@ -69,7 +69,9 @@ REJECTED = [
 def paths(*objects: Obj) -> list[str]:
     stream = read_stream(dump(list(objects)).encode(), "stream")
     settings = Settings()
-    return [finding.location.path for finding in find_rejected(take_inventory(stream, settings))]
+    return [
+        finding.location.path for finding in find_invalid_fields(take_inventory(stream, settings))
+    ]
 
 
 @pytest.mark.parametrize(("item", "path"), REJECTED)
