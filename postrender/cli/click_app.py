@@ -89,7 +89,10 @@ class _WritesHelp(click.Command):
         try:
             return super().make_context(*args, **settings)
         except OSError as error:
-            raise unwritable_error(error) from None
+            problem = unwritable_error(error)
+            if isinstance(error, BrokenPipeError):  # the reader has seen enough, as `head -1`
+                raise click.exceptions.Exit(DONE) from None
+            raise problem from None
 
 
 class _Group(_WritesHelp, click.Group):

@@ -57,12 +57,17 @@ _EXAMPLE_FILE = """\
 @command(
     "config init",
     "Create a configuration file.",
-    details="The default of FILE is postrender.yaml in this folder. postrender never overwrites an "
-    "existing file.",
+    details="The default of FILE is postrender.yaml in this folder, and - means stdout. postrender "
+    "never overwrites an existing file.",
     example="postrender config init chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=FILE_NAME),),
 )
 def init(file: str) -> int:
+    if not file:
+        raise UsageError("the path of the new file is empty", "Pass the path of a new file")
+    if file == "-":
+        write([_EXAMPLE_FILE])
+        return DONE
     try:
         with open(file, "x", encoding="utf-8") as output:
             output.write(_EXAMPLE_FILE)

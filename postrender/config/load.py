@@ -19,7 +19,14 @@ from postrender.config.settings import (
     Settings,
     StrategyRule,
 )
-from postrender.config.validate import EXPECTED_IMAGE, is_image, schema_text, unknown_key, validate
+from postrender.config.validate import (
+    EXPECTED_IMAGE,
+    is_image,
+    is_namespace,
+    schema_text,
+    unknown_key,
+    validate,
+)
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
@@ -216,8 +223,15 @@ def settings_from(values: Values) -> Settings:
                 "Replace several entries with one that has globs, such as web-*",
             )
     default = Settings()
+    namespace = values.get("namespace", default.namespace)
+    if not is_namespace(namespace):
+        raise UserError(
+            f"the namespace is {shown(namespace)}, expected at most 63 lower-case letters, digits "
+            'and "-", with a letter or digit at both ends',
+            "Correct the key namespace, --namespace or POSTRENDER_NAMESPACE",
+        )
     return Settings(
-        namespace=values.get("namespace", default.namespace),
+        namespace=namespace,
         with_secrets=values.get("secrets", default.with_secrets),
         is_strict=values.get("strict", default.is_strict),
         keep_original=values.get("keepOriginal", default.keep_original),

@@ -50,6 +50,7 @@ EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/po
 _IMAGE_CHARACTERS = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
 )
+_DNS_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 # The keywords of a schema that do not restrict values.
 _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
@@ -115,6 +116,12 @@ def is_image(text: str) -> bool:
     names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
     is_readable = _IMAGE_CHARACTERS.issuperset(text)
     return is_readable and all(name and name == name.lower() for name in names)
+
+
+def is_namespace(text: str) -> bool:
+    """Whether a text is "", a placeholder as for is_image, or a name that Kubernetes accepts."""
+    is_name = len(text) < 64 and text[:1] != "-" != text[-1:] and _DNS_LABEL.issuperset(text)
+    return is_name or "<" in text
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:

@@ -102,7 +102,7 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
             "the old manifests"
         )
     else:
-        previous = _read_manifests(settings.history.previous)
+        previous = read_manifests(settings.history.previous)
         fix = "Fix the file in --previous, or pass another file"
     try:
         history = read_history(previous, settings, resolver.effective_namespace)
@@ -161,7 +161,8 @@ def read_release(name: str, settings: Settings) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def _read_manifests(name: str) -> Previous:
+def read_manifests(name: str) -> Previous:
+    """The manifests of --previous, which is not a Helm release."""
     if name == "-":
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "Pass a file instead"

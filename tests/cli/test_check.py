@@ -230,3 +230,17 @@ def test_the_log_file_has_the_findings_of_every_format(check: Check, tmp_path: P
     for form in ("text", "json"):
         check("-o", form, "--log-file", f"{form}.log", "a.yaml", a=f"{CONFIG}---\n{BAD}")
         assert "[broken-reference]" in (tmp_path / f"{form}.log").read_text()
+
+
+def test_a_rule_that_matches_no_object_of_any_input_is_a_note(check: Check) -> None:
+    config = (
+        "rules: [{match: {name: app}, strategy: ignore}, {match: {name: b}, strategy: ignore}]\n"
+    )
+    files = {"dev__a": CONFIG, "prod__a": CONFIG}
+    code, _, err = check(".", **files, postrender=config)
+    assert (code, re.findall(r"^note: .*(rules\[\d\]) does not match", err, re.M)) == (
+        0,
+        ["rules[1]"],
+    )
+    other = CONFIG.replace("name: app", "name: b")
+    assert "idle-rule" not in check(".", **files, prod__b=f"---\n{other}")[2]

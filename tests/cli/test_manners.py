@@ -348,3 +348,65 @@ def test_a_misspelt_variable_is_reported_once_in_a_function_call(
     text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
     (tmp_path / "list.yaml").write_text(text)
     assert run("render", "list.yaml")[2].count("POSTRENDER_STRCT") == 1
+
+
+IGNORED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, annotations: {postrender/strategy: ignore}}
+data: {key: VALUE}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      volumes: [{name: rules, configMap: {name: rules}}]
+      containers:
+      - {name: web, image: web, volumeMounts: [{name: rules, mountPath: /rules}]}
+      - {name: SIDECAR, image: x, volumeMounts: [{name: rules, mountPath: /rules}]}
+"""
+
+
+@pytest.mark.parametrize(("sidecar", "code"), [("other", 1), ("config-reloader", 0)])
+def test_a_change_that_a_sidecar_reloads_is_no_risk(
+    sidecar: str, code: int, run: Run, tmp_path: Path
+) -> None:
+    text = IGNORED.replace("SIDECAR", sidecar)
+    for value in ("old", "new"):
+        (tmp_path / value).write_text(text.replace("VALUE", value))
+    sides = (str(tmp_path / "old"), str(tmp_path / "new"))
+    done, out, _ = run("diff", "--fail-on=risk", *sides)
+    assert (done, "strategy ignore" in out) == (code, True), out
+
+
+@pytest.mark.parametrize("previous", ["nope.yaml", "git:nope:foo", "-", ""])
+def test_diff_reads_the_previous_output(previous: str, run: Run) -> None:
+    code, _, err = run("diff", f"--previous={previous}", MANIFESTS, MANIFESTS)
+    assert code == (2 if previous else 0)
+    assert bool(previous) == bool(err.startswith("error: "))
+
+
+@pytest.mark.parametrize("namespace", ["A B", "prod ", "-a", "a" * 64, "a.b", "prod", "<path:x#y>"])
+@pytest.mark.parametrize("command", ["render", "explain", "check"])
+def test_a_namespace_is_a_name(command: str, namespace: str, run: Run) -> None:
+    is_name = namespace in ("prod", "<path:x#y>")
+    code, _, err = run(command, f"--namespace={namespace}", MANIFESTS)
+    assert (code == 2 and "error: the namespace is" in err) != is_name
+    assert ("--namespace or POSTRENDER_NAMESPACE" in err) != is_name
+
+
+def test_a_new_configuration_is_written_to_stdout(run: Run) -> None:
+    code, out, _ = run("config", "init", "-")
+    assert (code, out.startswith("# The configuration of postrender.")) == (0, True)
+    assert run("config", "init", "")[0] == 2
+
+
+def test_a_code_can_be_written_in_other_ways_but_has_no_format(run: Run) -> None:
+    assert run("explain", "by-name") == run("explain", "BY_NAME")
+    code, out, err = run("explain", "-o", "json", "by-name")
+    assert (code, out) == (2, "")
+    assert "a code has no output format json" in err

@@ -442,6 +442,11 @@ def test_a_reader_that_closes_the_pipe() -> None:
     assert_refused(done, "<stdout>", "Broken pipe")
 
 
+def test_a_help_whose_reader_has_seen_enough() -> None:
+    for arguments in (("--help",), ("render", "-h"), ("--version",)):
+        assert run_unread(b"", *arguments) == Run(0, b"", "")
+
+
 @pytest.mark.parametrize("arguments", [("diff", "-"), ("explain",)], ids=" ".join)
 def test_a_pager_that_is_left_early(arguments: tuple[str, ...], tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
