@@ -78,7 +78,7 @@ class Groups(NamedTuple):
 
 
 def group_changes(preview: Preview) -> Groups:
-    """The groups of a preview: the important first, then single changes, then groups."""
+    """The groups of a preview: the dangerous first, then single changes, then groups."""
     workloads = list(map(_with_joined_labels, preview.workloads))
     labels, shared = _group_labels((*workloads, *preview.contents, *preview.objects))
     contents = list(_groups(_without(shared, preview.contents), {}))
@@ -92,16 +92,11 @@ def group_changes(preview: Preview) -> Groups:
             key=lambda group: (ranks[group[1].effect], len(group[0]) > 1),
         ),
         contents=sorted(contents, key=lambda group: len(group[0]) > 1),
-        objects=group_objects(_without(shared, preview.objects)),
+        objects=sorted(
+            _groups(_without(shared, preview.objects), {}),
+            key=lambda group: (len(group[0]) > 1, not is_dangerous(group[1].identity)),
+        ),
         labels=labels,
-    )
-
-
-def group_objects(changes: Iterable[ObjectChange]) -> list[Group[ObjectChange]]:
-    """The groups of other objects: single objects before groups, and dangerous objects first."""
-    return sorted(
-        _groups(changes, {}),
-        key=lambda group: (len(group[0]) > 1, not is_dangerous(group[1].identity)),
     )
 
 
@@ -158,14 +153,12 @@ def _labels(change: AnyChange) -> Iterator[FieldChange]:
     """The changes of labels that need not be told at an object if they are routine."""
     if _is_refused(change):
         return
+    # An object inside, such as in volumeClaimTemplates, can have labels too.
+    labels = [label for prefix, label in map(_label, change.fields) if not prefix]
     causes = change.causes if isinstance(change, WorkloadChange) else ()
-    for field in (*change.fields, *(cause.field for cause in causes)):
-        prefix, label = _label(field)
-        # An object inside, such as in volumeClaimTemplates, can have labels too.
-        is_inside = prefix and field in change.fields
-        # Values that are not shown need not be equal.
-        if label and not is_inside and label.old != NOT_SHOWN:
-            yield label
+    labels += [_label(cause.field)[1] for cause in causes]
+    # Values that are not shown need not be equal.
+    yield from (label for label in labels if label and label.old != NOT_SHOWN)
 
 
 def _without(shared: set[str], changes: Iterable[Change]) -> Iterator[Change]:

@@ -99,57 +99,41 @@ OUTSIDE_TEMPLATE = Forms("outside its pod template", "outside their pod template
 class Effect(NamedTuple):
     """The words for an effect.
 
-    sentence: the verb for one workload, with an explanation.
-    badge: the words in a badge of the HTML page.
-    drawn: the words in a box of the graph.
+    explained: what follows the verb for one workload.
+    badge: the words in a badge of the HTML page, "" for the effect itself.
+    drawn: the words in a box of the graph, "" for the verb.
     """
 
     verb: Forms
-    sentence: str
-    badge: str
-    drawn: str
-
-
-def _effect(
-    one: str, many: str, badge: str, *, explained: str = "", drawn: str | None = None
-) -> Effect:
-    return Effect(Forms(one, many), one + explained, badge, one if drawn is None else drawn)
+    explained: str = ""
+    badge: str = ""
+    drawn: str = ""
 
 
 # In order of importance to a reader: failures first, then workloads that roll.
 EFFECTS = {
-    REFUSED: _effect(
-        "is rejected by the API server",
-        "are rejected by the API server",
-        "rejected",
+    REFUSED: Effect(
+        Forms("is rejected by the API server", "are rejected by the API server"),
+        badge="rejected",
         drawn="rejected by the API server",
     ),
-    ROLLS: _effect("rolls", "roll", "rolls"),
-    HOOK: _effect(
-        "runs again",
-        "run again",
-        "hook",
+    ROLLS: Effect(Forms("rolls", "roll")),
+    HOOK: Effect(
+        Forms("runs again", "run again"),
         explained=": Helm or Argo CD deletes and re-creates the hook",
         drawn="hook, runs again",
     ),
-    NEXT_RUN: _effect(
-        "uses the change on its next run",
-        "use the change on their next run",
-        "next run",
+    NEXT_RUN: Effect(
+        Forms("uses the change on its next run", "use the change on their next run"),
         explained=", and does not roll",
     ),
-    NEXT_PODS: _effect(
-        "changes only new pods",
-        "change only new pods",
-        "next pods",
-        explained=", and does not roll",
+    NEXT_PODS: Effect(
+        Forms("changes only new pods", "change only new pods"), explained=", and does not roll"
     ),
-    STARTS: _effect("is added", "are added", "starts", drawn="starts"),
-    ENDS: _effect("is removed", "are removed", "ends", drawn="ends"),
-    NO_PODS: _effect(
-        "does not have its own pods", "do not have their own pods", "no pods", drawn=""
-    ),
-    STAYS: _effect("does not roll", "do not roll", "no roll"),
+    STARTS: Effect(Forms("is added", "are added"), drawn="starts"),
+    ENDS: Effect(Forms("is removed", "are removed"), drawn="ends"),
+    NO_PODS: Effect(Forms("does not have its own pods", "do not have their own pods")),
+    STAYS: Effect(Forms("does not roll", "do not roll"), badge="no roll"),
 }
 
 # The phrases for a revision that a workload still uses, but that Kubernetes deletes.
@@ -190,8 +174,8 @@ def describe_change(change: str) -> str:
 
 def describe_effect(workload: WorkloadChange) -> str:
     """The effect on a workload, such as `rolls (3 pods)`. Some effects include an explanation."""
-    sentence, replacement = EFFECTS[workload.effect].sentence, workload.replacement
-    return f"{sentence} ({replacement})" if replacement else sentence
+    effect, replacement = EFFECTS[workload.effect], workload.replacement
+    return effect.verb.one + effect.explained + (f" ({replacement})" if replacement else "")
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
@@ -232,13 +216,17 @@ def brief_cause(cause: Cause) -> str:
     return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
 
 
-def describe_content(content: ContentChange, style: Style) -> list[str]:
-    """The phrases about a ConfigMap or Secret, except for its keys and fields."""
+def describe_facts(change: AnyChange, style: Style) -> list[str]:
+    """The phrases about a change, except for its causes, fields and keys."""
+    if isinstance(change, WorkloadChange):
+        return describe_pods(change, style)
+    if isinstance(change, ObjectChange):
+        return []
     return [
-        *describe_names(content, style),
-        *_fates(content, style),
-        *_shared_facts(content, style),
-        *describe_users(content, style),
+        *describe_names(change, style),
+        *_fates(change, style),
+        *_shared_facts(change, style),
+        *describe_users(change, style),
     ]
 
 
@@ -250,22 +238,24 @@ def describe_verb(change: AnyChange) -> str:
     return describe_change(change.change) + (f" ({note})" if note else "")
 
 
-def explain_effect(change: AnyChange) -> str:
-    """The sentence about the effect on each workload of a group, "" if the verb says all."""
-    if not isinstance(change, WorkloadChange):
-        return change.note if isinstance(change, ObjectChange) else ""
-    effect = describe_effect(change)
-    return "" if effect == EFFECTS[change.effect].verb.one else f"each {effect}"
+def explain_change(change: AnyChange) -> str:
+    """A clause about the effect on a workload or about an object, "" if the verb says all."""
+    if isinstance(change, WorkloadChange):
+        effect = describe_effect(change)
+        return "" if effect == EFFECTS[change.effect].verb.one else effect
+    return change.note if isinstance(change, ObjectChange) else ""
 
 
-def describe_member(
-    name: str,
-    member: WorkloadChange | ContentChange | ObjectChange,
-    shared: WorkloadChange | ContentChange | ObjectChange,
-) -> str:
+def own_replacement(member: AnyChange, shared: AnyChange) -> str:
+    """How the pods of a workload of a group are replaced, "" if that is shared."""
+    replacement: str = getattr(member, "replacement", "")
+    return "" if replacement == getattr(shared, "replacement", "") else replacement
+
+
+def describe_member(name: str, member: AnyChange, shared: AnyChange) -> str:
     """The name of an object of a group, with how its pods are replaced if that is not shared."""
-    replacement = getattr(member, "replacement", "")
-    return name if replacement == getattr(shared, "replacement", "") else f"{name} ({replacement})"
+    replacement = own_replacement(member, shared)
+    return f"{name} ({replacement})" if replacement else name
 
 
 def describe_group(group: Group[Any]) -> tuple[str, str]:

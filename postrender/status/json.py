@@ -8,7 +8,7 @@ from datetime import datetime
 from postrender.attach.reconcile import TIME_FORMAT
 from postrender.attach.request import RevisionRef, title
 from postrender.diff.formats import Reporter
-from postrender.diff.formats.json import content_json
+from postrender.diff.formats.json import as_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
 from postrender.status.next_run import NextRun, Outcome
 from postrender.status.text import describe_unused, release_of
@@ -46,7 +46,7 @@ class JsonReporter(Reporter):
                     "workload": difference.workload,
                     "old": difference.old,
                     "new": difference.new,
-                    "contents": [content_json(content) for content in difference.contents],
+                    "contents": as_json(difference.contents),
                 }
                 for difference in status.differences
             ],

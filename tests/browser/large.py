@@ -81,28 +81,32 @@ def large(number: int, lines: int = 60) -> Preview:
     )
 
 
-def labelled(number: int) -> Preview:
+def labelled(number: int, *, is_shared: bool = False) -> Preview:
     """Return a preview of so many objects of each kind; only the label of the chart changes.
 
     Every second Rollout has the label in its pod template too. The last object of each kind has
     other changes.
+    is_shared: whether all objects have the same label; otherwise, only those of each group.
     """
     preview = large(number, lines=6)
-    cause = Cause(TEMPLATE, field=CHART._replace(path=f"spec.template.{CHART.path}"))
+    rolls, stays, content_label, service_label = (
+        CHART if is_shared else CHART._replace(old=f"shop-1.2.{patch}") for patch in range(4)
+    )
+    cause = Cause(TEMPLATE, field=rolls._replace(path=f"spec.template.{CHART.path}"))
     *workloads, last = preview.workloads
     alike = [
-        workload._replace(causes=(cause,), fields=(CHART,))
+        workload._replace(causes=(cause,), fields=(rolls,))
         if index % 2
-        else workload._replace(effect=STAYS, causes=(), fields=(CHART,))
+        else workload._replace(effect=STAYS, causes=(), fields=(stays,))
         for index, workload in enumerate(workloads)
     ]
     *contents, last_content = preview.contents
     metadata_only = [
-        content._replace(keys=(), fields=(CHART,), new_revision=content.old_revision)
+        content._replace(keys=(), fields=(content_label,), new_revision=content.old_revision)
         for content in contents
     ]
     services = [Identity("", "Service", None, item.identity.name) for item in preview.workloads]
-    objects = [ObjectChange(service, CHANGED, (CHART,)) for service in services]
+    objects = [ObjectChange(service, CHANGED, (service_label,)) for service in services]
     objects[-1] = objects[-1]._replace(
         fields=(FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort"),)
     )

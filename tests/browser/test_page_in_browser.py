@@ -166,6 +166,18 @@ def test_a_search_for_a_field_finds_the_whole_group(open_page: Open) -> None:
     expect(page.locator("#o12")).to_be_hidden()
 
 
+def test_shared_labels_are_found_by_object_and_by_effect(open_page: Open) -> None:
+    page = open_page(labelled(40, is_shared=True))
+    page.get_by_label("Search").fill("rollout/service-012")
+    assert members(page, "#labels") == ["Rollout/service-012"]
+    page.keyboard.press("Escape")
+    check_option(page, "effect", "rolls")
+    shown = page.locator("#labels .member:not([hidden])").all_text_contents()
+    assert shown == [f"Rollout/service-{number:03}" for number in range(1, 39, 2)]
+    page.locator("#labels .members").get_by_role("link", name="Rollout/service-013").click()
+    expect(page.locator("#w13")).to_be_focused()
+
+
 def test_all_words_of_a_search_match_one_object(open_page: Open) -> None:
     page = open_page(labelled(40))
     page.get_by_label("Search").fill("service-011 service-012")
@@ -717,6 +729,7 @@ STATES = {
     "nothing": (Preview("main.yaml", "head.yaml"), unchanged, 1440),
     "large": (large(15), unchanged, 1440),
     "group": (labelled(20), unchanged, 1440),
+    "labels": (labelled(20, is_shared=True), unfolded, 1440),
     "group-unfolded": (labelled(20), unfolded, 1440),
     "group-searched": (labelled(20), searched, 1440),
     "group-linked": (labelled(20), linked, 1440),

@@ -9,7 +9,7 @@ from postrender.config.settings import Settings
 from postrender.diff.build import compare
 from postrender.diff.model import DELETED, IN_MANIFESTS, LEFT, UNTIL_PRUNED, Fate, Preview
 from postrender.diff.values import Style, namer
-from postrender.diff.words import describe_content
+from postrender.diff.words import describe_facts
 from postrender.inventory.build import take_inventory
 from postrender.output import render
 from postrender.plan.build import make_plan
@@ -215,7 +215,7 @@ def test_a_secret_has_a_fate_without_a_hash() -> None:
         "the old revision is DELETED on apply by Helm, Argo CD or Flux: old pods that restart "
         "cannot start"
     )
-    assert fate in describe_content(content, style)
+    assert fate in describe_facts(content, style)
 
 
 def test_a_key_under_the_same_name_has_no_fate() -> None:

@@ -201,6 +201,22 @@ def test_headings_ids_and_links_are_consistent(preview: Preview) -> None:
 def test_a_chart_version_in_every_label_is_described_once() -> None:
     page = page_of(labelled(40))
     text = Structure(page).text
+    assert text.count("shop-1.2.4") == 4, "rolling and other workloads, ConfigMaps, Services"
+    assert "ConfigMap/service-000-config and 38 more" in text
+    assert "The same change in all 39" in text
+    assert "service-007-config-m567dfc6df · referenced by Rollout/service-007" in text
+    assert "ConfigMap/service-039-config and" not in text
+    assert re.findall(r'<h2[^>]*>([^<]*) <small class="count">([0-9]+)', page) == [
+        ("Workloads", "40"),
+        ("ConfigMaps and Secrets", "40"),
+        ("References", "80"),
+        ("Other objects", "40"),
+    ]
+
+
+def test_labels_that_all_objects_share_are_told_once() -> None:
+    page = page_of(labelled(40, is_shared=True))
+    text = Structure(page).text
     assert text.count("shop-1.2.4") == 1
     assert "Rollout/service-000 and 116 more" in text
     assert "The same change in all 117" in text
@@ -213,10 +229,11 @@ def test_a_chart_version_in_every_label_is_described_once() -> None:
     ]
 
 
-def test_every_object_has_an_anchor() -> None:
-    ids = Structure(page_of(labelled(40))).values("id")
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_every_object_has_an_anchor(is_shared: bool) -> None:
+    ids = Structure(page_of(labelled(40, is_shared=is_shared))).values("id")
     assert {*ids} >= {f"{letter}{number}" for letter in "wco" for number in range(40)}
-    assert len(ids) == len({*ids}), "a workload that rolls has a link at its label"
+    assert len(ids) == len({*ids})
 
 
 def test_a_page_has_the_same_groups_as_the_text() -> None:
@@ -230,8 +247,8 @@ def test_a_page_has_the_same_groups_as_the_text() -> None:
 
 def test_a_long_list_of_objects_is_folded() -> None:
     lists = 'class="members"( open)?>'
-    assert re.findall(lists, page_of(labelled(5))) == [" open"] * 2
-    assert re.findall(lists, page_of(labelled(40))) == [""] * 2
+    assert re.findall(lists, page_of(labelled(5))) == [" open"] * 4
+    assert re.findall(lists, page_of(labelled(40))) == [""] * 4
 
 
 @pytest.mark.parametrize(

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from postrender.diff import model
 from postrender.diff.formats import Reporter
 from postrender.diff.hunks import NO_NEWLINE
-from postrender.diff.model import (
-    ADDED,
-    CHANGED,
-    CONFIG,
-    DROPPED,
-    EFFECTS,
-    ENV,
-    IMAGE,
-    NEW,
-    REMOVED,
-    RETAINED,
-    REUSED,
-    SUPERSEDED,
-    UNCHANGED,
-    Blob,
-    Cause,
-    ContentChange,
-    Fate,
-    FieldChange,
-    Graph,
-    Hunk,
-    KeyChange,
-    Preview,
-    RevisionChange,
-    Risk,
-    WorkloadChange,
-)
 from postrender.kubernetes.kinds import Identity
 
 TYPE_CHECKING = False
@@ -47,8 +22,47 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
-_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
-_REVISIONS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
+_CHANGES = (model.ADDED, model.REMOVED, model.CHANGED, model.UNCHANGED)
+_REVISIONS = (model.NEW, model.REUSED, model.SUPERSEDED, model.RETAINED, model.DROPPED)
+
+_SECTIONS = ("risks", "contents", "workloads", "revisions", "objects", "undecided", "graph")
+
+# The properties of each record, and of a cause by its kind.
+_PROPERTIES = {
+    model.Risk: "code object path fact consequence",
+    model.ContentChange: (
+        "object change strategy oldRevision newRevision keys fields users formerUsers note fate"
+        " parts"
+    ),
+    model.KeyChange: "key change diff fields remark oldBinary newBinary",
+    model.Blob: "size sha256",
+    model.FieldChange: "path change old new",
+    model.Fate: "outcome holders historyLimits isOptional",
+    model.WorkloadChange: "object change effect causes via replacement inPlace fields",
+    model.RevisionChange: "object name change isRetained lostOwners",
+    model.ObjectChange: "object change fields note",
+    model.Undecided: "location problem fix",
+    model.Graph: "nodes edges",
+    model.GraphNode: "object role change effect",
+    model.Edge: "source target label change",
+}
+_CAUSES = {
+    model.CONFIG: "kind object what keys",
+    model.IMAGE: "kind container old new",
+    model.ENV: "kind container variable old new",
+    model.TEMPLATE: "kind field",
+}
+# The fields of records with another name than the property.
+_FIELDS = {
+    "formerUsers": "former",
+    "historyLimits": "limits",
+    "newBinary": "new_blob",
+    "object": "identity",
+    "oldBinary": "old_blob",
+    "sha256": "digest",
+    "what": "reason",
+}
+_UPPER = re.compile("[A-Z]")
 
 
 class JsonReporter(Reporter):
@@ -57,7 +71,7 @@ class JsonReporter(Reporter):
     file_suffix = "json"
     escapes = (":", "\\u0023")  # no line begins with text from the input
 
-    def render(self, preview: Preview, terminal: Terminal) -> str:
+    def render(self, preview: model.Preview, terminal: Terminal) -> str:
         """A preview as JSON that conforms to diff.schema.json."""
         document = {
             "version": VERSION,
@@ -67,33 +81,17 @@ class JsonReporter(Reporter):
             "oldConfiguration": preview.old_configuration,
             "hasChanges": preview.has_changes,
             "summary": _summary(preview),
-            "risks": [_risk(risk) for risk in preview.risks],
-            "contents": [content_json(content) for content in preview.contents],
-            "workloads": [_workload(workload) for workload in preview.workloads],
-            "revisions": [_revision(revision) for revision in preview.revisions],
-            "objects": [
-                {
-                    "object": object_json(change.identity),
-                    "change": change.change,
-                    "fields": _fields(change.fields),
-                    "note": change.note,
-                }
-                for change in preview.objects
-            ],
-            "undecided": [
-                {"location": item.location, "problem": item.problem, "fix": item.fix}
-                for item in preview.undecided
-            ],
-            "graph": _graph(preview.graph),
         }
+        for section in _SECTIONS:
+            document[section] = as_json(getattr(preview, section))
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _summary(preview: Preview) -> Json:
+def _summary(preview: model.Preview) -> Json:
     return {
         "risks": len(preview.risks),
         "contents": _counts(_CHANGES, (content.change for content in preview.contents)),
-        "workloads": _counts(EFFECTS, (workload.effect for workload in preview.workloads)),
+        "workloads": _counts(model.EFFECTS, (workload.effect for workload in preview.workloads)),
         "revisions": _counts(_REVISIONS, (revision.change for revision in preview.revisions)),
         "objects": _counts(_CHANGES[:3], (change.change for change in preview.objects)),
         "undecided": len(preview.undecided),
@@ -105,88 +103,15 @@ def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
     return {_camel_case(word): counts[word] for word in words}
 
 
-def _risk(risk: Risk) -> Json:
-    return {
-        "code": risk.code,
-        "object": object_json(risk.identity),
-        "path": risk.path,
-        "fact": risk.fact,
-        "consequence": risk.consequence,
-    }
-
-
-def content_json(content: ContentChange) -> Json:
-    """The change of a ConfigMap or Secret, as in diff.schema.json."""
-    return {
-        "object": object_json(content.identity),
-        "change": content.change,
-        "strategy": content.strategy,
-        "oldRevision": content.old_revision,
-        "newRevision": content.new_revision,
-        "keys": [_key(key) for key in content.keys],
-        "fields": _fields(content.fields),
-        "users": [object_json(user) for user in content.users],
-        "formerUsers": [object_json(user) for user in content.former],
-        "note": content.note,
-        "fate": _fate(content.fate),
-        "parts": list(content.parts),
-    }
-
-
-def _fate(fate: Fate | None) -> Json | None:
-    if fate is None:
-        return None
-    return {
-        "outcome": _camel_case(fate.outcome),
-        "holders": list(fate.holders),
-        "historyLimits": list(fate.limits),
-        "isOptional": fate.is_optional,
-    }
-
-
-def _workload(workload: WorkloadChange) -> Json:
-    return {
-        "object": object_json(workload.identity),
-        "change": workload.change,
-        "effect": _camel_case(workload.effect),
-        "causes": [_cause(cause) for cause in workload.causes],
-        "via": object_json(workload.via) if workload.via else None,
-        "replacement": workload.replacement,
-        "inPlace": [object_json(target) for target in workload.in_place],
-        "fields": _fields(workload.fields),
-    }
-
-
-def _revision(revision: RevisionChange) -> Json:
-    return {
-        "object": object_json(revision.identity),
-        "name": revision.name,
-        "change": revision.change,
-        "isRetained": revision.is_retained,
-        "lostOwners": list(revision.lost_owners),
-    }
-
-
-def _graph(graph: Graph) -> Json:
-    nodes = [
-        {
-            "object": object_json(node.identity),
-            "role": node.role,
-            "change": node.change,
-            "effect": _camel_case(node.effect),
-        }
-        for node in graph.nodes
-    ]
-    edges = [
-        {"source": edge.source, "target": edge.target, "label": edge.label, "change": edge.change}
-        for edge in graph.edges
-    ]
-    return {"nodes": nodes, "edges": edges}
-
-
-def _camel_case(text: str) -> str:
-    first, *rest = text.split(" ")
-    return first + "".join(word.capitalize() for word in rest)
+def as_json(value: Any) -> Any:
+    """A record of a preview with the records in it, as in diff.schema.json."""
+    if isinstance(value, Identity):
+        return object_json(value)
+    is_cause = isinstance(value, model.Cause)
+    properties = _CAUSES[value.kind] if is_cause else _PROPERTIES.get(type(value))
+    if properties:
+        return {name: _property(value, name) for name in properties.split()}
+    return list(map(as_json, value)) if isinstance(value, tuple) else value
 
 
 def object_json(identity: Identity) -> Json:
@@ -199,59 +124,24 @@ def object_json(identity: Identity) -> Json:
     }
 
 
-def _key(key: KeyChange) -> Json:
-    return {
-        "key": key.key,
-        "change": key.change,
-        "diff": "".join(f"{line}\n" for hunk in key.hunks for line in _hunk_lines(hunk)),
-        "fields": _fields(key.fields),
-        "remark": key.remark,
-        "oldBinary": _blob(key.old_blob),
-        "newBinary": _blob(key.new_blob),
-    }
+def _property(record: Any, name: str) -> Any:
+    if name == "diff":
+        return "".join(f"{line}\n" for hunk in record.hunks for line in _hunk_lines(hunk))
+    if isinstance(record, model.Cause) and name == "object":
+        return as_json(record.subject)
+    field = _FIELDS.get(name) or _UPPER.sub(lambda letter: f"_{letter[0].lower()}", name)
+    value = getattr(record, field)
+    return _camel_case(value) if name in ("effect", "outcome") else as_json(value)
 
 
-def _hunk_lines(hunk: Hunk) -> Iterator[str]:
+def _camel_case(text: str) -> str:
+    first, *rest = text.split(" ")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _hunk_lines(hunk: model.Hunk) -> Iterator[str]:
     yield f"@@ -{hunk.old},{hunk.old_count} +{hunk.new},{hunk.new_count} @@"
     for line in hunk.lines:
         yield line.sign + line.text
         if line.is_open:
             yield NO_NEWLINE
-
-
-def _blob(blob: Blob | None) -> Json | None:
-    return {"size": blob.size, "sha256": blob.digest} if blob else None
-
-
-def _fields(fields: Iterable[FieldChange]) -> list[Json]:
-    return [_field(field) for field in fields]
-
-
-def _field(field: FieldChange) -> Json:
-    return {"path": field.path, "change": field.change, "old": field.old, "new": field.new}
-
-
-def _cause(cause: Cause) -> Json:
-    if cause.kind == CONFIG:
-        return {
-            "kind": cause.kind,
-            "object": object_json(cause.subject) if cause.subject else None,
-            "what": cause.reason,
-            "keys": list(cause.keys),
-        }
-    if cause.kind == IMAGE:
-        return {
-            "kind": cause.kind,
-            "container": cause.container,
-            "old": cause.old,
-            "new": cause.new,
-        }
-    if cause.kind == ENV:
-        return {
-            "kind": cause.kind,
-            "container": cause.container,
-            "variable": cause.variable,
-            "old": cause.old,
-            "new": cause.new,
-        }
-    return {"kind": cause.kind, "field": _field(cause.field) if cause.field else None}

@@ -14,7 +14,7 @@ from functools import partial
 
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.truncate import Cut, Part, Section, truncate
-from postrender.diff.groups import group_changes, group_objects, is_dangerous
+from postrender.diff.groups import group_changes, is_dangerous
 from postrender.diff.hunks import diff_lines
 from postrender.diff.model import (
     ADDED,
@@ -60,8 +60,8 @@ from postrender.diff.words import (
     describe_cause,
     describe_change,
     describe_configuration,
-    describe_content,
     describe_effect,
+    describe_facts,
     describe_group,
     describe_member,
     describe_pods,
@@ -70,6 +70,7 @@ from postrender.diff.words import (
     describe_risk,
     describe_shared,
     describe_verb,
+    explain_change,
     revision_name,
 )
 from postrender.errors import sentences
@@ -77,6 +78,8 @@ from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from postrender.diff.groups import Group
     from postrender.diff.values import Terminal
 
@@ -192,7 +195,7 @@ class MarkdownReporter(Reporter):
             _risks(preview.risks, style),
             _workloads(groups.workloads, table_style),
             *(_contents(group, style) for group in groups.contents),
-            _fields((item for group in groups.workloads for item in group[0]), style),
+            _fields(groups.workloads, style),
             _revisions(preview, table_style),
             _objects("objects", groups.objects, style),
             _objects("labels", groups.labels, style),
@@ -345,7 +348,7 @@ def _contents(group: Group[ContentChange], style: Style) -> Section:
 def _content(
     content: ContentChange, style: Style, title: str, noun: Forms, kinds: Sequence[str]
 ) -> Iterator[Part]:
-    facts = "; ".join(describe_content(content, style))
+    facts = "; ".join(describe_facts(content, style))
     text = title + (f"\n{facts[0].upper()}{facts[1:]}\n" if facts else "")
     fields = _in_lists(content.fields, style, "")
     if text or fields or not content.keys:
@@ -377,48 +380,47 @@ def _key(key: KeyChange, style: Style) -> Part:
     return _part((), lambda _: full, cuts, _KEY_NOUN, ("",))
 
 
-def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    outside = [
-        ObjectChange(
-            workload.identity,
-            workload.change,
-            tuple(field for field in workload.fields if field.path != _REPLICAS),
-        )
-        for workload in workloads
-    ]
-    # Group the workloads again, because the groups in the table also depend on the causes.
-    groups = group_objects([change for change in outside if change.fields])
-    parts = [
-        _item(group, style, _ONE_SIDE.get(group[1].change, ""), _OUTSIDE, _FIELD_NOUN)
-        for group in groups
-    ]
+def _fields(groups: Iterable[Group[WorkloadChange]], style: Style) -> Section:
+    parts = []
+    for members, shared, rest in groups:
+        outside = (members, _without_replicas(shared), list(map(_without_replicas, rest)))
+        if outside[1].fields or any(change.fields for change in outside[2]):
+            parts.append(_item(outside, style, _OUTSIDE, _FIELD_NOUN))
     return _list(f"{TITLES['workloads']}, {OUTSIDE_TEMPLATE.many}", parts)
 
 
+def _without_replicas(workload: WorkloadChange) -> WorkloadChange:
+    return workload._replace(fields=tuple(f for f in workload.fields if f.path != _REPLICAS))
+
+
 def _objects(section: str, groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
-    parts = [
-        _item(group, style, describe_verb(group[1]), _OBJECTS, NOUNS[section]) for group in groups
-    ]
+    stage = _FIELDS if section == "labels" else _OBJECTS
+    parts = [_item(group, style, stage, NOUNS[section]) for group in groups]
     return _list(TITLES[section], parts)
 
 
-def _item(group: Group[ObjectChange], style: Style, verb: str, stage: int, noun: Forms) -> Part:
+def _item(group: Group[Any], style: Style, stage: int, noun: Forms) -> Part:
+    """The fields of an object, or of a group; stage: that leaves out the whole item."""
     members, shared, rest = group
     names = [code(_short(style.name(member.identity))) for member in members]
+    is_workload = isinstance(shared, WorkloadChange)
+    verb = _ONE_SIDE.get(shared.change, "") if is_workload else describe_verb(shared)
     start, end = "- ", f" {verb}" if verb else ""
+    body = ""
     if len(members) > 1:
         start, end = f"- {' '.join(describe_group(group))}: ", ""
-    body = f"  - {shared.note}\n" if shared.note and len(members) > 1 else ""
+        body = f"  - {clause}\n" if not is_workload and (clause := explain_change(shared)) else ""
     for change in rest:
-        body += f"  - {describe_rest(change, style)}\n" + _in_lists(change.fields, style, "    ")
-    body += f"  - {describe_shared(group)}\n" if rest else ""
+        if change.fields:
+            body += f"  - {describe_rest(change, style)}\n"
+            body += _in_lists(change.fields, style, "    ")
+    if body and shared.fields and rest:
+        body += f"  - {describe_shared(group)}\n"
     body += _in_lists(shared.fields, style, "    " if rest else "  ")
     brief = f"{start}{_listed(names, _FEW_NAMES)}{end}\n"
-    is_kept = is_dangerous(shared.identity) or shared.change == REMOVED
-    cuts = (
-        Cut(_DANGEROUS if is_kept else _FIELDS, brief, "the fields of"),
-        Cut(_DANGEROUS if is_kept else stage),
-    )
+    if stage != _FIELDS and (is_dangerous(shared.identity) or shared.change == REMOVED):
+        stage = _DANGEROUS
+    cuts = Cut(_DANGEROUS if stage == _DANGEROUS else _FIELDS, brief, "the fields of"), Cut(stage)
     kinds = [member.identity.kind for member in members]
     return _part(names, lambda names: f"{start}{names}{end}\n{body}", cuts, noun, kinds)
 

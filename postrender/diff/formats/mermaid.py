@@ -19,6 +19,7 @@ from postrender.diff.model import (
     HOOK,
     NEXT_PODS,
     NEXT_RUN,
+    NO_PODS,
     REFUSED,
     REMOVED,
     ROLLS,
@@ -152,12 +153,16 @@ def _unique(slugs: Iterable[str]) -> list[str]:
 def _box(node: GraphNode, box_id: str) -> Box:
     change = "" if node.change == UNCHANGED else node.change
     is_shown = node.effect and (change or node.effect != STAYS)
-    effect = EFFECTS[node.effect].drawn if is_shown else ""
+    effect = _drawn(node.effect) if is_shown else ""
     status = ", ".join(word for word in (change, effect) if word)
     texts = (node.identity.kind, node.identity.name, status, node.note)
     lines = tuple(line for text in texts for line in _wrapped(visible(text)))
     style = change or (CHANGED if effect else UNCHANGED)
     return box_id, node.role, lines, style
+
+
+def _drawn(effect: str) -> str:
+    return "" if effect == NO_PODS else EFFECTS[effect].drawn or EFFECTS[effect].verb.one
 
 
 def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:

@@ -8,7 +8,6 @@ ConfigMap cannot control the terminal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 from postrender.diff.formats import Reporter
 from postrender.diff.groups import group_changes
@@ -16,7 +15,6 @@ from postrender.diff.hunks import diff_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,
-    DELETED,
     ENDS,
     HOOK,
     NEXT_PODS,
@@ -57,16 +55,15 @@ from postrender.diff.words import (
     TITLES,
     describe_cause,
     describe_configuration,
-    describe_content,
+    describe_facts,
     describe_group,
     describe_members,
-    describe_pods,
     describe_rest,
     describe_revision,
     describe_risk,
     describe_shared,
     describe_verb,
-    explain_effect,
+    explain_change,
     mark_of,
     revision_name,
 )
@@ -78,7 +75,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from postrender.diff.groups import Change, Group
+    from postrender.diff.groups import AnyChange, Change, Group
 
     Item = TypeVar("Item")
 
@@ -148,11 +145,11 @@ class TextReporter(Reporter):
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _section("risks", group_risks(preview.risks), _risks, page)
     groups = group_changes(preview)
-    yield _section("workloads", groups.workloads, partial(_group, write=_workload), page)
-    yield _section("contents", groups.contents, partial(_group, write=_content), page)
+    yield _section("workloads", groups.workloads, _group, page)
+    yield _section("contents", groups.contents, _group, page)
     yield _section("revisions", shown_revisions(preview), _revision, page, is_dense=True)
     yield _section("objects", _blocks(groups.objects), _objects, page)
-    yield _section("labels", groups.labels, partial(_group, write=_object), page)
+    yield _section("labels", groups.labels, _group, page)
     yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
 
 
@@ -183,58 +180,45 @@ def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
     yield from page.lines(describe_risk(group[0], page.style))
 
 
-def _group(
-    group: Group[Change], page: _Page, *, write: Callable[[Change, _Page, str], Iterator[str]]
-) -> Iterator[str]:
+def _group(group: Group[Change], page: _Page) -> Iterator[str]:
     """A change, or the changes of a group: first what differs, then what all share."""
     members, shared, rest = group
     if len(members) == 1:
         name = visible(page.style.name(shared.identity))
         yield from _head(shared, page, name, describe_verb(shared))
-        yield from write(shared, page, _INDENT)
+        yield from _body(shared, page, _INDENT)
         return
     yield from _head(shared, page, *describe_group(group))
-    if sentence := explain_effect(shared):
-        yield from page.lines(sentence)
+    if clause := explain_change(shared):
+        yield from page.lines(f"each {clause}" if isinstance(shared, WorkloadChange) else clause)
     for change in rest:
         title = describe_rest(change, page.style)
-        first, *more = write(change, page, "")
+        first, *more = _body(change, page, "")
         if first and not more and page.width is None:
             yield from page.lines(f"{title} {first}")
             continue
         yield from page.lines(title, colour=BOLD)
-        yield from write(change, page, _INDENT + _HANG)
+        yield from _body(change, page, _INDENT + _HANG)
     if rest:
         yield from page.lines(describe_shared(group))
-    yield from write(shared, page, _INDENT + _HANG if rest else _INDENT)
+    yield from _body(shared, page, _INDENT + _HANG if rest else _INDENT)
     yield from page.lines(describe_members(members, shared, page.style), colour=GREY)
 
 
-def _workload(workload: WorkloadChange, page: _Page, indent: str) -> Iterator[str]:
-    for phrase in describe_pods(workload, page.style):
-        yield from page.lines(phrase, indent)
-    for cause in workload.causes:
-        yield from page.described(describe_cause(cause, page.style), indent)
-    if workload.fields and workload.change not in (ADDED, REMOVED):
-        yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", indent, GREY)
-    for field in describe_object(workload.fields, page.style):
-        yield from page.described(field, indent + _HANG)
-
-
-def _content(content: ContentChange, page: _Page, indent: str) -> Iterator[str]:
-    is_lost = content.fate is not None and content.fate.outcome == DELETED
-    for fact in describe_content(content, page.style):
-        is_loss = is_lost and "DELETED on apply" in fact
-        yield from page.lines(fact, indent, BOLD + RED if is_loss else "")
-    for field in describe_object(content.fields, page.style):
-        yield from page.described(field, indent)
-    for key in content.keys:
-        yield from _key(key, page, indent)
-
-
-def _object(change: ObjectChange, page: _Page, indent: str) -> Iterator[str]:
+def _body(change: AnyChange, page: _Page, indent: str) -> Iterator[str]:
+    for fact in describe_facts(change, page.style):
+        yield from page.lines(fact, indent, BOLD + RED if "DELETED on apply" in fact else "")
+    field_indent = indent
+    if isinstance(change, WorkloadChange):
+        for cause in change.causes:
+            yield from page.described(describe_cause(cause, page.style), indent)
+        if change.fields and change.change not in (ADDED, REMOVED):
+            yield from page.lines(f"{OUTSIDE_TEMPLATE.one}:", indent, GREY)
+        field_indent += _HANG
     for field in describe_object(change.fields, page.style):
-        yield from page.described(field, indent)
+        yield from page.described(field, field_indent)
+    for key in change.keys if isinstance(change, ContentChange) else ():
+        yield from _key(key, page, indent)
 
 
 def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
@@ -270,7 +254,7 @@ def _blocks(groups: Iterable[Group[ObjectChange]]) -> list[list[Group[ObjectChan
 
 def _objects(groups: Iterable[Group[ObjectChange]], page: _Page) -> Iterator[str]:
     for group in groups:
-        yield from _group(group, page, write=_object)
+        yield from _group(group, page)
 
 
 def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
@@ -278,9 +262,7 @@ def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
     yield from page.lines(visible(item.fix))
 
 
-def _head(
-    change: WorkloadChange | ContentChange | ObjectChange, page: _Page, subject: str, verb: str
-) -> Iterator[str]:
+def _head(change: AnyChange, page: _Page, subject: str, verb: str) -> Iterator[str]:
     colour = ""
     if isinstance(change, WorkloadChange):
         colour = _EFFECT_COLOURS.get(change.effect, GREY)

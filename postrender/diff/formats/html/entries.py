@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from postrender.diff.formats.html.markup import (
     Html,
@@ -49,16 +49,16 @@ from postrender.diff.words import (
     TITLES,
     brief_cause,
     describe_cause,
-    describe_content,
-    describe_effect,
+    describe_facts,
     describe_names,
-    describe_pods,
     describe_rest,
     describe_revision,
     describe_risk,
     describe_shared,
     describe_users,
+    explain_change,
     mark_of,
+    own_replacement,
     revision_name,
 )
 from postrender.kubernetes.kinds import Identity
@@ -66,21 +66,21 @@ from postrender.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.diff.groups import Change, Group
+    from typing import Any
+
+    from postrender.diff.groups import AnyChange, Group
 
 # The page folds a list with more objects than this number.
 _OPEN_MEMBERS = 12
-_NO_FACTS = Html("")
 
 
 class ObjectNames:
     """The names of objects on the page, with links to the entries of the objects.
 
-    effects: the effect on each workload.
     style: formats names of objects as links, and other names and values as code.
     """
 
-    __slots__ = ("_anchors", "effects", "name", "style")
+    __slots__ = ("_anchors", "_effects", "name", "style")
 
     def __init__(self, preview: Preview) -> None:
         identities = {
@@ -93,7 +93,7 @@ class ObjectNames:
             for letter, members in identities.items()
             for number, identity in enumerate(members)
         }
-        self.effects = {workload.identity: workload.effect for workload in preview.workloads}
+        self._effects = {workload.identity: workload.effect for workload in preview.workloads}
         self.name = namer(preview)
         self.style = Style(code=_code, prose=escaped, name=self.link, arrow="→")
 
@@ -110,6 +110,10 @@ class ObjectNames:
         anchor, name = self._anchors.get(identity), self.plain(identity)
         return tag("a", name, href=f"#{anchor}") if anchor else name
 
+    def effects_on(self, identities: Iterable[Identity]) -> list[str]:
+        """The effects on those objects that are workloads."""
+        return [self._effects[identity] for identity in identities if identity in self._effects]
+
     def anchor(self, identity: Identity) -> str:
         """The anchor of an object that has an entry."""
         return self._anchors[identity]
@@ -120,11 +124,13 @@ class _Member(NamedTuple):
 
     attributes: the HTML attributes for the anchor of the object and for the filter by effect.
     facts: about this object only.
+    link: the name in the list of an entry with several objects.
     """
 
     name: Html
     attributes: dict[str, str | bool]
-    facts: Html = _NO_FACTS
+    facts: Html
+    link: Html
 
 
 def section_markup(name: str, count: int, *parts: Html) -> Html:
@@ -136,7 +142,7 @@ def section_markup(name: str, count: int, *parts: Html) -> Html:
 
 def badge_text(word: str) -> str:
     """The text of the badge for a change or an effect."""
-    return EFFECTS[word].badge if word in EFFECTS else word
+    return (word in EFFECTS and EFFECTS[word].badge) or word
 
 
 def _code(text: str) -> str:
@@ -145,16 +151,6 @@ def _code(text: str) -> str:
 
 def _badge(word: str) -> Html:
     return tag("span", badge_text(word), class_=f"badge {word.replace(' ', '-')}")
-
-
-def _member(
-    identity: Identity, names: ObjectNames, effects: Iterable[str] = (), facts: Html = _NO_FACTS
-) -> _Member:
-    attributes: dict[str, str | bool] = {
-        "id": names.anchor(identity),
-        "data_effects": ",".join(sorted(set(effects))) or False,
-    }
-    return _Member(names.plain(identity), attributes, facts)
 
 
 def _entry(
@@ -195,7 +191,7 @@ def _member_list(members: Sequence[_Member]) -> Html:
 
 def _item(member: _Member) -> Html:
     facts = [": ", tag("span", member.facts, class_="facts")] if member.facts else []
-    return tag("li", member.name, *facts, class_="member", tabindex="-1", **member.attributes)
+    return tag("li", member.link, *facts, class_="member", tabindex="-1", **member.attributes)
 
 
 def _sentence(clause: str) -> Html:
@@ -218,54 +214,84 @@ def undecided_entry(item: Undecided) -> Html:
     return tag("div", *parts, class_="entry note", tabindex="-1")
 
 
-def workload_entry(group: Group[WorkloadChange], names: ObjectNames, *, is_open: bool) -> Html:
-    """The entry of a workload or of a group: the effect and each cause."""
+def change_entry(
+    group: Group[Any],
+    names: ObjectNames,
+    *,
+    is_open: bool,
+    elsewhere: Container[Identity] = (),
+) -> Html:
+    """The entry of a change, or of a group.
+
+    elsewhere: the objects that have another entry.
+    """
     members, shared, rest = group
-    effect = describe_effect(shared)
-    is_badge = effect == EFFECTS[shared.effect].verb.one
-    body = [] if is_badge else [_sentence(escaped(effect))]
-    body.append(_bodies(group, names, _workload_body))
-    causes = (cause for change in (*rest, shared) for cause in change.causes)
+    clause = explain_change(shared)
+    parts = [_sentence(escaped(clause))] if clause else []
+    for change in rest:
+        title = tag("h4", Html(capitalised(describe_rest(change, names.style))))
+        parts.append(tag("div", title, _body(change, names, is_open), class_="rest"))
+    if rest:
+        parts.append(tag("h4", capitalised(describe_shared(group))))
+    parts.append(_body(shared, names, is_open, len(members)))
     return _entry(
-        [
-            _member(
-                item.identity,
-                names,
-                [item.effect],
-                escaped("" if item.replacement == shared.replacement else item.replacement),
-            )
-            for item in members
-        ],
-        joined(*body),
+        [_member(item, shared, names, is_linked=item.identity in elsewhere) for item in members],
+        joined(*parts),
         CHANGED if mark_of(shared) == MARKS[CHANGED] else shared.change,
-        escaped(", ".join(dict.fromkeys(map(brief_cause, causes)))),
-        badge=shared.effect,
+        _brief((*rest, shared)),
+        badge=shared.effect if isinstance(shared, WorkloadChange) else "",
         is_open=is_open,
     )
 
 
-def _bodies(
-    group: Group[Change], names: ObjectNames, body: Callable[[Change, ObjectNames], Html]
-) -> Html:
-    """What only some objects of a group have, and then what all of them have."""
-    _, shared, rest = group
-    parts = []
-    for change in rest:
-        title = tag("h4", Html(capitalised(describe_rest(change, names.style))))
-        parts.append(tag("div", title, body(change, names), class_="rest"))
-    if rest:
-        parts.append(tag("h4", capitalised(describe_shared(group))))
-    return joined(*parts, body(shared, names))
+def _member(
+    change: AnyChange, shared: AnyChange, names: ObjectNames, *, is_linked: bool
+) -> _Member:
+    """An object of an entry; the revisions and the users of a ConfigMap are next to its name."""
+    identity = change.identity
+    facts: str = own_replacement(change, shared)
+    users: Iterable[Identity] = (identity,)
+    if isinstance(change, ContentChange):
+        users = change.users
+        facts = _facts((*describe_names(change, names.style), *describe_users(change, names.style)))
+    attributes: dict[str, str | bool] = {
+        "id": not is_linked and names.anchor(identity),
+        "data_effects": ",".join(sorted(set(names.effects_on(users)))) or False,
+    }
+    name = names.plain(identity)
+    return _Member(name, attributes, joined(facts), names.link(identity) if is_linked else name)
 
 
-def _workload_body(workload: WorkloadChange, names: ObjectNames) -> Html:
-    body = [*map(_sentence, describe_pods(workload, names.style))]
-    causes = [_cause(cause, names) for cause in workload.causes]
-    if causes:
-        body.append(tag("ul", *causes, class_="causes"))
-    if workload.fields and workload.change not in (ADDED, REMOVED):
-        body.append(tag("h4", "Outside the pod template"))
-    return joined(*body, fields_markup(workload.fields))
+def _brief(changes: Sequence[AnyChange]) -> Html:
+    """What changes, for the first line of an entry."""
+    *_, last = changes
+    if isinstance(last, ObjectChange):
+        return escaped(counted(len(last.fields), "field") if last.fields else "")
+    causes = (cause for change in changes for cause in getattr(change, "causes", ()))
+    keys = {key.key: key for change in changes for key in getattr(change, "keys", ())}
+    return joined(
+        ", ".join(dict.fromkeys(map(brief_cause, causes))),
+        Html(" ".join(_key_name(key) for key in keys.values())),
+    )
+
+
+def _body(change: AnyChange, names: ObjectNames, is_open: bool, count: int = 1) -> Html:
+    """The facts of a change; count: of the objects."""
+    facts = describe_facts(change, names.style)
+    if isinstance(change, WorkloadChange):
+        body = [*map(_sentence, facts)]
+        causes = [_cause(cause, names) for cause in change.causes]
+        body += [tag("ul", *causes, class_="causes")] if causes else []
+        title = "" if change.change in (ADDED, REMOVED) else "Outside the pod template"
+    elif isinstance(change, ContentChange):
+        body = [tag("p", _facts(facts), class_="facts")] if facts else []
+        body += [_key(key, change.identity, names, is_open) for key in change.keys]
+        title = capitalised(OUTSIDE_DATA.of(count))
+    else:
+        body, title = [], ""
+    if change.fields and title:
+        body.append(tag("h4", title))
+    return joined(*body, fields_markup(change.fields))
 
 
 def _cause(cause: Cause, names: ObjectNames) -> Html:
@@ -283,36 +309,6 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
     return [Html(describe_cause(cause, names.style).head)]
-
-
-def content_entry(group: Group[ContentChange], names: ObjectNames, *, is_open: bool) -> Html:
-    """The entry of a ConfigMap or Secret, or of a group.
-
-    The revisions and the users of an object of a group are next to its name.
-    """
-    members, shared, rest = group
-
-    def body(content: ContentChange, names: ObjectNames) -> Html:
-        facts = _facts(describe_content(content, names.style))
-        parts = [tag("p", facts, class_="facts")] if facts else []
-        parts += [_key(key, content.identity, names, is_open) for key in content.keys]
-        if content.fields:
-            title = capitalised(OUTSIDE_DATA.of(len(members)))
-            parts += [tag("h4", title), fields_markup(content.fields)]
-        return joined(*parts)
-
-    listed = [
-        _member(
-            item.identity,
-            names,
-            [names.effects[user] for user in item.users if user in names.effects],
-            _facts((*describe_names(item, names.style), *describe_users(item, names.style))),
-        )
-        for item in members
-    ]
-    keys = {key.key: key for change in (*rest, shared) for key in change.keys}
-    brief = Html(" ".join(_key_name(key) for key in keys.values()))
-    return _entry(listed, _bodies(group, names, body), shared.change, brief, is_open=is_open)
 
 
 def _facts(facts: Iterable[str]) -> Html:
@@ -356,28 +352,3 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
     if revision.name:
         parts.append(tag("span", names.link(revision.identity), class_="base"))
     return tag("div", *parts, class_="entry line", tabindex="-1", data_change=revision.change)
-
-
-def object_entry(
-    group: Group[ObjectChange],
-    names: ObjectNames,
-    *,
-    is_open: bool,
-    elsewhere: Container[Identity] = (),
-) -> Html:
-    """The entry of an object, or of a group, for the section of other objects.
-
-    elsewhere: the objects that have another entry.
-    """
-    members, shared, _ = group
-    brief = escaped(counted(len(shared.fields), "field")) if shared.fields else Html("")
-    body = _bodies(group, names, lambda change, _: fields_markup(change.fields))
-    if shared.note:
-        body = joined(_sentence(escaped(shared.note)), body)
-    listed = [
-        _Member(names.link(item.identity), {})
-        if item.identity in elsewhere
-        else _member(item.identity, names)
-        for item in members
-    ]
-    return _entry(listed, body, shared.change, brief, is_open=is_open)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import html
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from importlib.resources import files
 
@@ -296,37 +296,27 @@ def _section_links(preview: Preview, groups: Groups) -> Html:
 
 
 def _main(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
-    lines = sum(
-        len(hunk.lines)
-        for _, shared, _ in groups.contents
-        for key in shared.keys
-        for hunk in key.hunks
-    )
+    keys = (key for _, shared, _ in groups.contents for key in shared.keys)
+    lines = sum(len(hunk.lines) for key in keys for hunk in key.hunks)
     is_short = len(groups.workloads) <= _OPEN_GROUPS
     told: list[Group[Any]] = [*groups.workloads, *groups.contents, *groups.objects]
     elsewhere = {change.identity for members, *_ in told for change in members}
-    rows: dict[str, Iterable[Html]] = {
-        "undecided": map(entries.undecided_entry, preview.undecided),
-        "workloads": (
-            entries.workload_entry(group, names, is_open=is_short) for group in groups.workloads
-        ),
-        "contents": (
-            entries.content_entry(group, names, is_open=lines <= _OPEN_LINES)
-            for group in groups.contents
-        ),
-        "revisions": (entries.revision_entry(item, names) for item in shown_revisions(preview)),
-        "objects": (
-            entries.object_entry(group, names, is_open=is_short) for group in groups.objects
-        ),
-        "labels": (
-            entries.object_entry(group, names, is_open=is_short, elsewhere=elsewhere)
-            for group in groups.labels
-        ),
-    }
+
+    def rows(section: str) -> Iterator[Html]:
+        if section == "undecided":
+            yield from map(entries.undecided_entry, preview.undecided)
+        elif section == "revisions":
+            yield from (entries.revision_entry(item, names) for item in shown_revisions(preview))
+        else:
+            is_open = lines <= _OPEN_LINES if section == "contents" else is_short
+            links = elsewhere if section == "labels" else ()
+            for group in getattr(groups, section):
+                yield entries.change_entry(group, names, is_open=is_open, elsewhere=links)
+
     sections = [
         graph_markup(drawn_graph(preview), names)
         if name == "graph"
-        else entries.section_markup(name, count, *rows[name])
+        else entries.section_markup(name, count, *rows(name))
         for name, count in _counts(preview, groups).items()
         if count and name != "risks"
     ]
