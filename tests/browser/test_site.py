@@ -17,6 +17,8 @@ IS_REQUIRED = os.environ.get("POSTRENDER_SITE_REQUIRED") == "1"
 PHONE, DESK = (390, 844), (1280, 900)
 # A start page, a page with diagrams, long tables, code in lists, wide tables, and links in tables.
 PAGES = (
+    "how-to/operate.html",
+    "reference/command-line.html",
     "index.html",
     "how-it-works.html",
     "faq.html",
