@@ -205,7 +205,7 @@ class _Fact(NamedTuple):
     field: str
     value: Any
     texts: tuple[str, str]
-    size: int
+    size: float
 
 
 def _facts(change: AnyChange, numbers: Mapping[Identity, int]) -> list[_Fact]:
@@ -308,11 +308,11 @@ def _placed(value: Any, name: str) -> Any:
     return value
 
 
-def _size(value: Any, text: str) -> int:
+def _size(value: Any, text: str) -> float:
     if isinstance(value, KeyChange):
         return 1 + (len(value.fields) or sum(len(hunk.lines) for hunk in value.hunks))
     if isinstance(value, FieldChange) and SCHEMA in value.path:
-        return 0  # many are one line
+        return 0.02  # about fifty are one line
     return 1 + text.count("\\n")
 
 
@@ -373,7 +373,7 @@ class _Node:
 
     __slots__ = ("children", "count", "depth", "group", "members", "rests", "top")
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: float) -> None:
         self.children: dict[str, _Node] = {}
         self.members: list[int] = []
         self.group: list[int] = []
@@ -385,7 +385,7 @@ def _find_groups(
 ) -> Iterator[list[int]]:
     """Groups of changes that share facts, so that a preview needs few lines."""
     counts = Counter(key for number in numbers for key in facts_of[number])
-    root = _Node(0)
+    root = _Node(0.0)
     nodes = [root]
     for number in numbers:
         node, facts = root, facts_of[number]

@@ -247,6 +247,22 @@ def test_what_two_of_many_have_besides_does_not_split_a_group() -> None:
     assert [change.identity.name for change in rest] == ["w0", "w1"]
 
 
+def test_a_schema_that_some_kinds_share_makes_a_group() -> None:
+    """A schema has many fields and is one line, so that it weighs less than other facts."""
+
+    def definition(name: str, *properties: str) -> ObjectChange:
+        start = "spec.versions[name=v1].schema.openAPIV3Schema.properties"
+        schema = (FieldChange(f"{start}.{name}", ADDED, None, "string") for name in properties)
+        identity = Identity("apiextensions.k8s.io", "CustomResourceDefinition", None, name)
+        version = FieldChange('metadata.annotations["version"]', CHANGED, "1", "2")
+        return ObjectChange(identity, CHANGED, (version, *schema))
+
+    shared = [f"p{number}" for number in range(300)]
+    changes = (*(definition(name, *shared) for name in "abc"), definition("d", "x", "y"))
+    groups = group_changes(Preview("", "", objects=changes)).objects
+    assert [(len(members), len(rest)) for members, _, rest in groups] == [(1, 0), (3, 0)]
+
+
 def test_changed_lines_that_are_alike_are_told_once() -> None:
     """A run of changed lines is a part of a key, so that another run can differ."""
 

@@ -25,7 +25,6 @@ from postrender.diff.model import (
     STARTS,
     ContentChange,
     KeyChange,
-    ObjectChange,
     Preview,
     RevisionChange,
     Risk,
@@ -147,10 +146,10 @@ def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     groups = group_changes(preview)
     yield _section("workloads", groups.workloads, _group, page)
     yield _section("contents", groups.contents, _group, page)
-    yield _section("revisions", shown_revisions(preview), _revision, page, is_dense=True)
-    yield _section("objects", _blocks(groups.objects), _objects, page)
+    yield _section("revisions", shown_revisions(preview), _revision, page, lambda _: True)
+    yield _section("objects", groups.objects, _group, page, lambda group: len(group[0]) == 1)
     yield _section("labels", groups.labels, _group, page)
-    yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
+    yield _section("undecided", preview.undecided, _undecided, page, lambda _: True)
 
 
 def _section(
@@ -158,18 +157,17 @@ def _section(
     changes: Iterable[Item],
     write: Callable[[Item, _Page], Iterator[str]],
     page: _Page,
-    *,
-    is_dense: bool = False,
+    is_dense: Callable[[Item], bool] = lambda _: False,
 ) -> Iterator[str]:
     """A title and the lines of each change, or nothing if `changes` is empty.
 
     name: the key of the title in TITLES.
-    is_dense: whether to omit the empty lines between changes.
+    is_dense: whether to omit the empty line before a change that is not the first.
     """
     for number, change in enumerate(changes):
         if not number:
             yield from ("", page.paint(TITLES[name].upper(), BOLD))
-        if not number or not is_dense:
+        if not number or not is_dense(change):
             yield ""
         yield from write(change, page)
 
@@ -241,20 +239,6 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     line = f"{revision_name(revision, page.style)}: {describe_revision(revision, page.style)}"
     yield from page.lines(line, _HANG, BOLD + RED if revision.lost_owners else "")
-
-
-def _blocks(groups: Iterable[Group[ObjectChange]]) -> list[list[Group[ObjectChange]]]:
-    """A block of all objects that are alone, and a block for each group."""
-    single: list[Group[ObjectChange]] = []
-    larger: list[Group[ObjectChange]] = []
-    for group in groups:
-        (single if len(group[0]) == 1 else larger).append(group)
-    return [block for block in (single, *([group] for group in larger)) if block]
-
-
-def _objects(groups: Iterable[Group[ObjectChange]], page: _Page) -> Iterator[str]:
-    for group in groups:
-        yield from _group(group, page)
 
 
 def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
