@@ -16,6 +16,7 @@ from postrender.inventory.model import Item
 from postrender.krm.input import outdated_on_original
 from postrender.kubernetes.kinds import items_of
 from postrender.plan.build import Plan
+from postrender.records import grouped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
 from postrender.yaml.emit import block_text, flow_text
@@ -32,19 +33,19 @@ def render(plan: Plan) -> list[str]:
     stream = plan.inventory.stream
     # If the only document is a List, new objects become items of the List.
     sole_list = _sole_list(plan.inventory) if plan.appended else None
-    items: dict[int, list[Item]] = defaultdict(list)
-    for item in plan.inventory.items:
-        if item.key in plan.edits:
-            items[item.document].append(item)
-    removed: dict[int, list[Path]] = defaultdict(list)
-    for index, path in plan.removed:
-        removed[index].append(path)
+    edited = (item for item in plan.inventory.items if item.key in plan.edits)
+    items = grouped(edited, lambda item: item.document)
+    removed = grouped(plan.removed, lambda key: key[0])
     extra = _extra_edits(plan, sole_list)
     texts: list[str] = []
     for index, text in enumerate(stream.texts):
         if index in items or index in removed or index in extra:
             edits = _DocumentEdits(
-                plan, index, items=items[index], removed=removed[index], extra=extra[index]
+                plan,
+                index,
+                items=items.get(index, ()),
+                removed=[path for _, path in removed.get(index, ())],
+                extra=extra[index],
             )
             new_texts = edits.texts()
             if not new_texts and texts and texts[-1].endswith(BOM):

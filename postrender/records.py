@@ -1,4 +1,4 @@
-"""The base class of records: immutable tuples with named fields.
+"""The base class of records, which are immutable tuples with named fields, and groups of values.
 
 `typing.NamedTuple` would do the same, but converts each annotation and imports typing, which takes
 14 ms at every start. For type checkers, NamedTuple is `typing.NamedTuple`.
@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
+    from collections.abc import Callable, Iterable
+    from typing import NamedTuple, TypeVar
+
+    Key = TypeVar("Key")
+    Value = TypeVar("Value")
 else:
     from collections import namedtuple
 
@@ -29,4 +35,12 @@ else:
             raise AttributeError(f"{type(self).__name__} is immutable")
 
 
-__all__ = ["NamedTuple"]
+def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
+    """The values by their key, in order."""
+    groups: dict[Key, list[Value]] = defaultdict(list)
+    for value in values:
+        groups[key(value)].append(value)
+    return dict(groups)
+
+
+__all__ = ["NamedTuple", "grouped"]

@@ -7,7 +7,6 @@ Secret covers the Secret's revision name.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, RENAME
@@ -19,11 +18,11 @@ from postrender.errors import Finding
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS, Identity
 from postrender.plan.build import Plan
-from postrender.plan.links import Link, by_target
+from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.mounts import Mount
 from postrender.plan.strategy import StrategyDecision, is_known_revision
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 
 # The source of a reference: a field, or the auto-mount annotations of the ConfigMap or Secret.
 FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
@@ -130,10 +129,13 @@ def explain(plan: Plan) -> Explanation:
 def _objects(
     plan: Plan, context: PlanContext, secret_names: Mapping[str, str]
 ) -> tuple[ObjectEntry, ...]:
-    links = by_target(link for links in context.links.values() for link in links)
-    mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
-    for mount in (mount for several in context.mounts.values() for mount in several):
-        mounts[mount.item.key].append(mount)
+    links = grouped(
+        (link for links in context.links.values() for link in links), lambda link: link.target.key
+    )
+    mounts = grouped(
+        (mount for several in context.mounts.values() for mount in several),
+        lambda mount: mount.item.key,
+    )
     group_names = {
         (context.resolver.effective_namespace(group.namespace), revision): group.name
         for group in plan.groups
@@ -152,7 +154,7 @@ def _objects(
                 revision="" if revision in secret_names else revision,
                 keep_reason=decision.keep_reason,
                 attach_group=group_names.get((namespace, (identity.kind.lower(), revision)), ""),
-                references=_references(context, decision, links.get(key, ()), mounts[key]),
+                references=_references(context, decision, links.get(key, ()), mounts.get(key, ())),
             )
         )
     return tuple(entries)

@@ -7,7 +7,6 @@ it then parses the other documents that can use them. The module `prefilter` sel
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
@@ -25,7 +24,7 @@ from postrender.inventory.prefilter import (
 )
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of, roots_of
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import WordSet, shown
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
@@ -80,10 +79,7 @@ class Inventory(NamedTuple):
 
     def items_by_document(self) -> dict[int, list[Item]]:
         """The items of each document that has some, in order."""
-        items: dict[int, list[Item]] = defaultdict(list)
-        for item in self.items:
-            items[item.document].append(item)
-        return items
+        return grouped(self.items, lambda item: item.document)
 
     def document(self, index: int) -> ParsedDocument:
         """A document, parsed now if it was not kept."""

@@ -6,15 +6,13 @@ bottom in the order of the steps, so a new step has one place here.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.model import ItemKey
 from postrender.krm.input import with_current_names
-from postrender.kubernetes.kinds import GroupKind
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
 from postrender.plan.by_name import Evidence, find_signs
 from postrender.plan.by_name.mentions import find_mentions
@@ -36,14 +34,14 @@ from postrender.plan.findings import (
 )
 from postrender.plan.groups import AttachGroups, find_groups, group_name_findings
 from postrender.plan.history import NO_HISTORY, History
-from postrender.plan.links import by_source, by_target, find_links
+from postrender.plan.links import find_links
 from postrender.plan.model import PlanContext, attached_pins, targets_by_workload
 from postrender.plan.mounts import find_mounts
 from postrender.plan.names import name_revisions, number_revisions
 from postrender.plan.namespaces import Resolver, find_duplicates, new_resolver
 from postrender.plan.retained import find_retained, with_retired_secrets
 from postrender.plan.strategy import apply_signs, decide_strategies
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
 
@@ -132,13 +130,13 @@ def build_context(
     resolver = new_resolver(inventory, settings)
     all_links, link_findings = find_links(inventory, resolver, resolver.candidates)
     links = [link for link in all_links if not link.is_pin]
-    links_by_source = by_source(links)
+    links_by_source = grouped(links, lambda link: link.source.key)
     mounts = find_mounts(inventory, resolver)
 
     # Decide the strategy of each ConfigMap and Secret.
     decisions, decision_findings = decide_strategies(
         inventory,
-        by_target(all_links),
+        grouped(all_links, lambda link: link.target.key),
         {mount.item.key: mount.workload for several in mounts.values() for mount in several},
         settings,
         _stored_hooks(inventory, history, resolver),
@@ -166,10 +164,10 @@ def build_context(
     }
 
     # A reference can already have the name of a revision that is new in this output.
-    by_new_name: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
-    for decision in renamed:
-        item = decision.item
-        by_new_name[item.identity.group_kind, names[item.key]].append(item)
+    by_new_name = grouped(
+        (decision.item for decision in renamed),
+        lambda item: (item.identity.group_kind, names[item.key]),
+    )
     new_pins, _ = find_links(inventory, resolver, by_new_name)
     pins = [*(link for link in all_links if link.is_pin), *new_pins]
     used = [*links, *attached_pins(pins, targets_by_workload(links, mounts), revision_names)]

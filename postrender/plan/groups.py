@@ -25,7 +25,7 @@ from postrender.kubernetes.kinds import Identity, is_namespaced_workload
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.links import item_order
 from postrender.plan.model import PlanContext, RetentionDecision
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         *_retained_revisions(context, retained_group_names),
     ):
         emitted[group_key].add(ref)
-    members: dict[_GroupKey, list[Item]] = defaultdict(list)
-    for item in workloads:
-        members[group_keys[item.key]].append(item)
+    members = grouped(workloads, lambda item: group_keys[item.key])
     rollouts, first_wave = context.rollouts, _first_wave(context)
     groups = tuple(
         AttachGroup(
@@ -148,9 +146,7 @@ def _default_names(
     The default is the group label of a revision that the first workload of the namespace uses, else
     a name from the release name, else a name from the first workload.
     """
-    members: dict[str | None, list[Item]] = defaultdict(list)
-    for item in workloads:
-        members[_namespace(context, item.identity)].append(item)
+    members = grouped(workloads, lambda item: _namespace(context, item.identity))
     defaults: dict[str | None, str] = {}
     derived_names: list[tuple[str, Item]] = []
     for namespace, items in members.items():

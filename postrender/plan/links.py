@@ -17,9 +17,9 @@ from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
-from postrender.kubernetes.kinds import GroupKind, is_namespaced_workload
+from postrender.kubernetes.kinds import is_namespaced_workload
 from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.text import replace_words
 from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits
@@ -133,22 +133,6 @@ def _ambiguous_finding(
     )
 
 
-def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """The links, grouped by the referenced object."""
-    groups: dict[ItemKey, list[Link]] = defaultdict(list)
-    for link in links:
-        groups[link.target.key].append(link)
-    return groups
-
-
-def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """The links, grouped by the object that has the reference."""
-    groups: dict[ItemKey, list[Link]] = defaultdict(list)
-    for link in links:
-        groups[link.source.key].append(link)
-    return groups
-
-
 def reference_edits(
     links: Iterable[Link],
     names: Mapping[ItemKey, str],
@@ -208,9 +192,9 @@ def _renamed(item: Json, path: Path, name: str) -> Json:
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:
     """By workload, the Rollouts that use its pod template (spec.workloadRef)."""
     referring = [(item, item.workload_ref) for item in items if item.workload_ref]
-    candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
-    for item in items if referring else ():
-        candidates[item.identity.group_kind, item.identity.name].append(item)
+    candidates = grouped(
+        items if referring else (), lambda item: (item.identity.group_kind, item.identity.name)
+    )
     rollouts: dict[ItemKey, list[Item]] = defaultdict(list)
     for rollout, target in referring:
         for workload in resolver.find_in_namespace(

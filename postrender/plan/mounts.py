@@ -36,7 +36,7 @@ from postrender.kubernetes.kinds import (
 from postrender.plan.links import item_order
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.text import shown
 from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mappings_in, value_at
@@ -268,10 +268,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 
 def _check_paths(inventory: Inventory, mounts: Sequence[Mount]) -> None:
     """Refuse two mounts at one path in a container; mounts: all of one workload."""
-    at_paths: dict[str, list[Mount]] = defaultdict(list)
-    for mount in mounts:
-        if mount.path:
-            at_paths[mount.path].append(mount)
+    at_paths = grouped((mount for mount in mounts if mount.path), lambda mount: mount.path)
     conflicts: list[tuple[Mount, Mount]] = []
     for several in at_paths.values():
         by_container: dict[str, Mount] = {}

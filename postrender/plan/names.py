@@ -11,7 +11,6 @@ so the names of the referenced revisions come first.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import SEQUENCE, Settings
@@ -24,6 +23,7 @@ from postrender.plan.history import EarlierRevision, History
 from postrender.plan.links import Link, reference_edits
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
+from postrender.records import grouped
 from postrender.yaml.edits import apply_edits
 from postrender.yaml.paths import Json
 
@@ -84,9 +84,9 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 
     Each revision of a base name has a different number. Originals have the number 0.
     """
-    groups: dict[ObjectKey, list[EarlierRevision]] = defaultdict(list)
-    for revision in history.earlier:
-        groups[resolver.key_of(revision.identity, revision.base_name)].append(revision)
+    groups = grouped(
+        history.earlier, lambda revision: resolver.key_of(revision.identity, revision.base_name)
+    )
     by_base = {base: tuple(_numbered(revisions)) for base, revisions in groups.items()}
     return RevisionNumbers(resolver, by_base, settings)
 

@@ -27,7 +27,6 @@ Only this module interprets absent namespaces. Other modules compare objects by
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
@@ -45,6 +44,7 @@ from postrender.kubernetes.kinds import (
     ObjectKey,
     is_namespaced_workload,
 )
+from postrender.records import grouped
 from postrender.references.rule import SELECTOR
 from postrender.yaml.paths import Json, mapping_at
 
@@ -121,9 +121,7 @@ class Resolver:
     def _in_namespace(self, candidates: Sequence[Item]) -> dict[str | None, list[Item]]:
         """Objects by namespace; only once for a list, because many references can have a name."""
         if id(candidates) not in self._by_namespace:
-            items: dict[str | None, list[Item]] = defaultdict(list)
-            for candidate in candidates:
-                items[self.namespace_of(candidate.identity.namespace)].append(candidate)
+            items = grouped(candidates, lambda item: self.namespace_of(item.identity.namespace))
             self._by_namespace[id(candidates)] = (candidates, items)  # the list keeps its id()
         return self._by_namespace[id(candidates)][1]
 

@@ -18,7 +18,7 @@ The rules of this package find signs in the mentions (see the records Evidence a
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
@@ -41,7 +41,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.references.built_in import find_built_in, is_custom
 from postrender.references.custom import embedded_references
 from postrender.references.rule import RBAC, SELECTOR
@@ -120,9 +120,7 @@ def find_mentions(
     targets: the objects with the base names to search for.
     ignored: the entries of `leftovers.ignore`.
     """
-    by_name: dict[str, list[Item]] = defaultdict(list)
-    for target in targets:
-        by_name[target.base_name].append(target)
+    by_name = grouped(targets, lambda target: target.base_name)
     if not by_name:
         return []
     all_names = WordSet(by_name)
