@@ -46,11 +46,12 @@ from postrender.kubernetes.hashing import (
 from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, WORKLOAD_KINDS, ObjectKey, api_group
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
 from postrender.plan.groups import AttachGroups
-from postrender.plan.history import EarlierRevision, LiveState
+from postrender.plan.history import LiveState
 from postrender.plan.links import reference_edits
-from postrender.plan.model import LAST_TIME, PlanContext
+from postrender.plan.model import LAST_TIME, PlanContext, RetentionDecision
 from postrender.plan.mounts import Mount, mount_edits
 from postrender.plan.strategy import StrategyDecision
+from postrender.records import grouped
 from postrender.text import WordSet
 from postrender.yaml.edits import (
     AddItems,
@@ -127,9 +128,7 @@ def _revision_edits(
         # lacks this annotation, so that Helm then deletes the live object.
         annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
         annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
-    if context.settings.attacher.is_enabled or not context.settings.history.previous:
-        # These annotations stop Helm, Argo CD and Flux from deleting the revision. Without an
-        # attacher, only the outputs that --previous retains protect the revision without them.
+    if context.is_kept_by_annotations:
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
@@ -170,29 +169,29 @@ def _renaming_edits(context: PlanContext, decision: StrategyDecision) -> Iterato
         yield SetScalar((*item.path, "immutable"), is_immutable)
 
 
-def retained_object(
-    revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
+def _retained_object(
+    context: PlanContext, retained: RetentionDecision, group_name: str
 ) -> dict[str, Json]:
     """A retained revision or a retained original for the output.
 
-    An original does not get the annotations and labels of a revision.
-    is_attached: whether the attacher is on.
-    is_last_time: whether the next output drops the object. Helm then deletes the live object.
+    An original does not get the annotations and labels of a revision. If the next output drops the
+    object, Helm then deletes the live object.
     """
+    revision = retained.revision
     metadata = dict(mapping_at(revision.content, ("metadata",)))
     annotations = own_annotations(revision.item.annotations)
     if not revision.is_original:
         # helm-diff accepts only one object for a base name: the current revision.
         annotations.pop(PAIRING_ANNOTATION, None)
         kept = {RESOURCE_POLICY_ANNOTATION: "keep"}
-        if is_attached:
+        if context.is_kept_by_annotations:
             kept = keep_annotations()
         else:
             annotations = without_keep(annotations)
         kept |= {APPLIED_ANNOTATION: "true", NUMBER_ANNOTATION: str(revision.order)}
         annotations |= changed_values(annotations, kept)
         metadata["labels"] = {**revision.item.labels, GROUP_LABEL: group_name}
-    if is_last_time:
+    if retained.decision == LAST_TIME:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
             # The newest applied manifest lacks the object, so Helm would not remove `keep`.
@@ -336,12 +335,7 @@ def retained_objects(
     pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
     for retained, group_name in pairs:
         if retained.is_emitted:
-            data = retained_object(
-                retained.revision,
-                group_name,
-                is_attached=context.settings.attacher.is_enabled,
-                is_last_time=retained.decision == LAST_TIME,
-            )
+            data = _retained_object(context, retained, group_name)
             yield _with_template_name(data, _HISTORY) if is_from_helm_4 else data
 
 
@@ -358,9 +352,7 @@ def new_attachers(
     if not settings.attacher.is_enabled:
         return (), frozenset()
     existing = _existing_attachers(context, groups)
-    by_key: dict[ObjectKey, list[Item]] = defaultdict(list)
-    for item in existing:
-        by_key[item.identity.key_in(item.identity.namespace)].append(item)
+    by_key = grouped(existing, lambda item: item.identity.key_in(item.identity.namespace))
     is_from_helm_4 = context.inventory.is_from_helm_4
     attachers = [
         (group, data)

@@ -114,6 +114,14 @@ class PlanContext(NamedTuple):
         kept = [item for item in self.kept_items if item.identity.name in names] if names else ()
         return {self.certain_key_of(item.identity) for item in kept}
 
+    @property
+    def is_kept_by_annotations(self) -> bool:
+        """Whether annotations stop Helm, Argo CD and Flux from deleting the revisions.
+
+        Without an attacher, only the outputs that --previous retains protect the revisions.
+        """
+        return self.settings.attacher.is_enabled or not self.settings.history.previous
+
     def certain_namespace(self, written: str | None) -> str | None:
         """The namespace that a written or absent namespace certainly means, else None."""
         if self.is_proven:
