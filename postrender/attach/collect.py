@@ -99,20 +99,27 @@ class Pass:
         self.problems: list[UserError] = []
 
     def run(self) -> None:
-        """Read the cluster, and do or report the work."""
+        """Read the cluster, and do or report the work.
+
+        Each step reads everything again, and ends before the next one, to save memory.
+        """
+        doomed = self._reconcile_all()
+        deleted = {} if self._is_dry or not doomed else self._delete(doomed)
+        if any(deleted.values()):
+            self._check_users(deleted)
+
+    def _reconcile_all(self) -> dict[str, set[RevisionRef]]:
+        """Do or report everything but deletions, and return what to delete, by namespace."""
         found, self.problems = read_live(self._client)
-        doomed: dict[str, set[RevisionRef]] = {}
+        doomed: defaultdict[str, set[RevisionRef]] = defaultdict(set)
         for place, live in sorted(found.items()):
             client = self._client_of(place)
             self._report_inventories(place, live.inventories)
-            groups = decide_groups(live, self._older_than, self._client.now())
-            for group in groups:
+            for group in decide_groups(live, self._older_than, self._client.now()):
                 self._reconcile(client, group)
-            revisions = [item for group in groups for item in self._without_kept(client, group)]
-            if revisions:
-                doomed[place] = {revision.key for revision in revisions}
-        if doomed and not self._is_dry:
-            self._delete(doomed)
+                for revision in self._without_kept(client, group):
+                    doomed[place].add(revision.key)
+        return doomed
 
     def _report_inventories(self, place: str, inventories: Sequence[Inventory]) -> None:
         for inventory in inventories:
@@ -158,8 +165,8 @@ class Pass:
                 self._report(client, "delete", _with_mark(revision))
             yield revision
 
-    def _delete(self, doomed: Mapping[str, set[RevisionRef]]) -> None:
-        """Delete what is doomed, if a new state of the cluster still allows it."""
+    def _delete(self, doomed: Mapping[str, set[RevisionRef]]) -> dict[str, list[Revision]]:
+        """Delete and return what is doomed, if a new state of the cluster still allows it."""
         # The writes of this run took time, so the run reads everything again.
         found, _ = read_live(self._client)
         deleted: dict[str, list[Revision]] = defaultdict(list)
@@ -177,8 +184,7 @@ class Pass:
                     self._report(client, "delete", _with_mark(revision))
                 report_deleted(client, gone, group.state, group.uids)
                 deleted[place] += gone
-        if any(deleted.values()):
-            self._check_users(deleted)
+        return deleted
 
     def _check_users(self, deleted: Mapping[str, Sequence[Revision]]) -> None:
         # A new consumer does not change the revision, so the preconditions of the delete request do
@@ -201,19 +207,15 @@ class Pass:
         self.lines.append(f"namespace {client.namespace}: collect {action} {text}")
 
 
-def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> list[Group]:
+def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> Iterator[Group]:
     """The decisions about everything in a namespace."""
-    named = live.named
-    is_safe = live.is_safe
-    groups = [
-        decide_group(live, item, item.request, named, now, is_safe=is_safe)
-        for item in live.inventories
-        if item.request and not item.is_foreign
-    ]
+    named, is_safe = live.named, live.is_safe
+    for item in live.inventories:
+        if item.request and not item.is_foreign:
+            yield decide_group(live, item, item.request, named, now, is_safe=is_safe)
     if is_safe:
-        groups += _orphans(live, named, older_than, now)
-        groups.append(Group("", list(_others(live, older_than, now))))
-    return groups
+        yield from _orphans(live, named, older_than, now)
+        yield Group("", list(_others(live, older_than, now)))
 
 
 def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
