@@ -1,10 +1,8 @@
 """Groups of changes that are alike, so that a preview tells once what many objects share.
 
-A change consists of facts, such as a cause, a field or a run of changed lines. Two facts are alike
-if they differ only in the names of the objects, of containers, and of the ConfigMaps and Secrets
-that a workload references. Most objects of a release share a few facts and have some of their own:
-what all members of a group have is told once, and what a member has besides is told with its name.
-Labels such as the version of the chart, which very different objects share, have their own groups.
+Most objects of a release share a few facts and have some of their own. What all members of a group
+have is told once, and what a member has besides is told with its name. Labels such as the version
+of the chart, which very different objects share, have their own groups.
 """
 
 from __future__ import annotations
@@ -12,9 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
-from postrender.diff.fields import SCHEMA
+from postrender.diff.alike import LISTS, Fact, common_value, facts_of, parts_of_key, values_of
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -24,14 +21,12 @@ from postrender.diff.model import (
     Cause,
     ContentChange,
     FieldChange,
-    Hunk,
     KeyChange,
     ObjectChange,
     Preview,
     WorkloadChange,
 )
 from postrender.diff.redact import NOT_SHOWN
-from postrender.diff.texts import without_items
 from postrender.diff.words import EFFECTS
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
@@ -40,17 +35,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    AnyChange = WorkloadChange | ContentChange | ObjectChange
+    from postrender.diff.alike import AnyChange
+
     Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
     # The changes of a group in order, a change with only what all of them share, and the changes
     # with only what they do not share, without those of which nothing is left.
     Group = tuple[list[Change], Change, list[Change]]
 
-# The fields of changes that contain facts. Those of the second tuple have one value.
-_LISTS, _SINGLE = ("causes", "in_place", "fields", "keys", "former"), ("note", "fate", "via")
-# What stands for the name of each object of a group, and for any other name.
-_OWN_NAME, _ANY_NAME = "<name>", "*"
-_CONTAINER = re.compile(r"([cC]ontainers)\[name=[^\]]*\]")
 # The lines around the facts of a single change, around those of a group, and of one of its members.
 _ALONE, _GROUP, _MEMBER = 2, 4, 1
 _LABEL = re.compile(r"(.*)(metadata\.labels\b(.*))")
@@ -171,7 +162,7 @@ def _without(shared: set[str], changes: Iterable[Change]) -> Iterator[Change]:
         if isinstance(rest, WorkloadChange):
             rest = rest._replace(causes=tuple(_causes_without(shared, rest.causes)))
         is_renamed = isinstance(rest, ContentChange) and rest.old_revision != rest.new_revision
-        if rest == change or _is_whole(rest) or is_renamed or any(_values(rest)):
+        if rest == change or _is_whole(rest) or is_renamed or any(values_of(rest)):
             yield rest
 
 
@@ -191,151 +182,26 @@ def _causes_without(shared: set[str], causes: Iterable[Cause]) -> Iterator[Cause
         yield Cause(TEMPLATE, reason=_SHARED_LABELS, keys=tuple(names))
 
 
-# ------------------------------------------------------------------------------------------- facts
-
-
-class _Fact(NamedTuple):
-    """A fact of a change.
-
-    field: the field of the change.
-    texts: equal for facts that are alike: one with the object's own name, and one without.
-    size: in lines.
-    """
-
-    field: str
-    value: Any
-    texts: tuple[str, str]
-    size: float
-
-
-def _facts(change: AnyChange, numbers: Mapping[Identity, int]) -> list[_Fact]:
-    """The facts of a change.
-
-    numbers: of the groups of ConfigMaps and Secrets. References to different groups are not alike.
-    """
-    facts, seen = [], Counter[tuple[str, str]]()
-    name = change.identity.name
-    for field, value in _values(change):
-        target: Any = value if isinstance(value, Identity) else getattr(value, "subject", None)
-        general = _general(value, name)
-        text = repr(general)
-        placed = repr(_placed(general, name)) if name and name in text else text
-        seen[field, placed] += 1  # two containers of an object can change in the same way
-        start = f"{field} {seen[field, placed]} {numbers.get(target, '')} "
-        facts.append(_Fact(field, value, (start + text, start + placed), _size(value, text)))
-    return facts
-
-
-def _values(change: AnyChange) -> Iterator[tuple[str, Any]]:
-    for field in _LISTS:
-        for value in getattr(change, field, ()):
-            parts = _parts_of_key(value) if isinstance(value, KeyChange) else (value,)
-            yield from ((field, part) for part in parts)
-    for field in _SINGLE:
-        if value := getattr(change, field, None):
-            yield field, value
-
-
-def _parts_of_key(key: KeyChange) -> list[KeyChange]:
-    """A key as one change for each field, or for each run of changed lines."""
-    if key.change != CHANGED or key.remark or key.old_blob or key.new_blob:
-        return [key]
-    if key.fields:
-        alike: dict[str, list[FieldChange]] = defaultdict(list)
-        for field in key.fields:
-            alike[repr(without_items(field))].append(field)
-        return [key._replace(hunks=(), fields=tuple(fields)) for fields in alike.values()]
-    return [key._replace(hunks=(run,)) for hunk in key.hunks for run in _runs(hunk)] or [key]
-
-
-def _runs(hunk: Hunk) -> Iterator[Hunk]:
-    """A hunk for each run of changed lines, with the unchanged lines before the run."""
-    signs = "".join(line.sign for line in hunk.lines)
-    last = len(signs.rstrip())
-    cuts = [number for number in range(1, last) if signs[number - 1] != " " == signs[number]]
-    if not cuts:
-        yield hunk
-        return
-    old, new = hunk.old, hunk.new
-    for start, end in pairwise((0, *cuts, len(signs))):
-        old_count, new_count = (end - start - signs.count(sign, start, end) for sign in "+-")
-        lines = hunk.lines[start:end]
-        # As in diff(1), a side without lines has the number of the line before the hunk.
-        yield Hunk(old - (not old_count), old_count, new - (not new_count), new_count, lines)
-        old, new = old + old_count, new + new_count
-
-
-def _general(value: Any, name: str) -> Any:
-    """A value without container names, line numbers, and names of ConfigMaps and Secrets.
-
-    name: of the object.
-    """
-    if isinstance(value, Identity):
-        return value._replace(name=_ANY_NAME, namespace=None)
-    if isinstance(value, FieldChange):
-        return value._replace(path=_CONTAINER.sub(rf"\1[{_ANY_NAME}]", value.path))
-    if isinstance(value, Cause):
-        return value._replace(
-            container=value.container and _ANY_NAME,
-            subject=value.subject and _general(value.subject, name),
-            field=value.field and _general(value.field, name),
-        )
-    if isinstance(value, KeyChange):
-        lines = (line for hunk in value.hunks for line in hunk.lines if line.sign != " ")
-        fields = dict.fromkeys(repr(without_items(field)) for field in value.fields)
-        head = value._replace(key=_general_key(value.key, name), hunks=(), fields=())
-        return tuple(head), tuple(fields), [line._replace(old=0, new=0) for line in lines]
-    return value
-
-
-def _general_key(key: str, name: str) -> str:
-    """`*.json` for a key such as `nodes.json` of an object such as `dashboards-nodes`."""
-    stem, dot, extension = key.rpartition(".")
-    return f"{_ANY_NAME}{dot}{extension}" if stem and name.endswith(stem) else key
-
-
-def _placed(value: Any, name: str) -> Any:
-    """A value with a placeholder for the object's own name, where it is a whole word."""
-    if isinstance(value, str):
-        return re.sub(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", _OWN_NAME, value)
-    if isinstance(value, tuple):
-        inner = [_placed(part, name) for part in value]
-        return value._make(inner) if hasattr(value, "_make") else tuple(inner)
-    if isinstance(value, list):
-        return [_placed(part, name) for part in value]
-    if isinstance(value, dict):
-        return {_placed(key, name): _placed(part, name) for key, part in value.items()}
-    return value
-
-
-def _size(value: Any, text: str) -> float:
-    if isinstance(value, KeyChange):
-        return 1 + (len(value.fields) or sum(len(hunk.lines) for hunk in value.hunks))
-    if isinstance(value, FieldChange) and SCHEMA in value.path:
-        return 0.02  # about fifty are one line
-    return 1 + text.count("\\n")
-
-
 # ------------------------------------------------------------------------------------------ groups
 
 
 def _groups(changes: Iterable[Change], numbers: Mapping[Identity, int]) -> Iterator[Group[Change]]:
-    """The groups of changes, in the order of their first changes; numbers: as for _facts."""
+    """The groups of changes, in the order of their first changes; numbers: as for facts_of."""
     changes = list(changes)
-    found = [_facts(change, numbers) for change in changes]
+    found = [facts_of(change, numbers) for change in changes]
     # Facts that are equal with all names are alike even if they contain the name of one object.
     counts = Counter(fact.texts[0] for facts in found for fact in facts)
-    facts_of = [{fact.texts[counts[fact.texts[0]] < 2]: fact for fact in facts} for facts in found]
+    by_key = [{fact.texts[counts[fact.texts[0]] < 2]: fact for fact in facts} for facts in found]
     by_root: dict[Hashable, list[int]] = defaultdict(list)
-    for number, (change, facts) in enumerate(zip(changes, facts_of, strict=True)):
+    for number, (change, facts) in enumerate(zip(changes, by_key, strict=True)):
         whole = tuple(facts) if _is_whole(change) else ()
         by_root[number if _is_alone(change, facts) else (_root(change), whole)].append(number)
-    groups = (group for members in by_root.values() for group in _find_groups(members, facts_of))
+    groups = (group for members in by_root.values() for group in _find_groups(members, by_key))
     for group in sorted(groups):
         if len(group) == 1:
             yield [changes[group[0]]], changes[group[0]], []
         else:
-            yield _group([(changes[number], facts_of[number]) for number in group])
+            yield _group([(changes[number], by_key[number]) for number in group])
 
 
 def _root(change: AnyChange) -> Hashable:
@@ -381,14 +247,14 @@ class _Node:
 
 
 def _find_groups(
-    numbers: Sequence[int], facts_of: Sequence[Mapping[str, _Fact]]
+    numbers: Sequence[int], by_key: Sequence[Mapping[str, Fact]]
 ) -> Iterator[list[int]]:
     """Groups of changes that share facts, so that a preview needs few lines."""
-    counts = Counter(key for number in numbers for key in facts_of[number])
+    counts = Counter(key for number in numbers for key in by_key[number])
     root = _Node(0.0)
     nodes = [root]
     for number in numbers:
-        node, facts = root, facts_of[number]
+        node, facts = root, by_key[number]
         # Shared labels are no reason for a group of workloads that are not alike otherwise.
         keys = sorted(facts, key=lambda key: (_SHARED_LABELS in key, -counts[key], key))
         for length, key in enumerate(keys, 1):
@@ -412,12 +278,12 @@ def _find_groups(
     yield from (node.group for node in nodes[1:] if node.group)
 
 
-def _group(members: Sequence[tuple[Change, Mapping[str, _Fact]]]) -> Group[Change]:
+def _group(members: Sequence[tuple[Change, Mapping[str, Fact]]]) -> Group[Change]:
     changes = [change for change, _ in members]
     first, facts = members[0]
     shared = {key for key in facts if all(key in other for _, other in members)}
     values = [
-        (fact.field, _common([other[key].value for _, other in members], changes))
+        (fact.field, common_value([other[key].value for _, other in members], changes))
         for key, fact in facts.items()
         if key in shared
     ]
@@ -434,34 +300,12 @@ def _group(members: Sequence[tuple[Change, Mapping[str, _Fact]]]) -> Group[Chang
     return changes, common, rest
 
 
-def _common(values: Sequence[Any], members: Sequence[AnyChange]) -> Any:
-    """A value that is true for all members, with as many names as possible."""
-    names = [member.identity.name for member in members]
-    if isinstance(values[0], KeyChange):
-        return _common_key(values, names[0])
-    forms = [
-        values,
-        [_placed(value, name) for value, name in zip(values, names, strict=True)],
-        [_placed(_general(values[0], names[0]), names[0])],
-    ]
-    return next(form[0] for form in forms if len(set(map(repr, form))) == 1)
-
-
-def _common_key(values: Sequence[KeyChange], name: str) -> KeyChange:
-    first: KeyChange = _placed(values[0], name)
-    if len({value.key for value in values}) > 1:
-        first = first._replace(key=_general_key(values[0].key, name), hunks=())
-    if any(len(value.fields) > 1 for value in values):
-        first = first._replace(fields=tuple(field for value in values for field in value.fields))
-    return first
-
-
 def _only(change: Change, values: Iterable[tuple[str, Any]], *, is_rest: bool = False) -> Change:
     """A change with only some of its facts."""
     parts: dict[str, list[Any]] = defaultdict(list)
     for field, value in values:
         parts[field].append(value)
-    fields: dict[str, Any] = {field: tuple(parts[field]) for field in _LISTS}
+    fields: dict[str, Any] = {field: tuple(parts[field]) for field in LISTS}
     fields |= {"note": "".join(parts["note"])}
     fields |= {field: next(iter(parts[field]), None) for field in ("fate", "via")}
     if isinstance(change, ContentChange):
@@ -478,7 +322,7 @@ def _joined_keys(parts: Iterable[KeyChange], whole: Iterable[KeyChange]) -> Iter
     keys = {key.key: key for key in whole}
     for name, group in by_key.items():
         key = keys.get(name)
-        if key and len(group) == len(_parts_of_key(key)):
+        if key and len(group) == len(parts_of_key(key)):
             yield key
         else:
             hunks = tuple(hunk for part in group for hunk in part.hunks)

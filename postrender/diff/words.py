@@ -56,9 +56,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from postrender.diff.alike import AnyChange
     from postrender.diff.groups import Group
-
-    AnyChange = WorkloadChange | ContentChange | ObjectChange
 
 # The title of each section, by the section's field in Preview.
 TITLES = {

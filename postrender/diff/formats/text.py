@@ -74,7 +74,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from postrender.diff.groups import AnyChange, Change, Group
+    from postrender.diff.alike import AnyChange
+    from postrender.diff.groups import Change, Group
 
     Item = TypeVar("Item")
 

@@ -68,7 +68,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from postrender.diff.groups import AnyChange, Group
+    from postrender.diff.alike import AnyChange
+    from postrender.diff.groups import Group
 
 # The page folds a list with more objects than this number.
 _OPEN_MEMBERS = 12
