@@ -36,7 +36,6 @@ from postrender.inventory.build import Inventory, refuse_templates, take_invento
 from postrender.inventory.notes import find_idle_rules, find_invalid_fields, find_no_objects
 from postrender.kubernetes.kinds import Identity, roots_of
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
@@ -48,13 +47,6 @@ from postrender.yaml.stream import Source, Stream, has_content, read_streams
 _UNREADABLE = "unreadable"
 
 Result = TypeVar("Result")
-
-
-class _Mistake(NamedTuple):
-    """A finding, or an input that cannot be read, in the form of a finding without a code."""
-
-    finding: Finding
-    severity: str
 
 
 @command(
@@ -93,32 +85,35 @@ def check(files: tuple[str, ...], form: str, config: str | None, **given: object
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, attacher=attacher)
     with progress("postrender checks the manifests"):
-        mistakes = _mistakes(files or ("-",), settings, config)
+        findings = _all_findings(files or ("-",), settings, config)
     is_text = form == "text"
-    if is_text and any(mistake.finding.code for mistake in mistakes):
+    if is_text and any(finding.code for finding in findings):
         report_configuration(settings)  # the configuration can cause findings
-    for mistake in mistakes:
-        is_failure = mistake.severity == ERROR
-        if not mistake.finding.code and is_text:
-            report_error(_as_error(mistake.finding))
+    for finding in findings:
+        if not finding.code and is_text:
+            location = finding.location if finding.location.source else None
+            report_error(UserError(finding.problem, finding.fix, location))
         else:
-            report_finding(mistake.finding, is_failure=is_failure, is_printed=is_text)
+            report_finding(finding, is_failure=finding.strict, is_printed=is_text)
     if not is_text:
-        document = _json(mistakes, settings) if form == "json" else _sarif(mistakes)
+        document = _json(findings, settings) if form == "json" else _sarif(findings)
         write([json.dumps(document, indent=2, ensure_ascii=False), "\n"])
-    failing = [one.finding for one in mistakes if one.severity == ERROR and one.finding.code]
+    failing = [finding for finding in findings if finding.strict and finding.code]
     summary = strict_error(failing, cause="", fix="Apply the fix of each error above")
     if summary and is_text:
         report_error(summary)
-    if any(not mistake.finding.code for mistake in mistakes):
+    if not all(finding.code for finding in findings):
         return FAULT
     return FOUND if failing else DONE
 
 
-def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> list[_Mistake]:
-    """The findings and errors of all inputs, in the order of the inputs."""
+def _all_findings(names: Sequence[str], settings: Settings, config: str | None) -> list[Finding]:
+    """The findings about all inputs, in the order of the inputs.
+
+    strict: whether the finding is an error. An input that cannot be read has no code.
+    """
     readable: list[tuple[Source, Inventory]] = []
-    mistakes: list[_Mistake] = []
+    mistakes: list[Finding] = []
     order: dict[str, int] = {}
     for name in names:
         found, errors = _tried(_read, name)
@@ -136,7 +131,7 @@ def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> l
     ):
         fix = "Check the command that wrote the files, or pass --allow-empty"
         location = Location(names[0] if len(names) == 1 else "")
-        return [_Mistake(Finding("", "the input is empty", fix, location), ERROR)]
+        return [Finding("", "the input is empty", fix, location, strict=True)]
     streams = [one.stream for _, one in readable if _has_content(one.stream)]
     # Nothing is checked, perhaps because of a wrong path.
     is_idle = all(map(find_no_objects, streams)) and not settings.allow_empty
@@ -146,25 +141,23 @@ def _mistakes(names: Sequence[str], settings: Settings, config: str | None) -> l
         findings, errors = _tried(_findings, application, settings, config)
         idle_rules.update(one.problem for one in findings or () if one.code == "idle-rule")
         mistakes += (
-            _Mistake(
-                one, ERROR if one.strict or (is_idle and one.code == "no-objects") else one.severity
-            )
+            one._replace(strict=True) if is_idle and one.code == "no-objects" else one
             for one in findings or ()
             if one.code != "idle-rule" or idle_rules[one.problem] == len(applications)
         )
         mistakes += errors
-    return sorted(mistakes, key=lambda one: order.get(one.finding.location.source, len(order)))
+    return sorted(mistakes, key=lambda one: order.get(one.location.source, len(order)))
 
 
 def _tried(
     function: Callable[..., Result], *arguments: object
-) -> tuple[Result | None, list[_Mistake]]:
-    """The result of a function, or its UserError as a mistake."""
+) -> tuple[Result | None, list[Finding]]:
+    """The result of a function, or its UserError as a finding without a code."""
     try:
         return function(*arguments), []
     except UserError as error:
         location = error.location or Location("")
-        return None, [_Mistake(Finding("", error.problem, error.fix, location), ERROR)]
+        return None, [Finding("", error.problem, error.fix, location, strict=True)]
 
 
 def _read(name: str) -> tuple[Source, ...]:
@@ -172,11 +165,6 @@ def _read(name: str) -> tuple[Source, ...]:
         return read_inputs(name, allow_empty=True)
     except ChartError:
         raise chart_error(name, "check") from None
-
-
-def _as_error(finding: Finding) -> UserError:
-    location = finding.location if finding.location.source else None
-    return UserError(finding.problem, finding.fix, location)
 
 
 def _inventory(source: Source, settings: Settings) -> Inventory:
@@ -256,7 +244,11 @@ def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _json(mistakes: Sequence[_Mistake], settings: Settings) -> Mapping[str, Any]:
+def _severity(finding: Finding) -> str:
+    return ERROR if finding.strict else finding.severity
+
+
+def _json(findings: Sequence[Finding], settings: Settings) -> Mapping[str, Any]:
     """The document of check.schema.json."""
     return {
         "version": 1,
@@ -264,7 +256,7 @@ def _json(mistakes: Sequence[_Mistake], settings: Settings) -> Mapping[str, Any]
         "findings": [
             {
                 "code": finding.code or _UNREADABLE,
-                "severity": severity,
+                "severity": _severity(finding),
                 "file": finding.location.source,
                 "line": finding.location.line,
                 "document": finding.location.document,
@@ -274,23 +266,23 @@ def _json(mistakes: Sequence[_Mistake], settings: Settings) -> Mapping[str, Any]
                 "problem": finding.problem,
                 "fix": finding.fix,
             }
-            for finding, severity in mistakes
+            for finding in findings
         ],
     }
 
 
-def _sarif(mistakes: Sequence[_Mistake]) -> Mapping[str, Any]:
+def _sarif(findings: Sequence[Finding]) -> Mapping[str, Any]:
     """A log in SARIF 2.1.0, which code scanning services read."""
     from urllib.parse import quote
 
     meanings = {_UNREADABLE: "check cannot read the input", **CODES}
-    codes = dict.fromkeys(finding.code or _UNREADABLE for finding, _ in mistakes)
+    codes = dict.fromkeys(finding.code or _UNREADABLE for finding in findings)
     rules = [{"id": code, "shortDescription": {"text": meanings[code]}} for code in codes]
     driver = {"name": "postrender", "version": __version__, "rules": rules}
     results = [
         {
             "ruleId": finding.code or _UNREADABLE,
-            "level": severity,
+            "level": _severity(finding),
             "message": {"text": f"{finding.problem}. {finding.fix}."},
             "locations": [
                 {
@@ -301,7 +293,7 @@ def _sarif(mistakes: Sequence[_Mistake]) -> Mapping[str, Any]:
                 }
             ],
         }
-        for finding, severity in mistakes
+        for finding in findings
     ]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

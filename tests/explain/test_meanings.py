@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
@@ -76,9 +76,29 @@ def test_the_example_before_has_the_finding_and_the_one_after_does_not(code: str
         assert is_found == is_expected, err
 
 
-def findings_of(code: str, before: str, example: str, run: Run) -> str:
+# What has no code: an error, and a note about the configuration in use.
+WITHOUT_CODE = re.compile(
+    r"(error: .+\. [A-Z].+\.|note: postrender (uses the|does not use a) configuration.*\.)"
+)
+WITH_CODE = re.compile(r"(error|warning|note): \S.*: .+\. [A-Z].+\. \[([a-z0-9-]+)\]")
+
+
+@pytest.mark.parametrize("command", ["render", "explain", "check", "diff"])
+@pytest.mark.parametrize("code", CODES)
+def test_a_message_has_a_place_a_problem_a_fix_and_a_code(
+    code: str, command: str, run: Run
+) -> None:
+    before = re.findall(r"^```yaml\n(.*?)^```$", finding_section(code), re.M | re.S)[0]
+    err = findings_of(code, before, before, run, [command, *["app.yaml"] * (command == "diff")])
+    for line in err.splitlines():
+        found = WITH_CODE.fullmatch(line)
+        assert found or WITHOUT_CODE.fullmatch(line), line
+        assert not found or found[2] in CODES
+
+
+def findings_of(code: str, before: str, example: str, run: Run, command: Sequence[str] = ()) -> str:
     """Run postrender in the state of an example; return stderr."""
-    command = COMMANDS.get(code, ["explain"])
+    command = command or COMMANDS.get(code, ["explain"])
     objects = [CONFIG_MAP, WORKER]
     if file := re.match(r"# (\S*postrender\.yaml)(, passed with --config)?\n", example):
         Path(file[1]).write_text(example)
