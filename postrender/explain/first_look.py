@@ -33,8 +33,7 @@ _MAX_OBJECTS, _MAX_OBJECTS_WITH_PREVIEW = 10, 4
 _MIN_PREVIEW_LINES = 15
 _SCREEN_LINES = 46
 _MAX_NAMES = 4
-_MAX_KEPT = 2
-_MAX_RELOADS = 2
+_MAX_ROWS = 2
 # The width of a report in a file or pipe.
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
@@ -111,17 +110,12 @@ def first_release_lines(
         "",
         "The first release with postrender",
         *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
-        *(
-            line
-            for workload, objects in [*reloads.items()][:_MAX_RELOADS]
-            for line in _row("reloads", f"{workload} reloads {_names(objects)}{_RELOAD}")
-        ),
-        *_row(
-            "reloads", and_more(len(reloads) - _MAX_RELOADS) if len(reloads) > _MAX_RELOADS else ""
+        *_rows(
+            "reloads",
+            [f"{user} reloads {_names(objects)}{_RELOAD}" for user, objects in reloads.items()],
         ),
         *_row("adds", f"{counted(len(renamed), 'revision')}{_attacher(settings)}"),
-        *(line for text in kept[:_MAX_KEPT] for line in _row("keeps", text)),
-        *_row("keeps", and_more(len(kept) - _MAX_KEPT) if len(kept) > _MAX_KEPT else ""),
+        *_rows("keeps", kept),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
         *(
             line
@@ -168,6 +162,13 @@ def _names(identities: Sequence[Identity]) -> str:
 def _row(label: str, text: str) -> list[str]:
     """A label and a text as one line, which fitted() wraps; [] if the text is empty."""
     return [f"{f'  {label}'.ljust(_TEXT_COLUMN)}{visible(text)}"] if text else []
+
+
+def _rows(label: str, texts: Sequence[str]) -> list[str]:
+    """The lines of the first texts, and the number of the others."""
+    rest = len(texts) - _MAX_ROWS
+    shown = [*texts[:_MAX_ROWS], *([and_more(rest)] if rest > 0 else [])]
+    return [line for text in shown for line in _row(label, text)]
 
 
 def fitted(lines: Sequence[str], width: int | None) -> list[str]:

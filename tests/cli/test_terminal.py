@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -116,7 +117,7 @@ def test_a_pipe_gets_no_progress() -> None:
 
 def test_try_shows_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     helm = tmp_path / "helm"
-    helm.write_text(f"#!/bin/sh\nsleep 1.2\ncat {ROOT / V1}\n")
+    helm.write_text(f"#!/bin/sh\nsleep 1.2\ncat {shlex.quote(str(ROOT / V1))}\n")
     helm.chmod(0o755)
     (tmp_path / "Chart.yaml").write_text("name: shop\n")
     monkeypatch.setenv("HELM_BIN", str(helm))
