@@ -105,7 +105,8 @@ _WORKLOAD = re.compile(
 )
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _SWITCHES = frozenset({"no-prune", "delete-finished-jobs"})
-_SECONDS = re.compile(r"(?:(\d+)m)?(?:(\d+)s?)?")
+# No timer of the operating system waits for more digits.
+_SECONDS = re.compile(r"(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s?)?")
 _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KINDS}
 
 

@@ -8,6 +8,7 @@ from postrender.attach.undo import undo
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import keep_annotations
 from tests.attach.cluster import GROUP, Cluster, Json, obj, owner_of, workload
+from tests.attach.test_collect import KilledError, StepCluster
 from tests.attach.test_run import DEPLOYMENT, NEW, NEW_KEY, OLD, OLD_KEY, OLD_NAME, OLD_SET
 
 # The Deployment of a release without postrender, and its ReplicaSet.
@@ -76,6 +77,26 @@ def test_a_release_that_still_uses_revisions_is_refused() -> None:
     with pytest.raises(UserError, match=f"Deployment/app uses {NEW_KEY}, so the release still"):
         run(cluster)
     assert not cluster.writes
+
+
+def test_undo_can_be_killed_after_every_request() -> None:
+    world = (PLAIN, PLAIN_SET, OLD_SET, NEW, OLD, original())
+    whole = StepCluster(*world)
+    run(whole)
+    for number in range(1, whole.count + 1):
+        cluster = StepCluster(*world)
+
+        def kill() -> None:
+            raise KilledError
+
+        cluster.steps.append((number, kill))
+        with pytest.raises(KilledError):
+            run(cluster)
+        run(cluster)
+        assert cluster.objects.keys() == whole.objects.keys()
+        for key in ("labels", "annotations", "ownerReferences"):
+            metadata = (item.objects["ConfigMap/app"]["metadata"] for item in (cluster, whole))
+            assert len({str(data.get(key)) for data in metadata}) == 1
 
 
 def test_an_edited_revision_stays() -> None:
