@@ -353,8 +353,8 @@ def _content(
     fields = _in_lists(content.fields, style, "")
     if text or fields or not content.keys:
         full = f"{text}\n{fields}" if fields else text
-        cuts = Cut(_FIELDS, text, "the fields of"), Cut(_CONTENTS)
-        yield _part((), lambda _: full, cuts, noun, kinds)
+        cuts = (Cut(_FIELDS, text, "the fields of"),) if fields else ()
+        yield Part(full, (*cuts, Cut(_CONTENTS)), noun, kinds)
     yield from (_key(key, style) for key in content.keys)
 
 
@@ -362,7 +362,7 @@ def _key(key: KeyChange, style: Style) -> Part:
     if whole := describe_whole(key, style):
         verb = "" if key.change == CHANGED else f" {describe_change(key.change)}"
         text = f"- {code(_short(key.key))}{verb}: {whole}\n"
-        return _part((), lambda _: text, (Cut(_KEYS),), _KEY_NOUN, ("",))
+        return Part(text, (Cut(_KEYS),), _KEY_NOUN)
     change = f"{describe_change(key.change)} ({describe_key(key, style)})"
     title = f"\n**{code(_short(key.key))}** {change}"
     remark = f": {key.remark}" if key.remark else ""
@@ -372,12 +372,12 @@ def _key(key: KeyChange, style: Style) -> Part:
     diff = "\n".join(["", *_fenced(lines), ""]) if lines else ""
     full = start + (f"{_fold('lines')}{diff}{_END}" if paths and diff else diff)
     brief = start if paths else f"{title}{remark}: the diff is left out\n"
-    cuts = [Cut(_KEYS)]
+    cuts: tuple[Cut, ...] = (Cut(_KEYS),)
     if lines and paths:
-        cuts.insert(0, Cut(_LINES, brief, "the lines of"))
-    elif len(full) > _LONG_DIFF:
-        cuts.insert(0, Cut(_DIFFS, brief, "the diffs of"))
-    return _part((), lambda _: full, cuts, _KEY_NOUN, ("",))
+        cuts = (Cut(_LINES, brief, "the lines of"), *cuts)
+    elif lines and len(full) > _LONG_DIFF:
+        cuts = (Cut(_DIFFS, brief, "the diffs of"), *cuts)
+    return Part(full, cuts, _KEY_NOUN)
 
 
 def _fields(groups: Iterable[Group[WorkloadChange]], style: Style) -> Section:
@@ -394,8 +394,7 @@ def _without_replicas(workload: WorkloadChange) -> WorkloadChange:
 
 
 def _objects(section: str, groups: Iterable[Group[ObjectChange]], style: Style) -> Section:
-    stage = _FIELDS if section == "labels" else _OBJECTS
-    parts = [_item(group, style, stage, NOUNS[section]) for group in groups]
+    parts = [_item(group, style, _OBJECTS, NOUNS[section]) for group in groups]
     return _list(TITLES[section], parts)
 
 
@@ -418,9 +417,11 @@ def _item(group: Group[Any], style: Style, stage: int, noun: Forms) -> Part:
         body += f"  - {describe_shared(group)}\n"
     body += _in_lists(shared.fields, style, "    " if rest else "  ")
     brief = f"{start}{_listed(names, _FEW_NAMES)}{end}\n"
-    if stage != _FIELDS and (is_dangerous(shared.identity) or shared.change == REMOVED):
-        stage = _DANGEROUS
-    cuts = Cut(_DANGEROUS if stage == _DANGEROUS else _FIELDS, brief, "the fields of"), Cut(stage)
+    is_kept = is_dangerous(shared.identity) or shared.change == REMOVED
+    cuts = (
+        Cut(_DANGEROUS if is_kept else _FIELDS, brief, "the fields of"),
+        Cut(_DANGEROUS if is_kept else stage),
+    )
     kinds = [member.identity.kind for member in members]
     return _part(names, lambda names: f"{start}{names}{end}\n{body}", cuts, noun, kinds)
 
