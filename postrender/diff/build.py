@@ -35,7 +35,7 @@ from postrender.diff.revisions import (
     with_fates,
 )
 from postrender.diff.risks import find_risks
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks.facts import Facts, unread_documents
 from postrender.diff.selection import select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_adoption, find_undecided
@@ -46,7 +46,6 @@ from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
-from postrender.yaml.paths import Parts, differing_parts
 from postrender.yaml.stream import Source, Stream, has_content, read_streams
 
 
@@ -204,12 +203,12 @@ def _compare(
         *compare_originals_exactly(contents, old, new, resolver),
     ]
     named = [pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher]
-    parts = ((pair, _differing_parts(pair)) for pair in named)
     facts = Facts(
         pairs=named,
-        changes=[change for change in parts if change[1] != {}],
+        changes=[pair for pair in named if pair.parts != {}],
         old=old,
         new=new,
+        unread=unread_documents(new),
         resolver=resolver,
         base_names=names.of_all,
         contents={change.identity: change for change in changed.values()},
@@ -235,10 +234,6 @@ def _compare(
         graph=graph,
     )
     return redact(preview, names.of_secrets, has_base_names=True)
-
-
-def _differing_parts(pair: Pair) -> Parts:
-    return differing_parts(pair.old.data, pair.new.data) if pair.old and pair.new else None
 
 
 def _moves(old: Side, new: Side, pairs: Iterable[Pair]) -> Mapping[str, set[str]] | None:

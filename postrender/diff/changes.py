@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out, without_hashes
 from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
-from postrender.diff.fields import differing, find_field_changes
+from postrender.diff.fields import find_field_changes
 from postrender.diff.kinds import is_workload
 from postrender.diff.model import (
     ADDED,
@@ -28,6 +28,7 @@ from postrender.diff.normalise import (
     changed_fields,
     comparable,
     content_fields,
+    differing,
     without,
     without_cluster_values,
 )
@@ -139,13 +140,10 @@ def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> Object
         note = f"{keeper} keeps the object" if keeper else ""
         return ObjectChange(pair.identity, change, fields, note)
     before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both
+    compared = Pair(before, after) if is_attacher else pair
     changes = []
-    if not is_same(before.data, after.data):
-        changes = changed_fields(
-            *differing(*without_cluster_values(before.data, after.data)),
-            names,
-            is_exact=is_attacher,
-        )
+    if compared.parts != {}:
+        changes = changed_fields(*differing(compared), names, is_exact=is_attacher)
     if before.name != after.name:
         path = "metadata.name"
         changes.append(FieldChange(path=path, change=CHANGED, old=before.name, new=after.name))

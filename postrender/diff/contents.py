@@ -12,15 +12,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, RENAME
-from postrender.diff.fields import differing, find_field_changes
+from postrender.diff.fields import find_field_changes
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
     comparable,
+    differing,
     nulls_of,
     with_base_names,
     without,
-    without_cluster_values,
 )
 from postrender.diff.pairs import (
     CURRENT,
@@ -157,7 +157,7 @@ def _fields(
     if pair.both is None:
         return _all_fields(pair, names)
     old, new = pair.both
-    before, after = differing(*without_cluster_values(old.data, new.data))
+    before, after = differing(pair)
     # The revisions of an input get labels, and empty strings instead of nulls.
     is_revised = left_out is None and (old.is_revised or new.is_revised)
     nulls = ({}, {}) if is_revised else (_nulls(before, after), _nulls(after, before))

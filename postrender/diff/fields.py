@@ -10,42 +10,40 @@ from collections.abc import Iterator, Sequence
 
 from postrender.diff.lines import changed_items
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
-from postrender.yaml.paths import Json, format_path, is_same, sorted_json
+from postrender.yaml.paths import Json, Parts, format_path, is_same, sorted_json
 
 # The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
 _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
 # Mappings that a preview shows key by key even if one side does not have the mapping.
 _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
-# Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
+# Mappings of strings. If two of these mappings differ, `restricted` keeps both mappings whole.
 _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
 # The field with the schema of a version of a custom kind (apiextensions.k8s.io/v1).
 SCHEMA = "schema.openAPIV3Schema"
 
 
-def differing(
-    old: dict[str, Json], new: dict[str, Json]
+def restricted(
+    old: dict[str, Json], new: dict[str, Json], parts: Parts
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Two objects without most of their equal parts, so that later steps are faster.
 
     A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
     objects keep their kind, by which mark_content recognises a Secret.
     """
-    if old.get("kind") != new.get("kind"):
+    if parts is None or old.get("kind") != new.get("kind"):
         return old, new
-    old_rest, new_rest = dict(old), dict(new)
-    for key, old_value in old.items():
-        new_value = new.get(key)
-        if key == "kind" or key not in new:
-            continue
-        if is_same(old_value, new_value):
-            del old_rest[key], new_rest[key]
-        elif key in _STRING_MAPPINGS:
-            continue
-        elif isinstance(old_value, dict) and isinstance(new_value, dict):
-            old_rest[key], new_rest[key] = differing(old_value, new_value)
-    return (old_rest, new_rest) if old_rest and new_rest else (old, new)
+    sides: tuple[dict[str, Json], dict[str, Json]] = ({}, {})
+    for key in ("kind", *parts):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict) and key not in _STRING_MAPPINGS:
+            before, after = restricted(before, after, parts.get(key, {}))
+        if key in old:
+            sides[0][key] = before
+        if key in new:
+            sides[1][key] = after
+    return sides if all(sides) else (old, new)
 
 
 def find_field_changes(old: Json, new: Json) -> list[FieldChange]:

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING
-from postrender.diff.fields import find_field_changes
+from postrender.diff.fields import find_field_changes, restricted
 from postrender.diff.model import ADDED, FieldChange
+from postrender.diff.pairs import Pair
 from postrender.diff.redact import Redacted, mark_content, mark_digest
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
@@ -27,7 +28,7 @@ from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import api_group
 from postrender.records import NamedTuple
 from postrender.text import replace_words, words_of
-from postrender.yaml.paths import Json, mapping_at
+from postrender.yaml.paths import Json, differing_parts, mapping_at
 
 # Fields that the API server sets, and ignores in requests.
 _IGNORED_FIELDS = frozenset({"creationTimestamp", "generation", "selfLink"})
@@ -107,6 +108,15 @@ def without_cluster_values(
     if "status" not in new or is_new_read:
         old, new = without(old, "status"), without(new, "status")
     return old, new
+
+
+def differing(pair: Pair) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The two objects of a pair without such values, and without most of their equal parts."""
+    old, new = (one.data if one else {} for one in (pair.old, pair.new))
+    if _was_read_from_cluster(old) or "status" in (pair.parts or ()):
+        old, new = without_cluster_values(old, new)
+        return restricted(old, new, differing_parts(old, new))
+    return restricted(old, new, pair.parts)
 
 
 def _is_of_kubernetes(data: Mapping[str, Json]) -> bool:

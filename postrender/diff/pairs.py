@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
@@ -17,7 +18,7 @@ from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, Parts, differing_parts
 
 # The roles of an object. EARLIER is a retained or an older revision, ORIGINAL is an original next
 # to its revision, and CURRENT is any other object.
@@ -136,8 +137,6 @@ class Pair:
     newest: the object of the newer side, else of the older side; identity: of this object.
     """
 
-    __slots__ = ("both", "identity", "new", "newest", "old")
-
     def __init__(self, old: ComparedObject | None, new: ComparedObject | None) -> None:
         newest = new or old
         if newest is None:
@@ -145,6 +144,11 @@ class Pair:
         self.old, self.new, self.newest = old, new, newest
         self.both = (old, new) if old and new else None
         self.identity = newest.identity
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What differs between the objects: None for everything, {} for nothing."""
+        return differing_parts(self.both[0].data, self.both[1].data) if self.both else None
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:

@@ -46,13 +46,12 @@ class Read(NamedTuple):
     old: ComparedObject | None = None
 
 
-def template_usages(
-    old: ComparedObject, new: ComparedObject, indexes: tuple[UsageIndex, UsageIndex]
-) -> dict[Target, Usages]:
-    """The usages in the pod templates of a workload. Targets that only `old` uses are first."""
+def template_usages(pair: Pair, indexes: tuple[UsageIndex, UsageIndex]) -> dict[Target, Usages]:
+    """The usages in the pod templates of a workload. Targets of the older side only are first."""
     usages: dict[Target, Usages] = {}
-    for side, (workload, index) in enumerate(zip((old, new), indexes, strict=True)):
-        for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
+    for side, (workload, index) in enumerate(zip((pair.old, pair.new), indexes, strict=True)):
+        item = workload.item if workload else None
+        for usage in index.by_item.get(item.key, ()) if item else ():
             if usage.is_in_template:
                 usages.setdefault(usage.target, ([], []))[side].append(usage)
     return dict(sorted(usages.items(), key=lambda entry: _order(entry[1])))
@@ -99,7 +98,7 @@ def find_reads(
     used: dict[ReadKey, tuple[Usage, Usage]] = {}
     users: defaultdict[ReadKey, dict[Identity, None]] = defaultdict(dict)
     for pair in pairs:
-        for usages in template_usages(*pair.both, indexes).values() if pair.both else ():
+        for usages in template_usages(pair, indexes).values() if pair.both else ():
             for before, after in paired_usages(usages):
                 if not currents.are_read(before, after):
                     used[read_key(before, after)] = before, after

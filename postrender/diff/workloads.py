@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from postrender.diff.fields import differing, find_field_changes
+from postrender.diff.fields import find_field_changes
 from postrender.diff.kinds import effect_of, template_path, template_pattern
 from postrender.diff.model import (
     ADDED,
@@ -35,7 +35,7 @@ from postrender.diff.normalise import (
     as_stored,
     changed_fields,
     content_fields,
-    without_cluster_values,
+    differing,
 )
 from postrender.diff.pairs import ComparedObject, Pair
 from postrender.diff.reads import (
@@ -87,9 +87,9 @@ class Comparison(NamedTuple):
     names: BaseNames
     reads: Mapping[ReadKey, Read]
 
-    def usages(self, old: ComparedObject, new: ComparedObject) -> dict[Target, Usages]:
+    def usages(self, pair: Pair) -> dict[Target, Usages]:
         """The usages in the pod templates of a workload, by target."""
-        return template_usages(old, new, (self.old, self.new))
+        return template_usages(pair, (self.old, self.new))
 
     def read(self, before: Usage, after: Usage) -> Read:
         """The change of what two usages lead to."""
@@ -110,14 +110,16 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
         return WorkloadChange(pair.identity, change, effect, fields=fields)
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
-    own = template = _difference(old, new, comparison)
+    own = template = _difference(pair, comparison)
+    source = pair
     if new_source is not new or old_source is not old:
-        template = _difference(old_source, new_source, comparison)
+        source = Pair(old_source, new_source)
+        template = _difference(source, comparison)
     causes = template.causes
     if comparison.old.missing_source(old) or comparison.new.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     rollouts = comparison.new.rollouts.get(new.item.key, ()) if new.item else ()
-    in_place = () if new.is_hook else tuple(_in_place(old_source, new_source, comparison))
+    in_place = () if new.is_hook else tuple(_in_place(source, comparison))
     if not (causes or own.fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
@@ -153,11 +155,11 @@ class _Difference(NamedTuple):
     is_stored: bool
 
 
-def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
+def _difference(pair: Pair, comparison: Comparison) -> _Difference:
     names = comparison.names
-    before, after = differing(*without_cluster_values(old.data, new.data))
+    before, after = differing(pair)
     changes = changed_fields(before, after, names)
-    kind = new.identity.group_kind
+    kind = pair.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if are_stored_alike(*templates):
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
@@ -168,7 +170,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
         return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
-    config_causes = list(_config_causes(comparison.usages(old, new), comparison))
+    config_causes = list(_config_causes(comparison.usages(pair), comparison))
     template_changes = [
         change
         for change in changes
@@ -176,7 +178,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     ]
     field_changes = _without_references(template_changes, config_causes)
     causes = _ordered([*config_causes, *_field_causes(field_changes)])
-    causes = causes or _ordered(_causes_of_last_resort(new, *templates))
+    causes = causes or _ordered(_causes_of_last_resort(pair.newest, *templates))
     return _Difference(fields, causes, is_in_template=bool(template_changes), is_stored=True)
 
 
@@ -263,11 +265,9 @@ def _reason(old: Usage, new: Usage, read: Read) -> str:
     return "the name changes, but the content does not change"
 
 
-def _in_place(
-    old: ComparedObject, new: ComparedObject, comparison: Comparison
-) -> Iterator[Identity]:
+def _in_place(pair: Pair, comparison: Comparison) -> Iterator[Identity]:
     """The ConfigMaps and Secrets of a workload that change under the same name."""
-    for usages in comparison.usages(old, new).values():
+    for usages in comparison.usages(pair).values():
         for before, after in paired_usages(usages):
             if before.name == after.name and comparison.read(before, after).is_rewritten:
                 yield after.identity

@@ -15,7 +15,7 @@ from postrender.records import NamedTuple
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
 from postrender.text import printable
-from postrender.yaml.stream import SOURCE_COMMENT, Stream
+from postrender.yaml.stream import Stream, template_of
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.
@@ -109,11 +109,9 @@ def find_unused_configuration(
     """
     if config:
         return ()
-    # The search for the comment is faster than the search for its place.
-    commented = (index for index, text in enumerate(stream.texts) if SOURCE_COMMENT in text)
-    locations = (stream.location_of(index) for index in commented)
+    found = map(template_of, stream.texts)
     # One template of each chart, by the name of the chart.
-    templates = {where.template.partition("/")[0]: where.template for where in locations}
+    templates = {template.partition("/")[0]: template for template in found}
     charts = _charts_of(template for template in templates.values() if template)
     findings = []
     for chart in charts:

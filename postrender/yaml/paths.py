@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     ]
     # The keys and indexes that differ between two values, with what differs inside of each: None
     # for the whole value, {} for nothing.
-    Parts = Union[None, Mapping[str | int, "Parts"]]  # noqa: UP007
+    Parts = Union[None, Mapping[Any, "Parts"]]  # noqa: UP007
 else:
     Json = Parts = object  # evaluating a union takes longer than importing this module
 

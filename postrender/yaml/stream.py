@@ -82,12 +82,12 @@ class Stream(NamedTuple):
             source=self.sources[index],
             line=self.lines[index] + line,
             document=self.numbers[index],
-            template=_template_of(self.texts[index]),
+            template=template_of(self.texts[index]),
         )
 
 
 @lru_cache(maxsize=8)  # many locations in a row are in a few documents
-def _template_of(text: str) -> str:
+def template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
     # The method find() is faster than the pattern.
     has_comment = text.find(SOURCE_COMMENT, 0, 4096) >= 0

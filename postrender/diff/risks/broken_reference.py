@@ -92,14 +92,14 @@ def _candidates(facts: Facts, removed: Collection[ObjectKey]) -> Iterator[tuple[
         return
     if lost:
         yield from ((item, None) for item in facts.objects(WITH_PORTS, is_new=True, words=words))
-    for pair, parts in facts.changes:
+    for pair in facts.changes:
         if pair.new and not (lost and pair.identity.kind in WITH_PORTS):
-            yield Object(pair.identity, pair.new.data), parts
+            yield Object(pair.identity, pair.new.data), pair.parts
 
 
 def _without_a_key(facts: Facts) -> Iterator[Identity]:
     """The objects that no longer have a key or port."""
-    for pair, _ in facts.changes:
+    for pair in facts.changes:
         if pair.both and pair.identity.kind in WITH_KEYS:
             before, after = (_keys_of(one.data) for one in pair.both)
             if not before <= after:
@@ -120,7 +120,7 @@ def _runs_before(item: Object) -> bool:
 def _added(facts: Facts) -> set[ObjectKey]:
     return {
         facts.resolver.key_of(pair.identity)
-        for pair, _ in facts.changes
+        for pair in facts.changes
         if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
     }
 

@@ -15,7 +15,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_in
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
-from postrender.yaml.stream import has_content
+from postrender.yaml.stream import Document
 
 # What is around a name or the value of a label.
 _SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
@@ -37,14 +37,17 @@ class Facts(NamedTuple):
 
     pairs: of the objects that diff compares, without the attacher. Objects that are certain to have
         no effect are not among them; see `objects`.
-    changes: the pairs of objects that differ, or that only one side has, and what differs.
+    changes: the pairs of objects that differ, or that only one side has.
+    unread: the documents that diff does not read, because their text is the same on both sides, by
+        kind.
     base_names: the base names, by revision name.
     """
 
     pairs: Sequence[Pair]
-    changes: Sequence[tuple[Pair, Parts]]
+    changes: Sequence[Pair]
     old: Side
     new: Side
+    unread: Mapping[str, Sequence[Document]]
     resolver: Resolver
     base_names: Mapping[str, str]
     contents: Mapping[Identity, ContentChange] = NOTHING
@@ -55,13 +58,13 @@ class Facts(NamedTuple):
         """The objects that both sides have and that differ at a path, with their data. Hooks are
         left out, because Helm and Argo CD usually delete and re-create them.
         """
-        for pair, parts in self.changes:
-            if pair.old and pair.new and parts_at(parts, path) != {} and not pair.new.is_hook:
+        for pair in self.changes:
+            if pair.old and pair.new and parts_at(pair.parts, path) != {} and not pair.new.is_hook:
                 yield pair.identity, pair.old.data, pair.new.data
 
     def removed(self) -> Iterator[Object]:
         """The objects that only the older side has, without hooks, which Helm does not delete."""
-        for pair, _ in self.changes:
+        for pair in self.changes:
             if pair.old and not pair.new and not pair.old.is_hook:
                 yield Object(pair.identity, pair.old.data)
 
@@ -83,21 +86,12 @@ class Facts(NamedTuple):
             compared = pair.new if is_new else pair.old
             if compared and (not kinds or pair.identity.kind in kinds):
                 yield Object(pair.identity, compared.data)
-        # A document that diff does not read has the same text on both sides.
         stream, wanted = self.new.inventory.stream, None if words is None else set(words)
-        if wanted is not None and not wanted:
-            return
-        for index, text in enumerate(stream.texts):
-            if index in self.new.inventory.parsed or not has_content(text):
-                continue
-            # The search for a kind is faster than the search for its place.
-            if kinds and not any(kind in text for kind in kinds):
-                continue
-            if wanted is not None and not _has_word(text, wanted):
-                continue
-            if kinds and root_kind(text) not in kinds:
-                continue
-            yield from objects_of(parse_in(stream, index).data)
+        for index in sorted(
+            one for kind in kinds or self.unread for one in self.unread.get(kind, ())
+        ):
+            if wanted is None or _has_word(stream.texts[index], wanted):
+                yield from objects_of(parse_in(stream, index).data)
 
     def new_problems(
         self, find: Callable[[dict[str, Json], Parts, bool], Iterator[Problem]], *kinds: GroupKind
@@ -111,9 +105,9 @@ class Facts(NamedTuple):
         def found(data: dict[str, Json], parts: Parts, *, is_new: bool) -> list[tuple[str, str]]:
             return [(readable_path(data, path), text) for path, text in find(data, parts, is_new)]
 
-        for pair, parts in self.changes:
+        for pair in self.changes:
             if pair.new and (not kinds or pair.identity.group_kind in kinds):
-                after = dict.fromkeys(found(pair.new.data, parts, is_new=not pair.old))
+                after = dict.fromkeys(found(pair.new.data, pair.parts, is_new=not pair.old))
                 before = set(found(pair.old.data, None, is_new=False)) if after and pair.old else ()
                 yield from ((pair.identity, *one) for one in after if one not in before)
 
@@ -127,6 +121,15 @@ class Facts(NamedTuple):
             namespace = self.resolver.namespace_of(item.identity.namespace)
             kind = target.get("kind") or "Deployment"  # KEDA
             yield item, (namespace, str(kind), str(target.get("name")))
+
+
+def unread_documents(side: Side) -> dict[str, list[Document]]:
+    """Facts.unread, of the newer side."""
+    unread: dict[str, list[Document]] = {}
+    for index, document in enumerate(side.inventory.stream.documents):
+        if index not in side.inventory.parsed and (kind := root_kind(document.text)):
+            unread.setdefault(kind, []).append(document)
+    return unread
 
 
 def _has_word(text: str, words: set[str]) -> bool:

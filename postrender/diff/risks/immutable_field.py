@@ -33,13 +33,13 @@ def find(facts: Facts) -> Iterator[Risk]:
         if workload.effect == REFUSED:
             fact = "the pod template cannot change"
             yield rejection(facts, workload.identity, fact, fix=_FIX)
-    for pair, parts in facts.changes:
+    for pair in facts.changes:
         before, after = pair.old, pair.new
         # A changed name makes a new object.
         if not (before and after) or before.name != after.name or after.is_hook:
             continue
         group_kind = pair.identity.group_kind
-        for path, fact in find_rejected_changes(group_kind, before.data, after.data, parts):
+        for path, fact in find_rejected_changes(group_kind, before.data, after.data, pair.parts):
             fix = _KEEP if group_kind in LOSSES else _FIX
             yield rejection(facts, pair.identity, fact, format_path(path), fix=fix)
         # In an output, revisions are immutable. The records know that of a rendered input too.

@@ -73,7 +73,7 @@ def _named_ports(item: Object) -> Iterator[str]:
 def _lost_labels(facts: Facts) -> set[str]:
     """The values of labels that only pod templates of the older side have."""
     lost = set()
-    for pair, _ in facts.changes:
+    for pair in facts.changes:
         sides = ((one and one.data) or {} for one in (pair.old, pair.new))
         old, new = (
             {item for labels in _labels(pair.identity.group_kind, data) for item in labels.items()}
@@ -89,7 +89,7 @@ def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Ob
         return list(facts.objects(_SELECTORS, is_new=is_new, words=lost))
     sides = (
         [Object(pair.identity, one.data) for one in pair.both]
-        for pair, _ in facts.changes
+        for pair in facts.changes
         if pair.both and pair.identity.kind in _SELECTORS
     )
     return [both[is_new] for both in sides if _differs(*both)]

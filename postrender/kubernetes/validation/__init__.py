@@ -56,7 +56,7 @@ from postrender.yaml.paths import (
     value_at,
 )
 
-_BASE64 = re.compile(r"[a-zA-Z0-9+/= \t\r\n]*\Z")
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 # The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
@@ -223,7 +223,7 @@ def _is_json(root: dict[str, Json], key: str) -> bool:
 
 
 def _is_base64(text: str) -> bool:
-    return _BASE64.match(text) is not None
+    return _BASE64.issuperset(text)
 
 
 _SECRET_KEYS = {
