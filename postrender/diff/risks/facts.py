@@ -15,7 +15,6 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_in
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
-from postrender.yaml.stream import Document
 
 # What is around a name or the value of a label.
 _SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
@@ -38,8 +37,8 @@ class Facts(NamedTuple):
     pairs: of the objects that diff compares, without the attacher. Objects that are certain to have
         no effect are not among them; see `objects`.
     changes: the pairs of objects that differ, or that only one side has.
-    unread: the documents that diff does not read, because their text is the same on both sides, by
-        kind.
+    unread: the indexes of the documents that diff does not read, because their text is the same on
+        both sides, by kind.
     base_names: the base names, by revision name.
     """
 
@@ -47,7 +46,7 @@ class Facts(NamedTuple):
     changes: Sequence[Pair]
     old: Side
     new: Side
-    unread: Mapping[str, Sequence[Document]]
+    unread: Mapping[str, Sequence[int]]
     resolver: Resolver
     base_names: Mapping[str, str]
     contents: Mapping[Identity, ContentChange] = NOTHING
@@ -123,12 +122,12 @@ class Facts(NamedTuple):
             yield item, (namespace, str(kind), str(target.get("name")))
 
 
-def unread_documents(side: Side) -> dict[str, list[Document]]:
+def unread_documents(side: Side) -> dict[str, list[int]]:
     """Facts.unread, of the newer side."""
-    unread: dict[str, list[Document]] = {}
-    for index, document in enumerate(side.inventory.stream.documents):
-        if index not in side.inventory.parsed and (kind := root_kind(document.text)):
-            unread.setdefault(kind, []).append(document)
+    unread: dict[str, list[int]] = {}
+    for index, text in enumerate(side.inventory.stream.texts):
+        if index not in side.inventory.parsed and (kind := root_kind(text)):
+            unread.setdefault(kind, []).append(index)
     return unread
 
 
