@@ -249,7 +249,9 @@ SETTINGS = _with_variables(
     Option(
         "group",
         "Set the attach group to NAME-attach. NAME is usually the name of the release. If NAME "
-        "already ends in -attach, the attach group is NAME.",
+        "already ends in -attach, the attach group is NAME. If NAME is too long for a Job, or has "
+        "other characters than a-z, 0-9 and hyphens, the attach group has a hash. postrender "
+        "status prints it.",
         key=("attacher", "group"),
         metavar="NAME",
         default_text="the name of the release, or else the name of a workload",

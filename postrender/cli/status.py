@@ -10,15 +10,24 @@ from datetime import datetime, timezone
 
 from postrender.attach.command import open_clients
 from postrender.attach.request import NamedObject
-from postrender.cli.options import CLUSTER, SWITCH, Argument, Option, command, output_option
+from postrender.cli.options import (
+    CLUSTER,
+    REPEATED,
+    SWITCH,
+    Argument,
+    Option,
+    command,
+    output_option,
+)
 from postrender.cli.report import DONE, FOUND, is_quiet, stdout_terminal, write_for_reader
 from postrender.errors import UsageError
-from postrender.sources.inputs import read_input
+from postrender.sources.inputs import read_inputs
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
-from postrender.status.kinds import parse_target
+from postrender.status.kinds import is_target, parse_target
 from postrender.status.snapshot import read_cluster, read_file
 from postrender.text import shown
+from postrender.yaml.stream import read_streams
 
 
 @command(
@@ -27,9 +36,9 @@ from postrender.text import shown
     details=(
         "For a workload such as rollout/web, the command compares the pod templates, such as "
         "stable and canary. Without a workload, the command lists the revisions of the namespace. "
-        "A FILE (or - for stdin) with the output of kubectl get -o yaml replaces the cluster. The "
-        "command only reads. The exit code is 1 if a revision in use is missing, edited, without "
-        "an owner, or about to lose its last owner."
+        "FILEs (or - for stdin) with the output of kubectl get -o yaml --show-managed-fields "
+        "replace the cluster. The command only reads. The exit code is 1 if a revision in use is "
+        "missing, edited, without an owner, or about to lose its last owner."
     ),
     example="postrender status rollout/shop-web --namespace=prod",
     arguments=(Argument("targets", "[KIND/NAME|FILE]...", is_many=True),),
@@ -37,10 +46,11 @@ from postrender.text import shown
         output_option(tuple(REPORTERS)),
         Option(
             "filename",
-            "Read this file instead of the cluster.",
+            "Read this file or folder instead of the cluster.",
+            REPEATED,
             metavar="FILE",
             short="f",
-            own_parameter="file",
+            own_parameter="files",
         ),
         Option(
             "diff",
@@ -62,20 +72,21 @@ from postrender.text import shown
 def status(
     targets: tuple[str, ...],
     form: str,
-    file: str | None,
+    files: tuple[str, ...],
     with_difference: bool,
     group: str,
     namespace: str | None,
     kube_context: str | None,
     kubeconfig: str | None,
 ) -> int:
-    workloads, files = _targets(targets, file)
+    workloads, files = _targets(targets, files)
     if workloads and group:
         raise UsageError("--group is set with a workload", "Remove --group or the workload")
     if with_difference and not workloads:
         raise UsageError("--diff is set without a workload", "Pass a workload such as deploy/web")
     if files:
-        stream = read_input(files[0], "status")
+        sources = [source for name in files for source in read_inputs(name)]
+        stream = read_streams(sources, ", ".join(files))
         snapshot = read_file(stream, namespace, datetime.now(timezone.utc))
     else:
         clients = open_clients(kube_context, kubeconfig, is_quiet=is_quiet(), is_patient=False)
@@ -96,17 +107,16 @@ def _with_diff(words: Sequence[str]) -> str:
     return shlex.join([*name.split(), *words[1:], "--diff"])
 
 
-def _targets(words: Iterable[str], file: str | None) -> tuple[tuple[NamedObject, ...], list[str]]:
+def _targets(
+    words: Iterable[str], files: tuple[str, ...]
+) -> tuple[tuple[NamedObject, ...], tuple[str, ...]]:
     """The workloads and the files among the arguments."""
     workloads: dict[NamedObject, None] = {}
-    files = [] if file is None else [file]
     for word in words:
-        if word == "-" or os.path.isfile(word):
-            files.append(word)
+        if word == "-" or os.path.isfile(word) or (os.path.isdir(word) and not is_target(word)):
+            files += (word,)
         elif word.endswith((".yaml", ".yml", ".json")):
             raise UsageError(f"the file {shown(word)} does not exist", "Check the path")
         else:
             workloads[parse_target(word)] = None
-    if len(files) > 1:
-        raise UsageError(f"the files are {' and '.join(files)}, expected one", "Pass one file")
     return tuple(workloads), files

@@ -49,8 +49,14 @@ from postrender.status.model import (
     User,
     Workload,
 )
-from postrender.status.next_run import Outcome, next_run
-from postrender.status.problems import PERMISSION_FIX, find_lacks, find_problems
+from postrender.status.next_run import UNPROVEN, NextRun, Outcome, next_run
+from postrender.status.problems import (
+    PERMISSION_FIX,
+    find_lacks,
+    find_problems,
+    joined,
+    unlisted,
+)
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
@@ -143,15 +149,12 @@ class _Builder:
         workloads = tuple(map(self._workload, self._targets))
         refs = self._refs_of(workloads) if workloads else self._all_refs()
         groups = {self._group_of(ref) for ref in refs} - {""}
-        all_runs = [next_run(self._snapshot, name) for name in sorted(groups)]
-        runs = [run for run in all_runs if run.is_expected]
-        outcomes = {
-            uid: outcome
-            for run in runs
-            for uid, outcome in run.outcomes.items()
-            if outcome != _NOTHING
-        }
-        revisions = sorted((self._revision(ref, outcomes) for ref in refs), key=_sort_key)
+        runs = _next_runs(self._snapshot, groups)
+        complete = self._snapshot.if_complete()
+        if_complete = _outcomes_of(_next_runs(complete, groups)) if complete else None
+        outcomes = _outcomes_of(runs)
+        revisions = [self._revision(ref, outcomes, if_complete) for ref in refs]
+        revisions.sort(key=_sort_key)
         problems = tuple(find_problems(self._snapshot, revisions, runs))
         states = {
             ref: state
@@ -235,17 +238,16 @@ class _Builder:
         return bool(revision.group_name or revision.base_name) or is_loose
 
     def _is_lost(self, ref: RevisionRef) -> bool:
-        """Whether a live object requires a revision that does not exist, or is unknown."""
+        """Whether a live object references a revision that does not exist, or is unknown."""
         base_name = without_hash(ref[1])
         if not base_name or ref in self._overview.revisions:
             return False
-        users = [user for user in self._overview.users.get(ref, ()) if self._requires(user, ref)]
+        users = [user for user in self._overview.users.get(ref, ()) if self._is_alive(user)]
         is_known = (ref[0], base_name) in self._bases
         return any(is_known or self._overview.top_of(user).render_id for user in users)
 
-    def _requires(self, user: Consumer, ref: RevisionRef) -> bool:
-        facts = self._snapshot.facts[user.uid]
-        return ref in facts.required and not facts.is_ended and not user.is_deleting
+    def _is_alive(self, user: Consumer) -> bool:
+        return not self._snapshot.facts[user.uid].is_ended and not user.is_deleting
 
     def _base_name(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
@@ -268,19 +270,31 @@ class _Builder:
 
     # One revision
 
-    def _revision(self, ref: RevisionRef, outcomes: Mapping[str, Outcome]) -> RevisionStatus:
+    def _revision(
+        self,
+        ref: RevisionRef,
+        outcomes: Mapping[str, Outcome],
+        if_complete: Mapping[str, Outcome] | None,
+    ) -> RevisionStatus:
         revision = self._overview.revisions.get(ref)
         users, is_new = self._users(ref)
+        uid = revision.uid if revision else ""
+        unproven = Outcome(unknown=UNPROVEN) if uid in self._snapshot.unproven else None
+        condition = ""
+        if if_complete is not None and revision and not users:
+            condition = f"if the namespace has no {joined(unlisted(self._snapshot))}"
         return RevisionStatus(
             ref=ref,
             base_name=self._base_name(ref),
             group_name=self._group_of(ref),
             revision=revision,
-            created=self._snapshot.created.get(revision.uid) if revision else None,
+            created=self._snapshot.created.get(uid),
             state=self._state(ref, is_new=is_new, is_used=bool(users)),
             users=tuple(users),
             owners=tuple(self._owners(revision)) if revision else (),
-            outcome=outcomes.get(revision.uid) if revision else None,
+            outcome=outcomes.get(uid, unproven),
+            condition=condition,
+            if_met=if_complete.get(uid, unproven) if if_complete else unproven,
         )
 
     def _state(self, ref: RevisionRef, *, is_new: bool, is_used: bool) -> str:
@@ -434,6 +448,17 @@ class _Builder:
             return 0
         before, after = (content_of(item or {}, is_secret=False) for item in data)
         return sum(before.get(key) != after.get(key) for key in {*before, *after})
+
+
+def _next_runs(snapshot: Snapshot, groups: Iterable[str]) -> list[NextRun]:
+    runs = [next_run(snapshot, name) for name in sorted(groups)]
+    return [run for run in runs if run.is_expected]
+
+
+def _outcomes_of(runs: Iterable[NextRun]) -> dict[str, Outcome]:
+    return {
+        uid: outcome for run in runs for uid, outcome in run.outcomes.items() if outcome != _NOTHING
+    }
 
 
 def _user(workload: Workload, template: Template) -> User:

@@ -99,6 +99,7 @@ def _revision(revision: RevisionStatus, status: Status) -> Json:
             "deletes": outcome.is_deleted,
             "keepReason": outcome.keep_reason,
             "deletableFrom": _time(outcome.deletable_from),
+            "unknown": outcome.unknown,
         },
         "reason": describe_unused(revision, status) if is_unused else "",
     }

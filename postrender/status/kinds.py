@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from postrender.attach.request import CONSUMER_KINDS, NamedObject, Resource
+from postrender.attach.request import (
+    CONSUMER_KINDS,
+    REVISED_KINDS,
+    NamedObject,
+    Resource,
+)
 from postrender.errors import UsageError
 from postrender.text import shown
 
@@ -26,7 +31,14 @@ def _names(resource: Resource) -> list[str]:
     return [resource.kind.lower(), resource.plural, *_SHORT.get(resource.kind, ())]
 
 
+_REVISED = {name for resource in REVISED_KINDS for name in _names(resource)} | {"cm"}
 _BY_NAME = {name: resource for resource in CONSUMER_KINDS for name in _names(resource)}
+
+
+def is_target(text: str) -> bool:
+    """Whether a text has the form of a workload, such as `deploy/web`."""
+    kind, _, name = text.partition("/")
+    return kind.lower().partition(".")[0] in _BY_NAME and bool(name)
 
 
 def parse_target(text: str) -> NamedObject:
@@ -35,6 +47,12 @@ def parse_target(text: str) -> NamedObject:
     short, _, group = kind.lower().partition(".")
     resource = _BY_NAME.get(short)
     is_known = resource and group in ("", resource.group_kind[0], _versioned(resource))
+    if short in _REVISED and slash:
+        raise UsageError(
+            f"the argument is {shown(text)}, which is not a workload",
+            "Run postrender status without an argument for the list of revisions. "
+            "docs/how-to/operate.md#who-deleted-it says how to find out who deleted one",
+        )
     if resource is None or not is_known or not slash or not name or "/" in name:
         kinds = ", ".join(sorted(resource.kind.lower() for resource in CONSUMER_KINDS))
         raise UsageError(

@@ -100,6 +100,9 @@ class RevisionStatus(NamedTuple):
     revision: None if the revision is missing, or if Secrets could not be read.
     owners: with whether each owner exists.
     outcome: None if the next run changes nothing, and does not count the revision as unused.
+    condition: the beginning of a sentence about `if_met` such as `if the namespace has no cronjobs`
+        if a file lacks kinds that the namespace need not have; "" otherwise.
+    if_met: the outcome under the condition.
     """
 
     ref: RevisionRef
@@ -111,6 +114,8 @@ class RevisionStatus(NamedTuple):
     users: tuple[User, ...]
     owners: tuple[tuple[Owner, bool], ...]
     outcome: Outcome | None
+    condition: str = ""
+    if_met: Outcome | None = None
 
     @property
     def is_in_use(self) -> bool:

@@ -36,6 +36,7 @@ from postrender.records import NamedTuple
 from postrender.status.snapshot import Snapshot
 
 _NO_PRUNE = "attacher.prune is false"
+UNPROVEN = "the file lacks managedFields: add --show-managed-fields to kubectl get"
 
 
 class Outcome(NamedTuple):
@@ -44,6 +45,8 @@ class Outcome(NamedTuple):
     is_unused: whether the run counts the revision as unused.
     keep_reason: why the run does not delete an unused revision, "" if it does, or marks it.
     deletable_from: the time from which a run deletes it, None if only more than time is missing.
+    unknown: why all this is unknown, except `added` and `is_unused`; "" if it is known.
+    job: the name of the Job of this run if it runs now, "" otherwise.
     """
 
     added: tuple[Owner, ...] = ()
@@ -53,6 +56,8 @@ class Outcome(NamedTuple):
     is_deleted: bool = False
     keep_reason: str = ""
     deletable_from: datetime | None = None
+    unknown: str = ""
+    job: str = ""
 
 
 class NextRun(NamedTuple):
@@ -108,7 +113,11 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     elif not may_sweep(arrival, state):
         stop = "; ".join(pending.reason for pending in arrival.pending.values())
     decided = Group(group_name, (), patches, request, state, arrival, scope)
-    has_owners = any(revision.our_owners for revision in overview.groups[group_name])
+    has_owners = any(
+        revision.our_owners or revision.uid in snapshot.unproven
+        for revision in overview.groups[group_name]
+    )
+    job = running[0].name if running and source == f"Job/{running[0].name}" else ""
     has_attacher = bool(jobs or owner or has_owners)
     return NextRun(
         group_name=group_name,
@@ -117,7 +126,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         running_job=running[0].name if running else "",
         waits=tuple(arrival.reasons),
         problems=tuple(content.problems()),
-        outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict),
+        outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict, job),
         is_expected=bool(source or (has_attacher and request.workloads)),
         reason=reason,
     )
@@ -154,7 +163,11 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
 
 
 def _outcomes(
-    snapshot: Snapshot, group: Group, block: Callable[[Revision], str], conflict: str = ""
+    snapshot: Snapshot,
+    group: Group,
+    block: Callable[[Revision], str],
+    conflict: str = "",
+    job: str = "",
 ) -> dict[str, Outcome]:
     """The outcomes by uid; block: why a run does not delete a revision, whatever its mark."""
     request, state = group.request, group.state
@@ -178,11 +191,25 @@ def _outcomes(
             is_deleted=not reason and is_marked,
             keep_reason=reason or ("" if is_marked or outcome.mark else waits),
             deletable_from=since + GRACE if since else None,
+            job=job,
         )
+    for revision in state.revisions:
+        outcome = outcomes[revision.uid]
+        stays = block(revision) or revision.key in request.in_stream or not revision.is_sweepable
+        is_known = stays and outcome.is_unused and outcome.mark is None
+        if revision.uid in snapshot.unproven and not is_known:
+            content = snapshot.contents.get(revision.uid, EXPECTED)
+            outcomes[revision.uid] = Outcome(
+                added=() if content.difference else outcome.added,
+                is_unused=outcome.is_unused,
+                unknown=UNPROVEN,
+            )
     return outcomes
 
 
 def _content(snapshot: Snapshot, revision: Revision) -> Content:
+    if revision.uid in snapshot.unproven:
+        return EXPECTED  # it is unknown whether the content is foreign
     return snapshot.contents.get(revision.uid, EXPECTED)
 
 

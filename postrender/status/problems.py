@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 
 from postrender.attach.live import Owner
 from postrender.attach.observe import WRONG_BASE_NAME
+from postrender.attach.reconcile import parse_time
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
@@ -16,7 +18,9 @@ from postrender.text import conjoined
 PERMISSION_FIX = "Add the permissions of docs/how-to/operate.md#permissions to the account"
 _APPLY = "Delete the finished Job of the attacher, if it exists, then apply the manifests again"
 _COLLECT = "Run postrender collect --yes"
-_SHOWN_NAMES = 3
+_SHOWN_NAMES, _SHOWN_EVENTS = 3, 20
+# The age of a file of which status speaks.
+_FRESH = timedelta(hours=1)
 
 
 def find_problems(
@@ -33,7 +37,7 @@ def find_problems(
             yield Problem("foreign", (), error.problem, error.fix)
     if snapshot.is_file:
         return
-    kinds, secrets = conjoined(_unlisted(snapshot)), _unknown_secrets(revisions)
+    kinds, secrets = conjoined(unlisted(snapshot)), _unknown_secrets(revisions)
     if kinds:
         yield _forbidden(kinds, "whether objects of these kinds use a revision")
     if secrets:
@@ -49,20 +53,29 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
     """A sentence for each thing that a file lacks."""
     if not snapshot.is_file:
         return
-    kinds, secrets = _unlisted(snapshot), _unknown_secrets(revisions)
+    kinds, secrets = unlisted(snapshot), _unknown_secrets(revisions)
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
         yield (
-            f"The file has no {_joined(kinds)}. Such an object can use a revision. Add the kinds "
+            f"The file has no {joined(kinds)}. Such an object can use a revision. Add the kinds "
             "that the namespace has to kubectl get."
         )
     if owners:
-        yield f"The file has no {_joined(owners)}, so such an owner counts as existing."
+        yield f"The file has no {joined(owners)}, so such an owner counts as existing."
     if secrets:
         yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
+    age = snapshot.now - (parse_time(snapshot.newest) or snapshot.now)
+    if age > _FRESH:
+        yield (
+            f"The newest time in the file is {snapshot.newest}, so the file can be old. Ages count "
+            "until now."
+        )
+    for time, message in sorted(snapshot.deletions)[-_SHOWN_EVENTS:]:
+        yield f"Event RevisionDeleted at {time or 'an unknown time'}: {message}"
 
 
-def _unlisted(snapshot: Snapshot) -> list[str]:
+def unlisted(snapshot: Snapshot) -> list[str]:
+    """The names of the kinds of possible users that could not be read."""
     return sorted(resource.plural for resource in snapshot.overview.unreadable)
 
 
@@ -87,7 +100,13 @@ def _revision_problems(
         state = "is not in the file" if snapshot.is_file else "does not exist"
         state = "is being deleted" if revision else state
         fix = f"Wait until {name} is gone, then apply {source}" if revision else apply
-        yield problem("missing", f"{name} {state}, but is used by {users}", fix)
+        optional = ""
+        if not any(
+            status.ref in snapshot.facts[user.uid].required
+            for user in snapshot.overview.users.get(status.ref, ())
+        ):
+            optional = ". The references are optional, so a pod that starts now lacks the content"
+        yield problem("missing", f"{name} {state}, but is used by {users}{optional}", fix)
     if revision is None:
         return
     content = snapshot.contents.get(revision.uid)
@@ -121,7 +140,7 @@ def _lasts(owner: Owner) -> bool:
     return BY_GROUP_KIND.get(owner.group_kind) not in CONTROLLER_MADE_KINDS
 
 
-def _joined(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     """A list in words, such as `a, b or c`."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 

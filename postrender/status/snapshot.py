@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import starmap
@@ -23,12 +24,14 @@ from postrender.attach.live import (
 )
 from postrender.attach.observe import Content, examine, read_consumers
 from postrender.attach.overview import Overview
-from postrender.attach.reconcile import parse_time
+from postrender.attach.reconcile import TIME_FORMAT, parse_time
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
+    EVENTS,
+    HISTORY_KINDS,
     JOBS,
     PODS,
     REPLICA_SETS,
@@ -48,6 +51,7 @@ from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
+    api_group,
     group_kind_of,
     pod_templates,
     roots_of,
@@ -70,6 +74,12 @@ _NUMBERS = ("rollout.argoproj.io/revision", "deployment.kubernetes.io/revision")
 _ENDED = ("Succeeded", "Failed")
 _LONGEST_NAME, _SHOWN_NAMES = 300, 20
 _OWNER_KINDS = {resource.group_kind: resource for resource in (SERVICE_ACCOUNTS, ROLES)}
+_KINDS_OF_FILES = {
+    **BY_GROUP_KIND,
+    **_OWNER_KINDS,
+    **{resource.group_kind: resource for resource in (*REVISED_KINDS, EVENTS)},
+    ("events.k8s.io", "Event"): EVENTS,
+}
 
 
 class Facts(NamedTuple):
@@ -107,6 +117,10 @@ class Snapshot:
     release_owners: the live ServiceAccounts, Roles and ConfigMaps by kind and name.
     unknown_owners: those of these kinds that could not be listed.
     is_file: whether the objects are from a file, which can lack objects.
+    unproven: the uids of the ConfigMaps and Secrets of a file whose metadata.managedFields, on
+        which a decision depends, are not in the file, because kubectl leaves them out by default.
+    deletions: the time and message of each Event about a deletion in a file.
+    newest: the newest time in a file, "" for none.
     """
 
     overview: Overview
@@ -122,6 +136,11 @@ class Snapshot:
         self.jobs: defaultdict[str, list[AttacherJob]] = defaultdict(list)
         self.release_owners: dict[tuple[str, str], Owner] = {}
         self.unknown_owners: set[Resource] = set()
+        self.unproven: set[str] = set()
+        self.deletions: list[tuple[str, str]] = []
+        self.newest = ""
+        # The kinds that a file lacks, although the namespace has such objects.
+        self._evident = {PODS}
         self._revisions: list[Revision] = []
         self._inventories: list[Inventory] = []
         self._has_inventory = False
@@ -171,14 +190,42 @@ class Snapshot:
                 self.unknown_owners.add(resource)
         self.now = client.now()
 
-    def read_objects(self, objects: Iterable[tuple[Resource, Object]], source: str) -> None:
-        """Read the objects of a file, which need not be of this namespace."""
+    def if_complete(self) -> Snapshot | None:
+        """What the namespace would be without objects of the kinds that a file lacks.
+
+        None if the file has all kinds, or shows that the namespace has such objects.
+        """
+        lacking = self.overview.unreadable
+        if not self.is_file or not lacking or lacking & self._evident:
+            return None
+        found = copy(self)
+        vars(found).pop("live", None)
+        found.overview = copy(self.overview)
+        found.overview.unreadable = frozenset()
+        return found
+
+    def read_objects(
+        self, objects: Iterable[tuple[Resource, Object]], listed: Iterable[Resource], source: str
+    ) -> None:
+        """Read the objects of a file, which need not be of this namespace.
+
+        listed: the kinds of which the file has a list, which can be empty.
+        """
         consumers: dict[str, Consumer] = {}
-        kinds: set[Resource] = set()
+        kinds = set(listed)
+        proven: set[str] = set()
         for resource, data in objects:
             if text_at(data, "metadata", "namespace") not in ("", self.namespace):
                 continue
             kinds.add(resource)
+            self.newest = max((self.newest, *_times(data, self.now)))
+            if resource == EVENTS:
+                self._add_event(data)
+                continue
+            owners = (BY_GROUP_KIND.get(owner.group_kind) for owner, _ in owners_of(data))
+            self._evident.update(filter(None, (*owners, HISTORY_KINDS.get(resource))))
+            if value_at(data, ("metadata", "managedFields")):
+                proven.add(text_at(data, "metadata", "uid"))
             if not text_at(data, "metadata", "uid"):
                 raise UserError(
                     f"a {resource.kind} has no metadata.uid, so its owners are unknown",
@@ -203,6 +250,11 @@ class Snapshot:
                 "Pass the output of kubectl get, with configmaps among the kinds",
                 Location(source),
             )
+        changed = {uid for uid, content in self.contents.items() if content.difference}
+        owned = {revision.uid for revision in self._revisions if revision.owners}
+        # The managers of the workloads, too, tell whether a changed ConfigMap is foreign.
+        self.unproven = (owned | changed) - proven
+        self.unproven |= changed if consumers.keys() - proven else set()
         self.has_secrets = SECRETS in kinds
         self.unknown_owners = self._release_owner_kinds() - kinds
         self._connect(consumers, frozenset(BY_GROUP_KIND.values()) - kinds)
@@ -221,6 +273,11 @@ class Snapshot:
         self.created[revision.uid] = _time(data)
         self._add_owner(resource, data)
         self._has_inventory |= INVENTORY_LABEL in strings_at(data, "labels")
+
+    def _add_event(self, data: Object) -> None:
+        if data.get("reason") == "RevisionDeleted":
+            texts = (text_at(data, "message"), text_at(data, "note"))
+            self.deletions.append((max(_times(data, self.now), default=""), "".join(texts)))
 
     def _add_inventory(self, data: Object) -> None:
         self._inventories.append(read_inventory(data)[1])
@@ -283,7 +340,14 @@ def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapsho
 
 def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
     """The objects in the output of `kubectl get … -o yaml` or `-o json`."""
-    objects = list(_objects(stream))
+    objects: list[tuple[Resource, Object]] = []
+    listed: set[Resource] = set()
+    for root, location in _roots(stream):
+        listed.update(_listed_kind(root, location))
+        for _, data in roots_of(root):
+            group_kind = group_kind_of(data)
+            if isinstance(data, dict) and group_kind in _KINDS_OF_FILES:
+                objects.append((_KINDS_OF_FILES[group_kind], data))
     namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
     if namespace is None and len(namespaces) > 1:
         raise UserError(
@@ -293,7 +357,8 @@ def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
             Location(stream.source),
         )
     snapshot = Snapshot(namespace or next(iter(namespaces), ""), now, is_file=True)
-    snapshot.read_objects(objects, stream.source)
+    # An empty list does not show its namespace.
+    snapshot.read_objects(objects, listed if len(namespaces) < 2 else (), stream.source)
     return snapshot
 
 
@@ -326,19 +391,27 @@ def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object]
     return True
 
 
-def _objects(stream: Stream) -> Iterator[tuple[Resource, Object]]:
-    kinds = {
-        **BY_GROUP_KIND,
-        **_OWNER_KINDS,
-        **{resource.group_kind: resource for resource in REVISED_KINDS},
-    }
+def _roots(stream: Stream) -> Iterator[tuple[Json, Location]]:
     for index, text in enumerate(stream.texts):
-        if not has_content(text):
-            continue
-        for _, data in roots_of(_read(text, stream.location_of(index))):
-            group_kind = group_kind_of(data)
-            if isinstance(data, dict) and group_kind in kinds:
-                yield kinds[group_kind], data
+        if has_content(text):
+            location = stream.location_of(index)
+            yield _read(text, location), location
+
+
+def _listed_kind(root: Json, location: Location) -> Iterator[Resource]:
+    """The kind of a list such as a CronJobList, which can be empty."""
+    kind = text_at(root, "kind")
+    if not kind.endswith("List"):
+        return
+    if text_at(root, "metadata", "continue"):
+        raise UserError(
+            f"the {kind} is only the first part of a list",
+            "Pass the output of kubectl get without a limit",
+            location,
+        )
+    group_kind = api_group(text_at(root, "apiVersion")), kind[: -len("List")]
+    if group_kind in _KINDS_OF_FILES:
+        yield _KINDS_OF_FILES[group_kind]
 
 
 def _read(text: str, location: Location) -> Json:
@@ -358,6 +431,23 @@ def _read(text: str, location: Location) -> Json:
             location._replace(line=line),
         )
     return data
+
+
+def _times(data: Object, now: datetime) -> Iterator[str]:
+    """The times in an object until now, from fields that the cluster writes."""
+    conditions = value_at(data, ("status", "conditions"))
+    for text in (
+        text_at(data, "metadata", "creationTimestamp"),
+        text_at(data, "lastTimestamp"),
+        text_at(data, "deprecatedLastTimestamp"),
+        *(text_at(item, "lastTransitionTime") for item in mappings_in(conditions)),
+        *(
+            text_at(item, "time")
+            for item in mappings_in(value_at(data, ("metadata", "managedFields")))
+        ),
+    ):
+        if parse_time(text) and text <= now.strftime(TIME_FORMAT):
+            yield text
 
 
 def _time(data: Object) -> datetime | None:
@@ -397,7 +487,8 @@ def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
         else {
             "partition": _number(
                 value_at(data, ("spec", "updateStrategy", "rollingUpdate", "partition"))
-            )
+            ),
+            "isOnDelete": text_at(data, "spec", "updateStrategy", "type") == "OnDelete",
         },
     )
 

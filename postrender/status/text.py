@@ -39,6 +39,7 @@ from postrender.status.model import (
     User,
     Workload,
 )
+from postrender.status.next_run import Outcome
 from postrender.terminal import BOLD, END, RED, columns_of, wrap
 from postrender.text import conjoined, visible
 
@@ -54,6 +55,8 @@ _NO_PROBLEMS = ("Paused: ", "Progressing: ", "Healthy: ")
 _DOES = Forms("has", "have")
 _ALARMS = re.compile(rf"\b({'|'.join(filter(str.isupper, STATES))}|UNKNOWN)\b")
 _ALARM = rf"{RED}\1{END}"
+# The end of the name of an attach group that is not that of its release.
+_HASHED = re.compile(rf"-[0-9a-f]{{8}}{SUFFIX}$")
 _GRACE_MINUTES = int(GRACE.total_seconds() // 60)
 
 Row = Sequence[str]
@@ -127,7 +130,9 @@ class TextReporter(Reporter):
 def _lines(page: _Page) -> Iterator[str]:
     status = page.status
     yield from _problems(page)
-    if status.problems:
+    running = list(_running(page))
+    yield from running
+    if status.problems or running:
         yield ""
     if not status.workloads:
         yield from _list(page, status.revisions)
@@ -139,6 +144,9 @@ def _lines(page: _Page) -> Iterator[str]:
     if status.revisions:
         yield ""
         yield from page.lines(_summary(status))
+    for name in sorted({revision.group_name for revision in status.revisions} - {""}):
+        if _HASHED.search(name):
+            yield from page.lines(f"The attach group is {name}.")
     for note in status.notes:
         yield from page.lines(note)
     if status.diff_command and status.key_counts:
@@ -150,6 +158,18 @@ def _lines(page: _Page) -> Iterator[str]:
 def _problems(page: _Page) -> Iterator[str]:
     for problem in page.status.problems:
         yield from page.lines(f"error: {sentences(problem.problem, problem.fix)}", RED)
+
+
+def _running(page: _Page) -> Iterator[str]:
+    """The Jobs that delete revisions now, and how to stop them."""
+    for run in page.status.runs:
+        count = sum(item.is_deleted and bool(item.job) for item in run.outcomes.values())
+        if count:
+            stop = f"kubectl delete job {run.running_job} --namespace {page.status.namespace}"
+            yield from page.lines(
+                f"Job/{run.running_job} {_runs(page.status)}, and deletes "
+                f"{counted(count, 'revision')}. To stop it: {stop}"
+            )
 
 
 # ---------------------------------------------------------------------------- the list of revisions
@@ -359,19 +379,34 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
         return "Kubernetes is deleting it"
     mark = live.unused_since if live else None
     since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
+    if revision.condition:
+        return f"{since}{revision.condition}, {_fate(revision.if_met, status)}"
     if revision.state == UNKNOWN:
         return f"{since}no user found, but some kinds were not read"
-    start = since or "unused, "
+    return f"{since or 'unused, '}{_fate(outcome, status)}"
+
+
+def _fate(outcome: Outcome | None, status: Status) -> str:
+    """What the next run does with an unused revision."""
+    if outcome and outcome.unknown:
+        return f"unknown what the next run does, because {outcome.unknown}"
     if outcome is None or not outcome.is_unused:
-        return f"{start}no attacher looks after it"
+        return "no attacher looks after it"
+    run = "the next run"
+    if outcome.job:
+        run = f"Job/{outcome.job}, which {_runs(status)},"
     if outcome.is_deleted:
-        return f"{start}the next run deletes it"
+        return f"{run} deletes it"
     if outcome.mark and not outcome.keep_reason:
-        return f"{start}the next run marks it, and a run {_GRACE_MINUTES} minutes later deletes it"
+        return f"{run} marks it, and a run {_GRACE_MINUTES} minutes later deletes it"
     if outcome.deletable_from and not outcome.mark:
-        return f"{start}a run after {outcome.deletable_from:%H:%M} UTC deletes it"
+        return f"a run after {outcome.deletable_from:%H:%M} UTC deletes it"
     verb = "marks and keeps" if outcome.mark else "keeps"
-    return f"{start}the next run {verb} it, because {outcome.keep_reason}"
+    return f"{run} {verb} it, because {outcome.keep_reason}"
+
+
+def _runs(status: Status) -> str:
+    return "ran when the file was written" if status.is_file else "runs now"
 
 
 def _time(mark: str | None, now: datetime) -> str:
@@ -399,10 +434,10 @@ def _unused(page: _Page) -> Iterator[str]:
         basis = f"The next run for {release} has the arguments of {run.source}."
         if not run.source:
             basis = (
-                f"For {release}, this assumes that the next release has the workloads that are "
-                f"live now, because {run.reason}."
+                f"For {release}, {run.reason}, so the above assumes that the next release "
+                "has the workloads that are live now."
             )
-        running = f" Job/{run.running_job} runs now." if run.running_job else ""
+        running = f" Job/{run.running_job} {_runs(status)}." if run.running_job else ""
         waits = f" It would first wait: {'; '.join(run.waits)}." if run.waits else ""
         yield from page.lines(f"{basis}{waits}{running}")
     if runs:

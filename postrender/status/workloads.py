@@ -234,7 +234,10 @@ def _progress(snapshot: Snapshot, workload: Consumer, templates: Iterable[Templa
         return "paused"
     if all(template.role != OLD for template in templates):
         return ""
-    partition = snapshot.facts[workload.uid].rollout.get("partition")
+    rollout = snapshot.facts[workload.uid].rollout
+    if rollout.get("isOnDelete"):
+        return "OnDelete, so a pod gets the new revisions only when you delete the pod"
+    partition = rollout.get("partition")
     return f"rolling update, partition {partition}" if partition else "rolling update"
 
 

@@ -6,6 +6,7 @@ references the new revision. The earlier render ID is aa.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -493,6 +494,26 @@ def test_an_unused_revision_is_kept_for_a_reason(old: Json, reason: str) -> None
     run = Run(cluster, WANTED)
     assert kept(cluster)
     assert f"info: attach keeps the unused {OLD_KEY}, because {reason}" in run.log
+
+
+def with_optional_references(data: Json) -> Json:
+    changed: Json = deepcopy(data)
+    for source in changed["spec"]["template"]["spec"]["containers"][0]["envFrom"]:
+        source["configMapRef"]["optional"] = True
+    return changed
+
+
+def test_an_optional_reference_keeps_its_revision() -> None:
+    cluster = Cluster(*APPLIED, OLD, with_optional_references(OLD_SET))
+    Run(cluster, WANTED)
+    assert OLD_NAME in cluster.names("ConfigMap")
+
+
+def test_a_missing_revision_with_an_optional_reference_is_severe() -> None:
+    cluster = Cluster(*map(with_optional_references, (DEPLOYMENT, NEW_SET)))
+    [failure] = Run(cluster, WANTED, timeout="0s").failures
+    assert f"{NEW_KEY} does not exist" in str(failure)
+    assert failure.is_severe
 
 
 def test_an_adopted_original_and_a_secret_are_deleted_unread() -> None:

@@ -609,6 +609,45 @@ def test_the_partition_of_a_stateful_set() -> None:
     assert found.progress == "rolling update, partition 2"
 
 
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_on_delete_rolls_nothing(kind: str) -> None:
+    objects = json.loads(json.dumps(STORIES[kind.lower()].objects))
+    [live] = [item for item in objects if item["kind"] == kind]
+    live["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    [found] = status_of(Cluster(*objects), f"{kind}/db").workloads
+    expected = "OnDelete, so a pod gets the new revisions only when you delete the pod"
+    assert found.progress == expected
+
+
+@pytest.mark.parametrize("targets", [(), ("rollout/shop-web",)])
+def test_a_running_job_deletes_now(targets: Sequence[str]) -> None:
+    objects = stories.canary_after_its_job()
+    objects[-1] = {**objects[-1], "status": {}}
+    text = text_of(status_of(Cluster(*objects), *targets), None)
+    assert text.startswith(
+        "Job/app-attach-x runs now, and deletes 1 revision. "
+        "To stop it: kubectl delete job app-attach-x --namespace prod\n\n"
+    )
+    assert "unused since 11:02 UTC, Job/app-attach-x, which runs now, deletes it" in text
+    assert "the next run deletes it" not in text
+
+
+def test_a_running_job_of_another_release_decides_nothing() -> None:
+    objects = stories.canary_after_its_job()
+    objects[-1] = stories.attacher_job("--workload=Rollout/shop-web@ff=configmap/x")
+    objects[-1]["status"] = {}
+    text = text_of(status_of(Cluster(*objects)), None)
+    assert "which runs now" not in text
+    assert "Job/app-attach-x runs now." in text
+
+
+def test_an_unusual_attach_group_is_printed() -> None:
+    group = "my-app-attach-13d7e337-attach"
+    objects = json.loads(json.dumps(STORIES["canary"].objects).replace(GROUP, group))
+    assert f"The attach group is {group}." in text_of(status_of(Cluster(*objects)), None)
+    assert "The attach group is" not in text_of(status_of(Cluster(*STORIES["canary"].objects)))
+
+
 def test_an_unknown_release_names_the_releases() -> None:
     cluster = Cluster(*STORIES["two-releases"].objects)
     with pytest.raises(UserError, match="The releases are app and other"):
@@ -698,7 +737,7 @@ def test_the_exit_code(
     [
         (("--diff", "-"), "--diff is set without a workload"),
         (("--group=x", "deploy/x", "-"), "--group is set with a workload"),
-        (("-f", "a", "-"), "the files are a and -, expected one"),
+        (("-f", "a", "-f", "b"), "a: postrender cannot read the file"),
         (("no-such-file.yaml",), "does not exist"),
         (("web",), "expected KIND/NAME, a file or -"),
     ],
