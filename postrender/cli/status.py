@@ -46,7 +46,7 @@ from postrender.yaml.stream import read_streams
         output_option(tuple(REPORTERS)),
         Option(
             "filename",
-            "Read this file or folder instead of the cluster.",
+            "Read this file or folder, not the cluster.",
             REPEATED,
             metavar="FILE",
             short="f",

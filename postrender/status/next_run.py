@@ -117,7 +117,9 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         revision.our_owners or revision.uid in snapshot.unproven
         for revision in overview.groups[group_name]
     )
-    job = running[0].name if running and source == f"Job/{running[0].name}" else ""
+    # A Job that ran when an old file was written does not run now.
+    is_current = snapshot.now - (parse_time(snapshot.newest) or snapshot.now) < GRACE
+    job = running[0].name if is_current and running and source == f"Job/{running[0].name}" else ""
     has_attacher = bool(jobs or owner or has_owners)
     return NextRun(
         group_name=group_name,

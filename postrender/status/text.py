@@ -380,7 +380,9 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
     mark = live.unused_since if live else None
     since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
     if revision.condition:
-        return f"{since}{revision.condition}, {_fate(revision.if_met, status)}"
+        is_known = not (revision.if_met and revision.if_met.unknown)
+        start = f"{revision.condition}, " if is_known else "no user found, "
+        return f"{since}{start}{_fate(revision.if_met, status)}"
     if revision.state == UNKNOWN:
         return f"{since}no user found, but some kinds were not read"
     return f"{since or 'unused, '}{_fate(outcome, status)}"

@@ -151,7 +151,7 @@ def test_kinds_that_a_file_lacks_become_a_condition() -> None:
     other = read(objects, lists(without=("CronJob", "DaemonSet")), "rollout/shop-web")
     assert f"{condition}the next run deletes it" in text_of(other)
     row = row_of(read(STORIES["canary"].objects, lists(without=("CronJob",))), UNUSED)
-    assert "if the namespace has no cronjobs, unknown what the next run does" in row
+    assert row.startswith("unused since 11:02 UTC, no user found, unknown what the next run does")
 
 
 @pytest.mark.parametrize("kind", ["Pod", "ReplicaSet"])
@@ -252,6 +252,10 @@ def test_a_file_of_a_running_job() -> None:
     )
     assert "Job/app-attach-x, which ran when the file was written, deletes it" in text
     assert "runs now" not in text
+    old = text_of(read(objects, lists(), age=3000))
+    assert "unused since 2026-11-21 11:02 UTC, the next run deletes it" in old
+    assert "To stop it" not in old
+    assert "Job/app-attach-x ran when the file was written." in old
 
 
 def test_the_age_of_a_file() -> None:
