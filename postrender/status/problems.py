@@ -57,8 +57,8 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
         yield (
-            f"The file has no {joined(kinds)}. Such an object can use a revision. Add the kinds "
-            "that the namespace has to kubectl get."
+            f"The file has no {joined(kinds)}. Such an object can use a revision. The command "
+            "in docs/how-to/operate.md#without-access-to-the-cluster reads all kinds."
         )
     if owners:
         yield f"The file has no {joined(owners)}, so such an owner counts as existing."
@@ -101,9 +101,9 @@ def _revision_problems(
         state = "is being deleted" if revision else state
         fix = f"Wait until {name} is gone, then apply {source}" if revision else apply
         optional = ""
-        if not any(
-            status.ref in snapshot.facts[user.uid].required
-            for user in snapshot.overview.users.get(status.ref, ())
+        live = [snapshot.facts[user.uid] for user in snapshot.overview.users.get(status.ref, ())]
+        if not revision and not any(
+            status.ref in fact.required for fact in live if not fact.is_ended
         ):
             optional = ". The references are optional, so a pod that starts now lacks the content"
         yield problem("missing", f"{name} {state}, but is used by {users}{optional}", fix)

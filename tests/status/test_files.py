@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from postrender.attach.request import CONFIG_MAPS, CONSUMER_KINDS, EVENTS, SECRETS
+from postrender.attach.request import (
+    CONFIG_MAPS,
+    CONSUMER_KINDS,
+    EVENTS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+)
 from postrender.cli import main
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
@@ -24,6 +31,7 @@ from tests.pages import ROOT, SHELL, blocks_of
 from tests.status import stories
 from tests.status.stories import STORIES
 
+OTHERS = (CONFIG_MAPS, SECRETS, EVENTS, SERVICE_ACCOUNTS, ROLES)
 PAGE = ROOT / "docs" / "how-to" / "operate.md"
 
 
@@ -181,7 +189,7 @@ def test_the_page_lists_all_kinds_and_shows_what_status_needs() -> None:
         for block in blocks_of(PAGE)
         if block.language in SHELL and "bundle.yaml" in block.text
     ]
-    assert all(resource.plural in block for resource in (*CONSUMER_KINDS, SECRETS, EVENTS))
+    assert all(resource.plural in block for resource in (*CONSUMER_KINDS, *OTHERS))
     assert "--show-managed-fields" in PAGE.read_text("utf-8")
 
 
@@ -221,6 +229,14 @@ def test_a_missing_revision_of_an_optional_reference(keeps_base: bool) -> None:
 def test_one_required_reference_stops_pods() -> None:
     status = read(optional(stories.deployment("web", "a", "b"), ("Pod",)), lists())
     assert ["optional" in problem.problem for problem in status.problems] == [False]
+
+
+def test_an_ended_pod_does_not_need_its_revision() -> None:
+    objects = optional(stories.deployment("web", "a", "b"), ("Deployment", "ReplicaSet"))
+    for item in objects:
+        if item["kind"] == "Pod":
+            item["status"] = {"phase": "Succeeded"}
+    assert ["optional" in item.problem for item in read(objects, lists()).problems] == [True]
 
 
 def test_an_optional_name_without_a_hash_is_not_missing() -> None:
