@@ -16,9 +16,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
+from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import GroupKind
-from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
 
 _SELECTORS = {
     "Service": (("spec", "selector"), "Connections to the Service fail"),
@@ -73,7 +74,7 @@ def _named_ports(item: Object) -> Iterator[str]:
 def _lost_labels(facts: Facts) -> set[str]:
     """The values of labels that only pod templates of the older side have."""
     lost = set()
-    for pair in facts.changes:
+    for pair in filter(_may_lose_labels, facts.changes):
         sides = ((one and one.data) or {} for one in (pair.old, pair.new))
         old, new = (
             {item for labels in _labels(pair.identity.group_kind, data) for item in labels.items()}
@@ -81,6 +82,18 @@ def _lost_labels(facts: Facts) -> set[str]:
         )
         lost |= {value for _, value in old - new}
     return lost - {""}
+
+
+def _may_lose_labels(pair: Pair) -> bool:
+    for path, _ in pod_templates_of(pair.identity.group_kind, pair.old.data) if pair.old else ():
+        containers = parts_at(pair.parts, (*path, "spec", "containers"))
+        if (
+            parts_at(pair.parts, (*path, "metadata")) != {}
+            or containers is None
+            or any(inner is None or "ports" in inner for inner in containers.values())
+        ):
+            return True
+    return False
 
 
 def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Object]:
