@@ -433,6 +433,7 @@ def mark_revision(run: Run, config: Config, groups: list[Group]) -> None:
     annotations = make(config.obj, "metadata", "annotations")
     annotations["postrender/base-name"] = config.base_name
     annotations["helm-diff/base-name"] = config.base_name
+    annotations["postrender/applied"] = "true"
     annotations["helm.sh/resource-policy"] = "keep"
     annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
     add_option(annotations, "argocd.argoproj.io/sync-options", "Prune=false")

@@ -478,6 +478,8 @@ class Chart:
             obj["data"] = {"named": f"by kustomize in {namespace}"}
             meta["name"] = revision_name(obj)
             self.hashed_names.append(meta["name"])
+            # The golden cases kustomize-* are about the adoption of such a ConfigMap.
+            annotate(meta, "postrender/strategy", "ignore")
         elif extra == "generate":
             meta["generateName"] = f"{meta.pop('name')}-"
         return obj

@@ -11,6 +11,7 @@ from postrender.diff.pairs import ComparedObject, Duplicates, Pair, Side
 from postrender.diff.usages import UsageIndex
 from postrender.errors import DUPLICATE_KEY, HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
+from postrender.plan.links import ambiguity
 from postrender.plan.namespaces import Resolver
 from postrender.text import conjoined
 from postrender.yaml.document import ParsedDocument
@@ -180,12 +181,13 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
                     documents[number] = side.inventory.document(number)
                 line = documents[number].line_of(reference.path)
                 location = side.inventory.location_of(item, reference.path, line)
+                given = resolver.release_namespace
+                reason, fix = ambiguity(item, reference, reference.name, given)
                 yield Undecided(
                     location=str(location),
                     problem=f"the reference to {reference.rule.target[1]}/{reference.name} is "
-                    f"ambiguous, because only one of {item.identity} and the "
-                    f"{reference.rule.target[1]} has a namespace",
-                    fix="Set the release namespace with --namespace",
+                    f"ambiguous, because {reason}",
+                    fix=fix,
                 )
 
 

@@ -116,20 +116,33 @@ def find_links(
                     for target in targets
                 ]
                 if not targets and resolver.is_ambiguous(item, reference, same_name):
-                    findings.append(_ambiguous_finding(inventory, item, reference, name))
+                    given = resolver.release_namespace
+                    findings.append(_ambiguous_finding(inventory, item, reference, name, given))
     return links, findings
 
 
 def _ambiguous_finding(
-    inventory: Inventory, item: Item, reference: Reference, name: str
+    inventory: Inventory, item: Item, reference: Reference, name: str, given: str
 ) -> Finding:
-    kind = reference.rule.target[1]
+    reason, fix = ambiguity(item, reference, name, given)
     return Finding(
         code="namespace",
-        problem=f"postrender does not rewrite the reference to {kind}/{name}, because only one of "
-        f"{item.identity} and {kind}/{name} has a namespace",
-        fix="Set the namespace of the release with --namespace",
+        problem=f"postrender does not rewrite the reference to {reference.rule.target[1]}/{name}, "
+        f"because {reason}",
+        fix=fix,
         location=inventory.location_of_reference(item, reference),
+        strict=bool(given),
+    )
+
+
+def ambiguity(item: Item, reference: Reference, name: str, given: str) -> tuple[str, str]:
+    """Why a reference is ambiguous, and the fix. given: the namespace from `--namespace`, or ""."""
+    reason = f"only one of {item.identity} and {reference.rule.target[1]}/{name} has a namespace"
+    if not given:
+        return reason, "Set the namespace of the release with --namespace"
+    return (
+        f"{reason}, which is not {given}",
+        "Correct --namespace, or write the namespace into both objects",
     )
 
 

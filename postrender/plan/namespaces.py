@@ -11,8 +11,8 @@ references without a namespace. postrender resolves a reference in two steps:
    must be absent.
 
 postrender leaves a reference unchanged if both steps fail, because the object may be in another
-namespace. Without `--namespace`, the reference is *ambiguous* if only one of the object and the
-reference has a namespace, which a finding reports.
+namespace. The reference is *ambiguous* if only one of the object and the reference has a namespace,
+which a finding reports.
 
 Two kinds of references can resolve to several objects:
 
@@ -137,10 +137,13 @@ class Resolver:
             )
 
     def is_ambiguous(self, item: Item, reference: Reference, candidates: Sequence[Item]) -> bool:
-        """Whether an unresolved reference possibly means one of the candidates."""
+        """Whether an unresolved reference possibly means one of the candidates.
+
+        The given release namespace can be wrong, too.
+        """
         rule = reference.rule
         is_lenient = rule.keep_reason or rule.family == SELECTOR
-        if self.release_namespace or is_lenient or item.identity.kind in CLUSTER_SCOPED:
+        if is_lenient or item.identity.kind in CLUSTER_SCOPED:
             return False
         namespace = reference.namespace or item.identity.namespace
         self.count_meanings(candidates)
