@@ -140,12 +140,11 @@ def diff(
     settings, old_settings = (_in_namespace(one, (old, new)) for one in (settings, old_settings))
     report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
     with progress("postrender reads OLD and NEW"):
-        if settings.history.previous and not settings.history.previous.startswith(HELM):
+        previous = str(given["previous"] or "")
+        if previous and not previous.startswith(HELM):
             from postrender.sources.helm import read_manifests
 
-            read_manifests(
-                settings.history.previous
-            )  # an unreadable file is an error, as in render
+            read_manifests(previous)  # diff only needs to know that it exists
         sides = [_side(name, settings) for name in (old, new)]
     if not any(side.texts for side in sides):
         raise UserError(

@@ -692,11 +692,15 @@ def test_diff_does_not_wait_for_input_from_a_terminal() -> None:
 
 @pytest.mark.parametrize(
     ("option", "variables"),
-    [((), {}), (("--previous=any",), {}), ((), {"POSTRENDER_PREVIOUS": "helm:prod/any"})],
+    [((), {}), (("--previous=applied.yaml",), {}), ((), {"POSTRENDER_PREVIOUS": "helm:prod/any"})],
 )
 def test_diff_retains_the_same_revisions_as_render(
-    tmp_path: Path, option: tuple[str, ...], variables: dict[str, str]
+    tmp_path: Path,
+    option: tuple[str, ...],
+    variables: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     applied, chart = tmp_path / "applied.yaml", tmp_path / "chart.yaml"
     applied.write_bytes(run(OLD, "--attacher-image=example.com/postrender:1").out)
     chart.write_text(GOOD)
