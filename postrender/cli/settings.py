@@ -151,7 +151,8 @@ def _settings(
         problem = f"the variable {_ARGO_CD_APPLICATION} is not UTF-8"
         raise UserError(problem, "Write the value in UTF-8")
     if application:
-        settings = settings._replace(attacher=settings.attacher._replace(release=application))
+        attacher = settings.attacher._replace(release=application)
+        settings = settings._replace(attacher=attacher, has_all_hooks=True)
     file = source.file if source else ""
     configuration = printable(shown_path(source)) if source else ""
     return settings._replace(file=file, configuration=configuration, findings=findings)

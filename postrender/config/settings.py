@@ -171,6 +171,8 @@ class Settings(NamedTuple):
     file: the configuration file, "" if postrender does not use a file.
     configuration: the configuration file as reports show it, "" for none; None in no report.
     findings: the findings of the search for the configuration file.
+    has_all_hooks: whether postrender runs in the plugin of Argo CD, in which `helm template` passes
+        hooks also with Helm 3. This field does not have a key in the configuration.
     hash_key: the hash key for Secrets, None for hashes without a key.
     """
 
@@ -191,6 +193,7 @@ class Settings(NamedTuple):
     file: str = ""
     configuration: str | None = None
     findings: tuple[Finding, ...] = ()
+    has_all_hooks: bool = False
     hash_key_file: str = ""
     hash_key: HashKey | None = None
 

@@ -152,7 +152,9 @@ def build_context(
     to_rename = [decision.item for decision in decisions if decision.strategy == RENAME]
     signs = find_signs(Evidence(inventory, mentions, links, to_rename))
     decisions, by_name_findings = apply_signs(decisions, signs)
-    helm_3_findings = find_helm_3_hooks(inventory, decisions, signs)
+    helm_3_findings = (
+        () if settings.has_all_hooks else find_helm_3_hooks(inventory, decisions, signs)
+    )
 
     # Number and name the new revisions.
     numbers = number_revisions(history, resolver, settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from postrender.config.settings import AttacherSettings, Settings
@@ -12,6 +14,7 @@ from postrender.output import render
 from postrender.plan.build import Plan, make_plan
 from postrender.plan.history import History
 from postrender.yaml.stream import read_stream
+from tests.diff.change_cases import run
 from tests.golden_cases import Case, cases
 from tests.manifests import annotation, name_of, normalise
 
@@ -81,6 +84,23 @@ def test_a_hook_that_helm_has_stored_is_not_reported() -> None:
     text = case.input.decode()
     assert findings(plan_of(text, SETTINGS, history)) == set()
     assert "shop-config" in config_maps(plan_of(without_helm_hooks(text), SETTINGS, history))
+
+
+def test_a_hook_in_the_plugin_of_argo_cd_is_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plugin renders with `helm template`, which passes hooks."""
+    [case] = [case for case in WITH_HOOKS if case.name == HOOK_ON_HELM_3]
+    (tmp_path / "stream.yaml").write_bytes(case.input)
+    arguments = ["render", "stream.yaml", "--namespace=prod", "--attacher-image=postrender:test"]
+    preview = ["diff", "--first-release", "--namespace=prod", "stream.yaml", "stream.yaml"]
+    for application, is_reported in (("", True), ("shop", False)):
+        monkeypatch.setenv("ARGOCD_APP_NAME", application)
+        done = run(arguments, tmp_path)
+        assert done.code == 0
+        assert ("Helm 3 does not pass the hook" in done.stderr) == is_reported
+        assert "name: shop-config\n" in done.stdout
+        assert ("does not pass the hook" in run(preview, tmp_path).stdout) == is_reported
 
 
 def test_a_hook_in_a_function_call_is_not_reported() -> None:
