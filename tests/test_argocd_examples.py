@@ -176,6 +176,28 @@ READ: dict[str, tuple[list[Any], list[str], str, str]] = {
         "shop",
         "",
     ),
+    # As os.Expand of Go, which Argo CD calls for source.helm. Argo CD does not change `values`.
+    "the build environment": (
+        [
+            {
+                "name": "parameters",
+                "map": {
+                    "tag": "v-${ARGOCD_APP_NAME}-$ARGOCD_APP_NAMESPACE.$KUBE_API_VERSIONS,b",
+                    "list": "{$ARGOCD_APP_NAME,b}",
+                    "$ARGOCD_APP_NAME": "$$5 ${$}x $ a$",
+                },
+            },
+            {"name": "values-files", "array": ["values-${ARGOCD_APP_NAME}.yaml"]},
+            {"name": "values", "string": "a: $ARGOCD_APP_NAME"},
+        ],
+        [
+            *("--values", "CHART/values-shop.yaml"),
+            *("--set", "tag=v-shop-prod.v1\\,b", "--set", "list={shop,b}"),
+            *("--set", "$ARGOCD_APP_NAME=$5 $x $ a$"),
+        ],
+        "shop",
+        "a: $ARGOCD_APP_NAME",
+    ),
 }
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "the name in source.helm": (
@@ -262,7 +284,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     ),
     "a number in a map": (
         [{"name": "parameters", "map": {"api.replicas": 3}}],
-        '"parameters" has a number. Quote it.',
+        '"parameters" has a number at api.replicas. Quote it.',
     ),
     "a number in a list": (
         [{"name": "values-files", "array": [1.5]}],
@@ -271,15 +293,39 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "a number": ([{"name": "values", "string": 5}], '"values" has a number. Quote it.'),
     "a truth value": (
         [{"name": "parameters", "map": {"debug": True}}],
-        '"parameters" has true or false without quotes. Quote it.',
+        '"parameters" has true or false without quotes at debug. Quote it.',
     ),
     "nothing in a map": (
         [{"name": "parameters", "map": {"a": None}}],
-        '"parameters" has null. Write a text.',
+        '"parameters" has null at a. Write a text.',
     ),
     "nested values": (
-        [{"name": "parameters", "map": {"a": {"b": "c"}}}],
-        '"parameters" has a map. Write a text.',
+        [{"name": "parameters", "map": {"x": "y", "a": {"b.c": "d"}}}],
+        '"parameters" has a map at a. Write a.b\\.c: "…".',
+    ),
+    "a list of values": (
+        [{"name": "parameters", "map": {"a": ["b"]}}],
+        '"parameters" has a list at a. Write a[0]: "…".',
+    ),
+    "a variable of the sidecar": (
+        [{"name": "parameters", "map": {"a": "b", "home": "x${HOME}"}}],
+        '"parameters" has a $ that does not refer to Argo CD\'s build environment at home. '
+        "Fix the name, or write $$ for a dollar sign.",
+    ),
+    "a password with a dollar": (
+        [{"name": "parameters", "map": {"password": "pa$5word"}}],
+        '"parameters" has a $ that does not refer to Argo CD\'s build environment at password. '
+        "Fix the name, or write $$ for a dollar sign.",
+    ),
+    "an open reference": (
+        [{"name": "parameters", "map": {"a": "${ARGOCD_APP_NAME"}}],
+        '"parameters" has a $ that does not refer to Argo CD\'s build environment at a. '
+        "Fix the name, or write $$ for a dollar sign.",
+    ),
+    "a reference without a name": (
+        [{"name": "values-files", "array": ["${}.yaml"]}],
+        '"values-files" has a $ that does not refer to Argo CD\'s build environment. '
+        "Fix the name, or write $$ for a dollar sign.",
     ),
     "a text in array": (
         [{"name": "values-files", "array": "values-prod.yaml"}],
@@ -312,7 +358,8 @@ def generate(folder: Path, parameters: list[Any] | str) -> subprocess.CompletedP
     chart, programs = folder / "chart", folder / "bin"
     for path in (chart, programs, chart / ".git"):
         path.mkdir()
-    (chart / "values-prod.yaml").write_text("replicaCount: 5\n")
+    for name in ("prod", "shop"):
+        (chart / f"values-{name}.yaml").write_text("replicaCount: 5\n")
     for name, text in (("helm", HELM), ("postrender", "#!/bin/sh\ncat\n")):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
@@ -341,6 +388,16 @@ def test_parameters_become_arguments_of_helm(case: str, tmp_path: Path) -> None:
     given = done.stdout.replace(str(tmp_path / "chart"), "CHART").partition("\nv1\n")[2]
     arguments = "".join(f"{line}\n" for line in (*expected, "--values", "-", "--", release, "."))
     assert (done.returncode, given) == (0, f"{arguments}{values}\n"), done.stderr
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+def test_a_variable_that_only_argo_cd_sets_is_missed_in_a_shell(tmp_path: Path) -> None:
+    done = generate(tmp_path, [{"name": "parameters", "map": {"tag": "$ARGOCD_APP_REVISION"}}])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        'error: source.plugin.parameters: "parameters" refers to ARGOCD_APP_REVISION at tag, which '
+        "is not set. Set the variable.\n"
+    )
 
 
 @pytest.mark.skipif(not BASH, reason="needs bash")

@@ -73,14 +73,21 @@ def test_values_come_from_files_a_text_and_single_parameters(application: Applic
         ("release-name", "app"),
         ("values-files", ["values.json", "one.yaml", "two.yaml"]),
         ("values", "told:\n  c: text\n  d: text\n"),
-        ("parameters", {"told.d": "x,y=$HOME `id` 'z'", "told.list": "{1,2}", "told.Case": "7"}),
+        (
+            "parameters",
+            {
+                "told.d": "x,y=$$HOME ${ARGOCD_APP_NAMESPACE} `id` 'z'",
+                "told.list": "{1,2}",
+                "told.Case": "7",
+            },
+        ),
     )
     values = sync_values(application)
     assert {key: json.loads(values[key]) for key in ["a", "b", "c", "d", "list", "Case"]} == {
         "a": "one",
         "b": "two",
         "c": "text",
-        "d": "x,y=$HOME `id` 'z'",
+        "d": f"x,y=$HOME {application.api.namespace} `id` 'z'",
         "list": [1, 2],
         "Case": 7,
     }
@@ -193,10 +200,10 @@ def test_a_chart_without_postrender_yaml_is_rendered(application: Application, a
 
 
 def test_values_files_outside_the_repository_are_refused(application: Application) -> None:
-    application.parameters(("values-files", ["/etc/passwd"]))
+    application.parameters(("values-files", ["/../../etc/passwd"]))
     application.push("old")
     application.create()
-    application.wait_for_message("values-files: /etc/passwd is outside the repository")
+    application.wait_for_message("values-files: /../../etc/passwd is outside the repository")
 
 
 def test_a_configuration_cannot_start_a_program(application: Application, api: Api) -> None:

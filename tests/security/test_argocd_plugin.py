@@ -134,7 +134,7 @@ def files(*names: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name",
     [
-        "/etc/passwd",
+        "/../../manifests.yaml",
         "../../../../manifests.yaml",
         "../../../other/values.yaml",
         "link.yaml",
@@ -158,11 +158,26 @@ def test_values_files_outside_the_repository_are_refused(
     assert not sidecar.log.exists()
 
 
-@pytest.mark.parametrize("name", ["http://example.com/v.yaml", "https://example.com/v.yaml"])
-def test_values_files_are_never_downloaded(sidecar: Sidecar, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("/etc/passwd", "is not a YAML file"),
+        (
+            "/etc/passwd.yaml",
+            "does not exist. Use a path relative to the chart, or one that begins",
+        ),
+        ("http://example.com/v.yaml", "is a URL, and the plugin downloads no values files"),
+        ("secrets+age://v.yaml", "is a URL, and the plugin downloads no values files"),
+        ("values-*.yaml", "is a pattern, and the plugin expands no patterns"),
+        ("/apps/**", "is a pattern, and the plugin expands no patterns"),
+        ("$ARGOCD_APP_NAMESPACE.yaml", "(shop.yaml) does not exist"),
+    ],
+)
+def test_helm_gets_only_values_files_that_exist(sidecar: Sidecar, name: str, problem: str) -> None:
+    sidecar.write("values-prod.yaml", "{}")
     done = sidecar.run("generate", **files(name))
-    assert done.returncode == 1
-    assert f"values-files: {name} does not exist" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"error: values-files: {name} {problem}" in done.stderr
     assert not sidecar.log.exists()
 
 
@@ -191,15 +206,65 @@ def test_helm_cannot_split_the_name_of_a_values_file(sidecar: Sidecar) -> None:
     assert "has a comma or a quote. Rename the file." in done.stderr
 
 
-@pytest.mark.parametrize("name", ["values.yml", "../../shared.yaml", "v.json", "inside.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "values.yml",
+        "../../shared.yaml",
+        "v.json",
+        "inside.yaml",
+        "/shared.yaml",
+        "//apps/../shared.yaml",
+    ],
+)
 def test_values_files_of_the_repository_are_used(sidecar: Sidecar, name: str) -> None:
     for path in ("apps/shop/values.yml", "shared.yaml", "apps/shop/v.json"):
         (sidecar.repository / path).write_text("{}")
     (sidecar.chart / "inside.yaml").symlink_to("../../shared.yaml")
     done = sidecar.run("generate", **files(name))
     assert done.returncode == 0, done.stderr
-    assert sidecar.values_files == [str((sidecar.chart / name).resolve())]
+    folder = sidecar.repository if name.startswith("/") else sidecar.chart
+    assert sidecar.values_files == [str((folder / name.lstrip("/")).resolve())]
     assert "name: web-config-" in done.stdout
+
+
+# A failure of Helm
+
+
+FAILING_HELM = """\
+#!/bin/sh
+cat >> {log}
+head -n 9 {manifests}
+echo 'Error: failed to parse -: line 1' >&2
+exit 7
+"""
+
+
+def test_after_a_failure_of_helm_postrender_does_not_start(sidecar: Sidecar) -> None:
+    text = FAILING_HELM.format(log=sidecar.log, manifests=sidecar.folder / "manifests")
+    sidecar.program("helm", text)
+    sidecar.program("postrender", f"#!{sys.executable}\nopen('started', 'w')")
+    parameters = json.dumps([{"name": "values", "string": "a: [b"}])
+    done = sidecar.run("generate", ARGOCD_APP_PARAMETERS=parameters)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert done.stderr == "Error: source.plugin.parameters: values: line 1\n"
+    assert sidecar.log.read_text() == "a: [b\n"
+    assert not (sidecar.chart / "started").exists()
+
+
+def test_a_render_leaves_no_file(sidecar: Sidecar) -> None:
+    assert sidecar.run("generate").returncode == 0
+    left = [path.name for path in sidecar.temporary.rglob("*") if path.is_file()]
+    assert [name for name in left if not name.startswith(".slot.")] == []
+
+
+def test_a_folder_without_a_chart_is_refused(sidecar: Sidecar) -> None:
+    (sidecar.chart / "Chart.yaml").rename(sidecar.chart / "kustomization.yaml")
+    done = sidecar.run("init")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "error: this folder has no Chart.yaml, and the plugin renders only"
+    )
 
 
 # HOME
