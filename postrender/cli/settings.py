@@ -7,6 +7,7 @@ and a functionConfig overrides the configuration file.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from postrender.cli.arguments import is_valid_text
@@ -22,6 +23,7 @@ from postrender.cli.report import (
 from postrender.config.find import Source, explicit_file, find_config, shown_path
 from postrender.config.load import load_config, merge_values, read_hash_key, settings_from
 from postrender.config.settings import SEQUENCE, Settings
+from postrender.config.validate import key_paths
 from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list
 from postrender.sources.paths import CHART_FILE
@@ -184,15 +186,25 @@ def _configuration_note(path: str) -> str:
 
 
 def _check_variables() -> None:
-    """Warn of each misspelt environment variable with the prefix POSTRENDER_."""
+    """Warn of each variable POSTRENDER_* that is misspelt or has the name of a key."""
     known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
     unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
+    if not unknown:
+        return
+    variables = {".".join(option.key): option.variable for option in SETTINGS if option.variable}
+    of_keys = {
+        _PREFIX + re.sub("(?<=[a-z])(?=[A-Z])", "_", path).replace(".", "_").upper(): path
+        for path in key_paths()
+    }
     for name in sorted(unknown):
-        matches = similar_words(name, known, _CUTOFF)
-        if matches:
-            report_warning(
-                f"postrender does not read the variable {name}", f"Use {matches[0]} instead"
-            )
+        path = of_keys.get(name)
+        if path:
+            fix = f"Use {variables[path]}" if path in variables else f"Set the key {path}"
+        elif matches := similar_words(name, known, _CUTOFF):
+            fix = f"Use {matches[0]} instead"
+        else:
+            continue
+        report_warning(f"postrender does not read the variable {name}", fix)
 
 
 def render_settings(

@@ -79,7 +79,8 @@ class _Trial(NamedTuple):
     plan: the plan for `old`.
     findings: about `new`, or else `old`.
     left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
-    undecided: what the previews show as undecided: with Helm 3, effects on hooks.
+    undecided: with Helm 3, the effects on hooks, which the previews show as undecided, unless:
+    keeps_originals: whether the release must keep every original, because of such a hook.
     options: with which helm has rendered `new`, or else `old`.
     rendered: the time after the renders, in seconds.
     """
@@ -93,6 +94,7 @@ class _Trial(NamedTuple):
     findings: tuple[Finding, ...]
     left_out: frozenset[str] = frozenset()
     undecided: tuple[Undecided, ...] = ()
+    keeps_originals: bool = False
     options: ChartOptions = ChartOptions("")
     rendered: float = 0
 
@@ -217,7 +219,7 @@ def try_chart(
             explanation,
             first_release,
             settings,
-            trial.undecided,
+            [_hook_warning(part, trial) for part in trial.undecided],
             find_reloads(context, context.names) if (context := trial.plan.context) else {},
         ),
         *first_look.risk_lines(unstable),
@@ -229,7 +231,7 @@ def try_chart(
     arguments = _render_arguments(current, config, given, settings, options)
     if trial.plan.groups and settings.attacher.is_enabled and not has_image(settings.attacher):
         arguments.append(f"--attacher-image={first_look.IMAGE}")
-    if trial.undecided and settings.keep_original is None:
+    if trial.keeps_originals:
         arguments.append("--keep-original")
     end = [
         *_next_steps(chart, new_chart, options, trial, arguments),
@@ -311,6 +313,9 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
         )
     options = options._replace(with_hooks=False)
     old, new, remark = _sides(chart, new_chart, options)
+    if settings.keep_original is None:
+        planned = planned._replace(keep_original=True)
+        trial = trial._replace(settings=settings._replace(keep_original=True), keeps_originals=True)
     return trial._replace(
         options=options,
         rendered=time.time(),
@@ -320,6 +325,13 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
         plan=plan_before_delivery(old, planned),
         undecided=tuple(map(as_undecided, filter(_is_about_hooks, trial.findings))),
     )
+
+
+def _hook_warning(part: Undecided, trial: _Trial) -> str:
+    if not trial.keeps_originals:
+        return f"{part.problem}. {part.fix}"
+    reason = part.problem.partition(". ")[0]
+    return f"{reason}, so the command below keeps every original. Or: {part.fix}"
 
 
 def _is_about_hooks(finding: Finding) -> bool:
@@ -390,7 +402,8 @@ def _find_unstable(trial: _Trial, chart: str) -> tuple[Risk, ...]:
 
 def _with_hooks(trial: _Trial, preview: Preview) -> Preview:
     parts = (part for part in preview.undecided if part.problem not in trial.left_out)
-    return preview._replace(undecided=(*parts, *trial.undecided))
+    of_hooks = () if trial.keeps_originals else trial.undecided
+    return preview._replace(undecided=(*parts, *of_hooks))
 
 
 def _change_report(trial: _Trial, other_lines: int) -> list[str]:
@@ -411,7 +424,8 @@ def _change_report(trial: _Trial, other_lines: int) -> list[str]:
     # preview_lines() indents the lines.
     terminal = terminal._replace(width=terminal.width and terminal.width - 2)
     text = REPORTERS["text"].render(shown, terminal)
-    return ["The change", *first_look.preview_lines(text, other_lines + 3), ""]
+    limit = other_lines + 3 if terminal.width else None  # a log has no page
+    return ["The change", *first_look.preview_lines(text, limit), ""]
 
 
 def _render_arguments(

@@ -242,13 +242,18 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
     Paths below the parent of the unknown key come alone.
     """
-    key_paths = list(_key_paths(schema, ""))
-    names = {key_path.rpartition(".")[2] for key_path in key_paths}
+    paths = list(_key_paths(schema, ""))
+    names = {key_path.rpartition(".")[2] for key_path in paths}
     similar_names = similar_words(str(path[-1]), names, _CUTOFF)
-    similar = [key_path for key_path in key_paths if key_path.rpartition(".")[2] in similar_names]
+    similar = [key_path for key_path in paths if key_path.rpartition(".")[2] in similar_names]
     parent = re.sub(r"\[\d+\]", "[]", format_path(path[:-1]))
     below_parent = [key_path for key_path in similar if key_path.startswith(f"{parent}.")]
     return (below_parent or similar)[:3]
+
+
+def key_paths() -> Iterator[str]:
+    """The path of every key of a configuration, such as `attacher.image`."""
+    return _key_paths(json.loads(schema_text()), "")
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:

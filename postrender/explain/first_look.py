@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from postrender.config.settings import Settings
-    from postrender.diff.model import Preview, Risk, Undecided
+    from postrender.diff.model import Preview, Risk
     from postrender.kubernetes.kinds import Identity
 
 # The place for the attacher's image in the printed command.
@@ -86,7 +86,7 @@ def first_release_lines(
     explanation: Explanation,
     preview: Preview,
     settings: Settings,
-    hook_problems: Sequence[Undecided],
+    hook_warnings: Sequence[str],
     reloads: Mapping[Identity, Sequence[Identity]],
 ) -> list[str]:
     """The lines about the first release with postrender, [] if postrender does not rename anything.
@@ -94,8 +94,7 @@ def first_release_lines(
     preview: of the first release.
     settings: of a release, which can include an attacher.
     reloads: the renamed objects that each workload reloads itself, by workload.
-    hook_problems: one for each object that a hook reads and that the first release deletes. Only
-    the first is shown.
+    hook_warnings: one for each object that a hook reads. Only the first is shown.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -117,11 +116,7 @@ def first_release_lines(
         *_row("adds", f"{counted(len(renamed), 'revision')}{_attacher(settings)}"),
         *_rows("keeps", kept),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
-        *(
-            line
-            for part in hook_problems[:1]
-            for line in _row("warning", f"{part.problem}. {part.fix}")
-        ),
+        *(line for text in hook_warnings[:1] for line in _row("warning", text)),
         *_row("leaves", "" if settings.with_secrets or not has_secrets else _SECRETS),
         *_row("later", _LATER),
     ]
@@ -189,16 +184,18 @@ def _decision(entry: ObjectEntry) -> str:
     return f"{strategy}: {visible(entry.reason)}"
 
 
-def preview_lines(text: str, other_lines: int) -> list[str]:
+def preview_lines(text: str, other_lines: int | None) -> list[str]:
     """The first lines of a preview, indented, and the number of lines that are left out.
 
     There are no empty lines after titles.
     text: the preview as text.
-    other_lines: the number of lines of the report without the preview.
+    other_lines: the number of lines of the report without the preview, None for no limit.
     """
     lines = text.rstrip().splitlines()
     lines = [line for above, line in pairwise(["", *lines]) if line or not above.isupper()]
-    most = max(_SCREEN_LINES - other_lines - 1, _MIN_PREVIEW_LINES)
+    most = len(lines)
+    if other_lines is not None:
+        most = max(_SCREEN_LINES - other_lines - 1, _MIN_PREVIEW_LINES)
     if len(lines) > most + 1:
         rest = len(lines) - most
         shown = "\n".join(lines[:most]).rstrip().splitlines()

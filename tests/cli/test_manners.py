@@ -334,6 +334,23 @@ def test_a_misspelt_variable_is_reported(
     assert (f"warning: postrender does not read the variable {variable}" in err) is (is_reported)
 
 
+@pytest.mark.parametrize(
+    ("variable", "fix"),
+    [
+        ("POSTRENDER_ATTACHER_REQUIRED", "Set the key attacher.required."),
+        ("POSTRENDER_ATTACHER_GROUP", "Use POSTRENDER_GROUP."),
+        ("POSTRENDER_HISTORY_KEEP", "Set the key history.keep."),
+        ("POSTRENDER_ATTACHER_RBAC_CREATE", "Set the key attacher.rbac.create."),
+    ],
+)
+def test_a_variable_with_the_name_of_a_key(
+    variable: str, fix: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "true")
+    err = run("render", IMAGE, MANIFESTS)[2]
+    assert f"postrender does not read the variable {variable}. {fix}" in err
+
+
 @pytest.mark.parametrize("command", ["render", "explain", "check", "diff", "attach", "adopt"])
 def test_every_command_accepts_the_options_of_the_cluster(command: str) -> None:
     names = {option.name for option in load(command).options}

@@ -255,19 +255,24 @@ def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> 
     assert f"--post-renderer postrender {GROUP} {IMAGE}\n" in text
 
 
-def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
+def test_helm_3_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
     with_hook(helm, "v3.22.0")
     done = attempt(helm, chart, "--set=a=b")
     text = done.out.decode()
-    assert "keeps" not in text
-    assert "deletes  ConfigMap/app." in text
-    assert "also changes" not in text
+    assert "keeps    ConfigMap/app: keepOriginal is true" in text
+    assert "deletes" not in text
     assert "With Helm 3, the output therefore lacks the original" in done.err
-    assert "  warning  Helm 3 does not pass the hook " in text
+    warning = "Helm 3 does not pass the hook Job/migrate to postrender, so the command below"
+    assert f"  warning  {warning}" in " ".join(text.split("\n           "))
     last = "--post-renderer-args=--keep-original"
     assert f"--post-renderer postrender {GROUP} {IMAGE} {last}\n" in text
     assert "UNDECIDED PARTS" not in text
-    assert "With Helm 3, the output therefore lacks" in Path("page.html").read_text("utf-8")
+    assert "therefore lacks" not in Path("page.html").read_text("utf-8")
+    helm.print("template --set=a=b --no-hooks", CHANGED)
+    text = attempt(helm, chart, "--set=a=b", "--no-keep-original").out.decode()
+    assert "deletes  ConfigMap/app." in text
+    assert "  warning  Helm 3 does not pass the hook " in text
+    assert "therefore lacks" in Path("page.html").read_text("utf-8")
 
 
 def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:
