@@ -34,8 +34,11 @@ def write_script(file: Path, *lines: str) -> None:
 
 
 def link_plugin(data_home: Path) -> None:
-    """Install the plugin into Helm's data folder; its program is the `postrender` on PATH."""
-    folder = data_home / "plugins" / "postrender"
+    """Install the plugin into Helm's data folder, in a folder of any name.
+
+    Its program is the `postrender` on PATH.
+    """
+    folder = data_home / "plugins" / "checkout"
     folder.mkdir(parents=True)
     for name in ("plugin", "plugin.yaml"):
         (folder / name).symlink_to(ROOT / name)
