@@ -174,6 +174,9 @@ def test_shared_labels_are_found_by_object_and_by_effect(open_page: Open) -> Non
     check_option(page, "effect", "rolls")
     shown = page.locator("#labels .member:not([hidden])").all_text_contents()
     assert shown == [f"Rollout/service-{number:03}" for number in range(1, 39, 2)]
+    # A heading is in a summary, which must not contain a link.
+    expect(page.locator("#labels h3")).to_have_text("Rollout/service-001 and 18 more")
+    expect(page.locator("summary a")).to_have_count(0)
     page.locator("#labels .members").get_by_role("link", name="Rollout/service-013").click()
     expect(page.locator("#w13")).to_be_focused()
 

@@ -168,7 +168,7 @@
       const shown = members.filter((member) => !member.hidden);
       entry.hidden = !shown.length;
       if (!shown.length) return;
-      heading.firstChild.replaceWith(shown[0].firstChild.cloneNode(true));
+      heading.firstChild.replaceWith(shown[0].querySelector(".name").cloneNode(true));
       more.textContent = shown.length > 1 ? `and ${formatted(shown.length - 1)} more` : "";
       const isPart = shown.length < members.length;
       count.textContent = isPart ? `(${formatted(shown.length)} shown)` : "";
