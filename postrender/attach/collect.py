@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from postrender.attach.client import Client
-from postrender.attach.events import Uids, report_deleted, report_marked
 from postrender.attach.inventories import Inventory, Live, read_live
 from postrender.attach.live import Revision, age_text
 from postrender.attach.observe import (
@@ -38,6 +37,7 @@ from postrender.attach.reconcile import (
     find_unused,
     reconcile,
 )
+from postrender.attach.report import Uids, report_deleted, report_marked
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.run import decide, send
 from postrender.attach.sweep import EDITED, delete, edit_reason

@@ -17,8 +17,8 @@ from types import FrameType
 from postrender import __version__
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect, is_in_cluster
-from postrender.attach.failures import record_abort, report_failures
 from postrender.attach.live import FIELD_MANAGER
+from postrender.attach.report import record_abort, report_failures
 from postrender.attach.request import AttachRequest
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError

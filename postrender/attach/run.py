@@ -13,15 +13,6 @@ from datetime import datetime
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import Account
-from postrender.attach.events import Uids, record_event, report_deleted, report_marked
-from postrender.attach.failures import (
-    Failure,
-    find_failures,
-    forbidden_kinds,
-    report_changes,
-    revision_failures,
-    unknown_group,
-)
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import (
     ContentCheck,
@@ -33,6 +24,18 @@ from postrender.attach.observe import (
     state_of,
 )
 from postrender.attach.reconcile import PAST, ClusterState, Patch, Scope, pin, reconcile
+from postrender.attach.report import (
+    Failure,
+    Uids,
+    find_failures,
+    forbidden_kinds,
+    record_event,
+    report_changes,
+    report_deleted,
+    report_marked,
+    revision_failures,
+    unknown_group,
+)
 from postrender.attach.request import AttachRequest, Resource, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait

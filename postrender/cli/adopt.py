@@ -8,9 +8,9 @@ from postrender.attach.adopt import (
     in_namespace,
     run_adopt,
 )
+from postrender.attach.adopt import undo as give_back
 from postrender.attach.command import open_clients
 from postrender.attach.connect import is_in_cluster
-from postrender.attach.undo import undo as give_back
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Option, command
 from postrender.cli.report import DONE, is_quiet, write_changes
 from postrender.config.settings import Settings

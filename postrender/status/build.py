@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.live import Consumer, Object, Owner
 from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import (
     BY_GROUP_KIND,
@@ -291,7 +291,9 @@ class _Builder:
             created=self._snapshot.created.get(uid),
             state=self._state(ref, is_new=is_new, is_used=bool(users)),
             users=tuple(users),
-            owners=tuple(self._owners(revision)) if revision else (),
+            owners=tuple((owner, self._exists(owner)) for owner in revision.owners)
+            if revision
+            else (),
             outcome=outcomes.get(uid, unproven),
             condition=condition,
             if_met=if_complete.get(uid, unproven) if if_complete else unproven,
@@ -358,10 +360,6 @@ class _Builder:
             else User(name, None if name in without_pods and not count else count)
             for name, count in found.items()
         ], is_new
-
-    def _owners(self, revision: Revision) -> Iterator[tuple[Owner, bool]]:
-        for owner in revision.owners:
-            yield owner, self._exists(owner)
 
     def _exists(self, owner: Owner) -> bool:
         resource = BY_GROUP_KIND.get(owner.group_kind)
@@ -433,20 +431,22 @@ class _Builder:
             note=note,
         )
 
-    def _compared(self, identity: Identity, ref: RevisionRef) -> ComparedObject | None:
+    def _data(self, ref: RevisionRef) -> Object | None:
         revision = self._overview.revisions.get(ref)
-        data = self._snapshot.data.get(revision.uid) if revision else None
+        return self._snapshot.data.get(revision.uid) if revision else None
+
+    def _compared(self, identity: Identity, ref: RevisionRef) -> ComparedObject | None:
+        data = self._data(ref)
         if data is None:
             return None
         content = {key: data[key] for key in _CONTENT if key in data}
         return ComparedObject(identity, ref[1], content, None, strategy=RENAME)
 
     def _changed_keys(self, old: RevisionRef, new: RevisionRef) -> int:
-        revisions = [self._overview.revisions.get(ref) for ref in (old, new)]
-        data = [self._snapshot.data.get(item.uid) for item in revisions if item]
-        if len(data) < 2 or None in data or old[0] != "configmap":
+        data = [item for item in (self._data(old), self._data(new)) if item is not None]
+        if len(data) < 2 or old[0] != "configmap":
             return 0
-        before, after = (content_of(item or {}, is_secret=False) for item in data)
+        before, after = (content_of(item, is_secret=False) for item in data)
         return sum(before.get(key) != after.get(key) for key in {*before, *after})
 
 
@@ -462,7 +462,7 @@ def _outcomes_of(runs: Iterable[NextRun]) -> dict[str, Outcome]:
 
 
 def _user(workload: Workload, template: Template) -> User:
-    role = "" if template.role in (CURRENT,) else f" {template.role}"
+    role = "" if template.role == CURRENT else f" {template.role}"
     has_pods = template.pods or template.consumer.resource in (REPLICA_SETS, PODS)
     name = f"{workload.consumer}{role}"
     if template.desired is None:

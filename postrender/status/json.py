@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 
 from postrender.attach.reconcile import TIME_FORMAT
-from postrender.attach.request import RevisionRef, title
+from postrender.attach.request import title
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.json import as_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
@@ -130,9 +130,8 @@ def _template(template: Template, status: Status) -> Json:
         "ready": template.ready,
         "desired": template.desired,
         "images": [{"container": name, "image": image} for name, image in template.images],
-        "revisions": [_use(ref, base_names[ref]) for ref in refs],
+        "revisions": [
+            {"kind": title(ref).partition("/")[0], "baseName": base_names[ref], "name": ref[1]}
+            for ref in refs
+        ],
     }
-
-
-def _use(ref: RevisionRef, base_name: str) -> Json:
-    return {"kind": title(ref).partition("/")[0], "baseName": base_name, "name": ref[1]}

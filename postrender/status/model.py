@@ -117,10 +117,6 @@ class RevisionStatus(NamedTuple):
     condition: str = ""
     if_met: Outcome | None = None
 
-    @property
-    def is_in_use(self) -> bool:
-        return bool(self.users)
-
 
 class Problem(NamedTuple):
     """A reason for exit code 1.

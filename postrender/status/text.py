@@ -211,13 +211,10 @@ def release_of(group_name: str) -> str:
 
 def suffix_of(revision: RevisionStatus) -> str:
     """The part of a revision's name after the base name, such as the hash."""
-    return _suffix(revision.ref[1], revision.base_name)
-
-
-def _suffix(name: str, base_name: str) -> str:
-    if name == base_name:
+    name = revision.ref[1]
+    if name == revision.base_name:
         return "original"
-    return name.removeprefix(f"{base_name}-")
+    return name.removeprefix(f"{revision.base_name}-")
 
 
 # ------------------------------------------------------------------------- the matrix of a workload
@@ -323,13 +320,9 @@ def _pods(template: Template, now: datetime) -> str:
 
 def _short_images(images: Sequence[str]) -> list[str]:
     """Images without registry and path, unless only these differ."""
-    short = [_short_image(image) for image in images]
+    parts = (image.rpartition("/")[2].partition("@") for image in images)
+    short = [f"{name}{at}{digest[:19]}" for name, at, digest in parts]
     return short if len(set(short)) == len(set(images)) else list(images)
-
-
-def _short_image(image: str) -> str:
-    name, at, digest = image.rpartition("/")[2].partition("@")
-    return f"{name}{at}{digest[:19]}"
 
 
 def _cell(ref: RevisionRef | None, known: dict[RevisionRef, RevisionStatus]) -> str:
@@ -459,7 +452,8 @@ def _summary(status: Status) -> str:
     if not used:
         have = "No object uses a revision." if not _is_incomplete(status) else "No user found."
     broken = [f"{counts[state]} {state}" for state in counts if state.isupper() and counts[state]]
-    secrets = " Secrets are not checked for edits." if _has_secrets(status) else ""
+    has_secrets = any(item.ref[0] == "secret" and item.revision for item in status.revisions)
+    secrets = " Secrets are not checked for edits." if has_secrets else ""
     found = "No revision in the lists that status could read is missing or edited."
     clear = found if _is_incomplete(status) else "No revision is missing or edited."
     state = f" {conjoined(broken)}." if broken else f" {clear}"
@@ -480,10 +474,6 @@ def _is_incomplete(status: Status) -> bool:
     return bool(status.unreadable) or any(
         item.state == UNKNOWN and item.users for item in status.revisions
     )
-
-
-def _has_secrets(status: Status) -> bool:
-    return any(item.ref[0] == "secret" and item.revision for item in status.revisions)
 
 
 def _difference(page: _Page, difference: Difference) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.attach.undo import undo
+from postrender.attach.adopt import undo
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import keep_annotations
 from tests.attach.cluster import GROUP, Cluster, Json, obj, owner_of, workload
