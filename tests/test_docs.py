@@ -162,6 +162,7 @@ def test_exit_codes() -> None:
         reporting.FOUND,
         reporting.FAULT,
         reporting.BUG,
+        reporting.CHANGES,
         reporting.INTERRUPTED,
     ]
 

@@ -17,8 +17,8 @@ from postrender.cli.options import (
 from postrender.cli.progress import progress
 from postrender.cli.render import check_content
 from postrender.cli.report import (
+    CHANGES,
     DONE,
-    FOUND,
     stdout_terminal,
     write_for_reader,
 )
@@ -56,13 +56,13 @@ from postrender.yaml.stream import Stream, read_streams
         output_option(tuple(REPORTERS)),
         Option(
             "exit-code",
-            "Exit with code 1 if anything changes. The code is also 1 if diff cannot compare a "
+            "Exit with code 4 if anything changes. The code is also 4 if diff cannot compare a "
             "part.",
             SWITCH,
         ),
         Option(
             "fail-on",
-            "Exit with code 1 if there is a risk. Repeatable.",
+            "Exit with code 4 if there is a risk. Repeatable.",
             CHOICES,
             choices=("risk",),
             default_text="none",
@@ -168,7 +168,7 @@ def diff(
         text = reporter.render(preview, stdout_terminal())
     write_for_reader(text, reporter.escapes)
     is_failure = (exit_code and preview.has_changes) or (fail_on and preview.risks)
-    return FOUND if is_failure else DONE
+    return CHANGES if is_failure else DONE
 
 
 def _configuration(side: str, config: str | None, is_untrusted: bool) -> FoundConfig:

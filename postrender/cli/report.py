@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from postrender.diff.values import Terminal
 
 
-# The exit codes of all commands, as in grep, ruff and kubectl diff. FOUND: what the command looks
-# for, such as a finding or a change. FAULT: an error. BUG: an unexpected exception. INTERRUPTED: an
-# interrupt, such as Ctrl-C.
-DONE, FOUND, FAULT, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+# The exit codes of all commands. FOUND: what the command looks for, such as a finding, as in grep
+# and ruff. FAULT: an error. BUG: an unexpected exception. CHANGES: a change or a risk that `diff`
+# was asked to fail on. kubectl diff has 1 for changes, and helm-diff 2. INTERRUPTED: an interrupt.
+DONE, FOUND, FAULT, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _COLOURS = {ERROR: RED, WARNING: MAGENTA, NOTE: BLUE}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands

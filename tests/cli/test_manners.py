@@ -388,7 +388,7 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("sidecar", "code"), [("other", 1), ("config-reloader", 0)])
+@pytest.mark.parametrize(("sidecar", "code"), [("other", 4), ("config-reloader", 0)])
 def test_a_change_that_a_sidecar_reloads_is_no_risk(
     sidecar: str, code: int, run: Run, tmp_path: Path
 ) -> None:

@@ -152,9 +152,9 @@ def test_a_preview_has_exactly_the_expected_facts(case: Case) -> None:
     VALIDATOR.validate(preview)
     # Only the option makes changes an exit code.
     fails = diff(case, "--format", "json", "--fail-on", "risk").code
-    assert fails == (1 if preview_of(case)["risks"] else 0)
+    assert fails == (4 if preview_of(case)["risks"] else 0)
     code = diff(case, "--format", "json", "--exit-code").code
-    assert code == (1 if preview["hasChanges"] else 0)
+    assert code == (4 if preview["hasChanges"] else 0)
 
 
 @pytest.mark.golden
