@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from postrender.diff import model
-from postrender.diff.formats.html.markup import hunks_markup, value_markup
+from postrender.diff.formats.html.markup import fields_markup, hunks_markup, value_markup
 from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.formats.text import TextReporter
-from postrender.diff.model import Hunk, Line, Preview
+from postrender.diff.model import CHANGED, REMOVED, FieldChange, Hunk, Line, Preview
 from postrender.diff.values import Terminal
 from postrender.yaml.paths import Json
 from tests.browser.large import labelled, large
@@ -227,6 +227,16 @@ def test_labels_that_all_objects_share_are_told_once() -> None:
         ("Other objects", "1"),
         ("Shared labels", "117"),
     ]
+
+
+def test_a_null_that_is_removed_is_not_a_change_of_notation() -> None:
+    fields = (
+        FieldChange("spec.a", REMOVED, None, None),
+        FieldChange("spec.b", CHANGED, None, None),
+    )
+    text = Structure(fields_markup(fields)).text
+    assert "removed spec.a null" in text
+    assert "changed spec.b differs only in notation or in a revision name" in text
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from postrender.diff.hunks import NO_NEWLINE, hunk_header, seen_lines
 from postrender.diff.lines import changed_blocks
-from postrender.diff.model import FieldChange, Hunk, Line
+from postrender.diff.model import CHANGED, FieldChange, Hunk, Line
 from postrender.diff.objects import split_schemas
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.texts import compare_long, folded, tokens_of
@@ -159,8 +159,10 @@ def _schema(path: str, changes: list[FieldChange]) -> Html:
 def _field(field: FieldChange, times: int) -> Html:
     path = field.path.removesuffix("[]")
     name = joined("order of " if path != field.path else "", tag("code", path))
-    has_values = field.old is not None or field.new is not None
-    values = values_markup(field.old, field.new) if has_values else WRITTEN_DIFFERENTLY
+    if field.old is not None or field.new is not None:
+        values: str = values_markup(field.old, field.new)
+    else:
+        values = WRITTEN_DIFFERENTLY if field.change == CHANGED else tag("code", "null")
     count = tag("small", f" {times:,} times") if times > 1 else ""
     return tag("li", sign_markup(field.change), name, " ", values, count)
 
