@@ -36,8 +36,7 @@ def open_fields(item: Obj, name: str) -> list[str]:
     group = item["apiVersion"].rpartition("/")[0]
     listed = [
         re.escape(pattern).replace(r"\[\]", r"\[\d+\]")
-        for patterns in UNRELATED.get((group, item["kind"]), {}).values()
-        for pattern in patterns
+        for pattern in UNRELATED.get((group, item["kind"]), ())
     ]
     template = TEMPLATES.get(item["kind"], "$^")
     is_covered = (group, item["kind"]) in COVERED

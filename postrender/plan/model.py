@@ -135,12 +135,10 @@ class PlanContext(NamedTuple):
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """The ConfigMaps and Secrets that one pod template uses, or all of an object."""
-        is_whole = template is None or len(item.templates) <= 1
-        return [
-            target
-            for (number, _), target in self.workload_targets.get(item.key, NOTHING).items()
-            if is_whole or number in (None, template)
-        ]
+        used = self.workload_targets.get(item.key, NOTHING)
+        if template is None or len(item.templates) <= 1:
+            return list(used.values())
+        return [target for (number, _), target in used.items() if number in (None, template)]
 
     def revision_of(self, item: Item) -> str:
         return revision_of(item, self.revision_names)

@@ -44,117 +44,73 @@ COVERED: dict[GroupKind, str] = {
     (RBAC_GROUP, "ClusterRoleBinding"): "a role and its subjects",
 }
 
+
+def _below(prefix: str, paths: str) -> tuple[str, ...]:
+    """The patterns of several paths below a prefix."""
+    return tuple(f"{prefix}.{path}" for path in paths.split())
+
+
 _CANARY = "spec.strategy.canary"
 _BLUE_GREEN = "spec.strategy.blueGreen"
-_ROUTING = f"{_CANARY}.trafficRouting"
-_EXPERIMENT = f"{_CANARY}.steps[].experiment"
-_INGRESS_BACKENDS = ("spec.defaultBackend", "spec.backend", "spec.rules[].http.paths[].backend")
-_INGRESS = {
-    "a Service": tuple(
-        f"{backend}.{key}" for backend in _INGRESS_BACKENDS for key in ("service", "serviceName")
+# Names of arguments, analysis templates and metrics.
+_ANALYSIS_RUN = "args[].name templates[].templateName dryRun measurementRetention"
+_ANALYSIS = _below("spec", "args[].name metrics[].name dryRun measurementRetention")
+# A Service, an IngressClass, hosts and paths.
+_INGRESS = _below(
+    "spec",
+    "defaultBackend.service defaultBackend.serviceName backend.service backend.serviceName "
+    "rules[].http.paths[].backend.service rules[].http.paths[].backend.serviceName "
+    "ingressClassName rules[].host rules[].http.paths[].path tls[].hosts",
+)
+_WEBHOOKS = _below("webhooks[]", "name clientConfig.service")
+
+# By kind, the paths of fields that name something else, with all fields below.
+UNRELATED: dict[GroupKind, tuple[str, ...]] = {
+    ("argoproj.io", "Rollout"): (
+        "spec.workloadRef",
+        # Services, Ingresses, routes of service meshes, and plugins
+        *_below(_BLUE_GREEN, "activeService previewService"),
+        *_below(_CANARY, "canaryService stableService pingPong"),
+        *_below(
+            f"{_CANARY}.trafficRouting",
+            "alb.rootService alb.ingress alb.ingresses nginx.stableIngress nginx.stableIngresses "
+            "smi.rootService smi.trafficSplitName ambassador apisix appMesh istio managedRoutes "
+            "traefik",
+        ),
+        *_below(f"{_CANARY}.steps[]", "setHeaderRoute setMirrorRoute plugin.name"),
+        # Analyses, and the parts of an Experiment
+        *_below(f"{_BLUE_GREEN}.prePromotionAnalysis", _ANALYSIS_RUN),
+        *_below(f"{_BLUE_GREEN}.postPromotionAnalysis", _ANALYSIS_RUN),
+        *_below(f"{_CANARY}.analysis", _ANALYSIS_RUN),
+        *_below(f"{_CANARY}.steps[].analysis", _ANALYSIS_RUN),
+        *_below(
+            f"{_CANARY}.steps[].experiment",
+            "templates analyses[].name analyses[].templateName analyses[].args[].name dryRun",
+        ),
     ),
-    "an IngressClass": ("spec.ingressClassName",),
-    "a host or a path": ("spec.rules[].host", "spec.rules[].http.paths[].path", "spec.tls[].hosts"),
-}
-_ANALYSIS = {
-    "an argument": ("spec.args[].name",),
-    "a metric": ("spec.metrics[].name", "spec.dryRun", "spec.measurementRetention"),
-}
-_WEBHOOKS: dict[str, tuple[str, ...]] = {
-    "a webhook": ("webhooks[].name",),
-    "a Service": ("webhooks[].clientConfig.service",),
-}
-
-
-def _analyses(*paths: str) -> dict[str, tuple[str, ...]]:
-    """The fields of the type RolloutAnalysis at some paths."""
-    return {
-        "an argument": tuple(f"{path}.args[].name" for path in paths),
-        "an AnalysisTemplate": tuple(f"{path}.templates[].templateName" for path in paths),
-        "a metric": tuple(
-            f"{path}.{key}" for path in paths for key in ("dryRun", "measurementRetention")
-        ),
-    }
-
-
-# By kind: what the fields at some paths name.
-UNRELATED: dict[GroupKind, dict[str, tuple[str, ...]]] = {
-    ("argoproj.io", "Rollout"): {
-        **_analyses(
-            f"{_CANARY}.analysis",
-            f"{_CANARY}.steps[].analysis",
-            f"{_BLUE_GREEN}.prePromotionAnalysis",
-            f"{_BLUE_GREEN}.postPromotionAnalysis",
-        ),
-        "the workload with the pod template": ("spec.workloadRef",),
-        "a Service": (
-            f"{_BLUE_GREEN}.activeService",
-            f"{_BLUE_GREEN}.previewService",
-            f"{_CANARY}.canaryService",
-            f"{_CANARY}.stableService",
-            f"{_CANARY}.pingPong",
-            f"{_ROUTING}.alb.rootService",
-            f"{_ROUTING}.smi.rootService",
-        ),
-        "an Ingress": (
-            f"{_ROUTING}.alb.ingress",
-            f"{_ROUTING}.alb.ingresses",
-            f"{_ROUTING}.nginx.stableIngress",
-            f"{_ROUTING}.nginx.stableIngresses",
-        ),
-        "a route of a service mesh": (
-            f"{_ROUTING}.ambassador",
-            f"{_ROUTING}.apisix",
-            f"{_ROUTING}.appMesh",
-            f"{_ROUTING}.istio",
-            f"{_ROUTING}.managedRoutes",
-            f"{_ROUTING}.smi.trafficSplitName",
-            f"{_ROUTING}.traefik",
-            f"{_CANARY}.steps[].setHeaderRoute",
-            f"{_CANARY}.steps[].setMirrorRoute",
-        ),
-        "a part of an Experiment": (
-            f"{_EXPERIMENT}.templates",
-            f"{_EXPERIMENT}.analyses[].name",
-            f"{_EXPERIMENT}.analyses[].templateName",
-            f"{_EXPERIMENT}.analyses[].args[].name",
-            f"{_EXPERIMENT}.dryRun",
-        ),
-        "a plugin": (f"{_CANARY}.steps[].plugin.name",),
-    },
     ("argoproj.io", "AnalysisTemplate"): _ANALYSIS,
     ("argoproj.io", "ClusterAnalysisTemplate"): _ANALYSIS,
     ("argoproj.io", "AnalysisRun"): _ANALYSIS,
-    ("argoproj.io", "Experiment"): {
-        "a pod template or a Service": ("spec.templates[].name", "spec.templates[].service"),
-        "an analysis": ("spec.analyses[].name", "spec.analyses[].templateName"),
-        "an argument": ("spec.analyses[].args[].name",),
-        "a metric": ("spec.dryRun", "spec.measurementRetention"),
-    },
+    ("argoproj.io", "Experiment"): _below(
+        "spec",
+        "templates[].name templates[].service analyses[].name analyses[].templateName "
+        "analyses[].args[].name dryRun measurementRetention",
+    ),
     ("networking.k8s.io", "Ingress"): _INGRESS,
     ("extensions", "Ingress"): _INGRESS,
-    ("networking.k8s.io", "IngressClass"): {"a controller": ("spec.controller",)},
-    ("autoscaling", "HorizontalPodAutoscaler"): {
-        "a metric": tuple(
-            f"spec.metrics[].{source}.metric.name" for source in ("pods", "object", "external")
-        ),
-        "a container": ("spec.metrics[].containerResource.container",),
-    },
-    ("", "PersistentVolumeClaim"): {
-        "a volume or a class": (
-            "spec.volumeName",
-            "spec.storageClassName",
-            "spec.volumeAttributesClassName",
-        ),
-    },
-    ("", "PersistentVolume"): {
-        "a claim": ("spec.claimRef",),
-        "a class": ("spec.storageClassName", "spec.volumeAttributesClassName"),
-    },
-    ("storage.k8s.io", "StorageClass"): {"a driver": ("provisioner",)},
-    ("node.k8s.io", "RuntimeClass"): {"a handler": ("handler",)},
-    ("coordination.k8s.io", "Lease"): {"a process": ("spec.holderIdentity",)},
-    ("apiregistration.k8s.io", "APIService"): {"a Service": ("spec.service",)},
+    ("networking.k8s.io", "IngressClass"): ("spec.controller",),
+    ("autoscaling", "HorizontalPodAutoscaler"): _below(
+        "spec.metrics[]",
+        "pods.metric.name object.metric.name external.metric.name containerResource.container",
+    ),
+    ("", "PersistentVolumeClaim"): _below(
+        "spec", "volumeName storageClassName volumeAttributesClassName"
+    ),
+    ("", "PersistentVolume"): _below("spec", "claimRef storageClassName volumeAttributesClassName"),
+    ("storage.k8s.io", "StorageClass"): ("provisioner",),
+    ("node.k8s.io", "RuntimeClass"): ("handler",),
+    ("coordination.k8s.io", "Lease"): ("spec.holderIdentity",),
+    ("apiregistration.k8s.io", "APIService"): ("spec.service",),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,
 }
@@ -162,8 +118,7 @@ UNRELATED: dict[GroupKind, dict[str, tuple[str, ...]]] = {
 
 @cache
 def _patterns(group_kind: GroupKind) -> tuple[tuple[str, ...], ...]:
-    fields = UNRELATED.get(group_kind, {}).values()
-    return tuple(parse_pattern(pattern) for patterns in fields for pattern in patterns)
+    return tuple(map(parse_pattern, UNRELATED.get(group_kind, ())))
 
 
 def names_something_else(group_kind: GroupKind, path: Path) -> bool:
