@@ -24,10 +24,10 @@ from postrender.kubernetes.annotations import (
     KEYED_HASH,
     STRATEGY_ANNOTATION,
     filler_of,
+    find_placeholder,
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
-from postrender.kubernetes.placeholders import find_placeholder
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
