@@ -105,7 +105,7 @@ def _runs(hunk: Hunk) -> Iterator[Hunk]:
         return
     old, new = hunk.old, hunk.new
     for start, end in pairwise((0, *cuts, len(signs))):
-        old_count, new_count = (end - start - signs.count(sign, start, end) for sign in "+-")
+        old_count, new_count = (end - start - signs[start:end].count(sign) for sign in "+-")
         lines = hunk.lines[start:end]
         # As in diff(1), a side without lines has the number of the line before the hunk.
         yield Hunk(old - (not old_count), old_count, new - (not new_count), new_count, lines)
