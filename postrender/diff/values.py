@@ -164,11 +164,12 @@ def _describe_texts(subject: str, old: str, new: str, style: Style) -> Descripti
 
 def describe_whole(key: KeyChange, style: Style) -> str:
     """The value on each side, if `whole_values` finds values: `10 -> 40`."""
-    return f" {style.arrow} ".join(map(style.code, filter(None, whole_values(key, style.limit))))
+    values = (value for value in whole_values(key, style.limit) if value is not None)
+    return f" {style.arrow} ".join(style.code(value or '""') for value in values)
 
 
 def whole_values(key: KeyChange, limit: int) -> tuple[str | None, str | None]:
-    """The value of a key on each side, if it is a short line; None for an absent value.
+    """The value of a key on each side, if it is a short line or empty; None for an absent value.
 
     Both are None if the diff of the key says more.
     """
@@ -180,7 +181,8 @@ def whole_values(key: KeyChange, limit: int) -> tuple[str | None, str | None]:
     if not is_short or key.fields or key.remark or key.old_blob or key.new_blob:
         return None, None
     texts = {line.sign: line.text for line in lines}
-    return texts.get("-"), texts.get("+")
+    empty = "" if texts and key.change == CHANGED else None
+    return texts.get("-", empty), texts.get("+", empty)
 
 
 def describe_long_line(key: KeyChange, style: Style) -> list[str]:

@@ -353,6 +353,13 @@ def test_an_empty_key_is_shown_as_empty() -> None:
     assert "  + a (empty)\n" in text_of(NOTHING._replace(contents=(change,)))
 
 
+@pytest.mark.parametrize(("sign", "shown"), [("-", 'info -> ""'), ("+", '"" -> info')])
+def test_a_key_that_is_empty_on_one_side_shows_both_values(sign: str, shown: str) -> None:
+    hunk = Hunk(1, 1, 1, 1, (Line(sign, 1, 1, "info", is_open=True),))
+    change = content()._replace(keys=(KeyChange("LEVEL", CHANGED, (hunk,)),))
+    assert f"    ~ LEVEL: {shown}\n" in text_of(NOTHING._replace(contents=(change,)))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "shown"),
     [
