@@ -108,9 +108,11 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
     elif values is not None:
         _check_object(values, document)
         validate(values, document)
-    config_file = ConfigFile(
-        file=file, document=document, root=root, values=values if isinstance(values, dict) else {}
-    )
+    values = values if isinstance(values, dict) else {}
+    if values.get("secretsHashKeyFile") and not source.read:
+        key_file = os.path.join(os.path.dirname(file), values["secretsHashKeyFile"])
+        values = {**values, "secretsHashKeyFile": key_file}
+    config_file = ConfigFile(file=file, document=document, root=root, values=values)
     check_trust(config_file.values, source, config_file.location_of)
     return config_file
 

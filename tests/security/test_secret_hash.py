@@ -162,6 +162,15 @@ def test_explain_shows_that_the_hash_has_a_key(attack: Attack) -> None:
     assert entry["reason"] == "the Secret is already a revision, with a keyed hash"
 
 
+def test_the_file_of_the_key_is_relative_to_the_configuration(attack: Attack) -> None:
+    attack.write("key", VARIABLE["POSTRENDER_SECRETS_HASH_KEY"])
+    attack.write("deploy/key", "another key of 32 characters .....")
+    attack.write("deploy/postrender.yaml", "secretsHashKeyFile: ../key\n")
+    expected = name_in(render(attack, **VARIABLE))
+    assert name_in(render(attack, "--config=deploy/postrender.yaml")) == expected
+    assert name_in(render(attack, "--config=deploy")) == expected
+
+
 def test_the_preview_pairs_keyed_revisions(attack: Attack) -> None:
     attack.write("old.yaml", MANIFESTS)
     attack.write("new.yaml", render(attack, stdin=SECRET % "1111" + WORKLOAD, **VARIABLE))
