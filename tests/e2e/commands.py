@@ -20,6 +20,7 @@ from tests.e2e.queries import (
     UNUSED,
     age_marks,
     contents,
+    marked,
     owners,
     referenced_config_maps,
     revisions,
@@ -139,7 +140,7 @@ def try_to_sweep(plane: ControlPlane, api: Api, pod: Json, *extra: str) -> Attac
 
 def mark_as_unused(api: Api, name: str) -> None:
     """Mark a revision as unused since long ago, as a mistaken run would."""
-    api.patch("ConfigMap", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    api.patch("ConfigMap", name, marked(LONG_AGO))
 
 
 # Queries and assertions

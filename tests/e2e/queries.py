@@ -13,6 +13,7 @@ from tests.e2e.rollouts_cache import wait_for_cache
 ATTACHER = "app.kubernetes.io/component=attacher"
 GROUP_LABEL = "postrender/attach-group"
 UNUSED = "postrender/unused-since"
+APPLIED = "postrender/applied"
 
 
 def attachers(api: Api, phase: str = "") -> list[Json]:
@@ -135,6 +136,11 @@ def assert_nothing_is_missing(api: Api) -> None:
             assert not missing, f"{kind}/{name} references missing {missing}\n{api.dump()}"
     for obj in api.list("ControllerRevision"):
         assert not referenced_config_maps(obj.get("data", {})) - existing, api.dump()
+
+
+def marked(since: str | None) -> Json:
+    """A patch that marks a revision as unused, as a run does. An apply would bring APPLIED back."""
+    return {"metadata": {"annotations": {UNUSED: since, APPLIED: None}}}
 
 
 def age_marks(api: Api, minutes: int = 11) -> list[str]:

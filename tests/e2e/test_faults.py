@@ -17,8 +17,10 @@ from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.proxy import Answer, Cut, Fault, Proxy, Request, expired_watch, status
 from tests.e2e.queries import (
+    APPLIED,
     UNUSED,
     assert_nothing_is_missing,
+    marked,
     owners,
     referenced_config_maps,
     revision_with,
@@ -93,6 +95,7 @@ class Scenario:
         [unused] = [obj for obj in rendered(release, 0) if base_of(obj) == "app-config"]
         self.old = unused["metadata"]["name"]
         annotations = unused["metadata"]["annotations"] | {UNUSED: LONG_AGO}
+        del annotations[APPLIED]
         maps[self.old] = unused | {"metadata": unused["metadata"] | {"annotations": annotations}}
         self._stale_owner = {
             "apiVersion": "apps/v1",
@@ -121,8 +124,7 @@ class Scenario:
         for name in self.api.names("ConfigMap", "postrender/attach-group"):
             self.api.delete("ConfigMap", name)
         create_all(self.api, self._maps.values())
-        mark = {"metadata": {"annotations": {UNUSED: LONG_AGO}}}
-        self.api.patch("ConfigMap", self._marked, mark)
+        self.api.patch("ConfigMap", self._marked, marked(LONG_AGO))
         # The field manager is that of an earlier run: attach removes only owners that it set
         # itself.
         path = f"{self.api.path('ConfigMap', self._stale)}?fieldManager=postrender-attach"
@@ -546,7 +548,7 @@ def test_a_mark_in_the_future_does_not_delete_revisions(scenario: Scenario, ahea
     now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
     shift = datetime.timedelta(days=1) if ahead == "a day" else datetime.timedelta(minutes=5)
     mark = (now + shift).strftime("%Y-%m-%dT%H:%M:%SZ")
-    change = {"metadata": {"annotations": {UNUSED: mark}}}
+    change = marked(mark)
     scenario.api.patch("ConfigMap", scenario.old, change)
     assert scenario.run().code == 0
     mark_after = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"][UNUSED]
@@ -558,7 +560,7 @@ def test_a_mark_in_the_future_does_not_delete_revisions(scenario: Scenario, ahea
 @pytest.mark.parametrize("text", ["", "yesterday", "2020-01-01"])
 def test_an_invalid_mark_is_replaced(scenario: Scenario, text: str) -> None:
     scenario.reset()
-    change = {"metadata": {"annotations": {UNUSED: text}}}
+    change = marked(text)
     scenario.api.patch("ConfigMap", scenario.old, change)
     assert scenario.run().code == 0
     mark = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"][UNUSED]
@@ -573,7 +575,7 @@ def test_a_run_with_no_prune_reports_the_next_step_of_an_unused_revision(
     scenario: Scenario, mark: str | None, step: str
 ) -> None:
     scenario.reset()
-    change = {"metadata": {"annotations": {UNUSED: mark}}}
+    change = marked(mark)
     scenario.api.patch("ConfigMap", scenario.old, change)
     run = scenario.runner.run([*scenario.arguments, "--no-prune"])
     assert run.code == 0

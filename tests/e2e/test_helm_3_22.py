@@ -16,8 +16,8 @@ from tests.e2e.namespaces import hold_attachers, release_attachers
 from tests.e2e.programs import version
 from tests.e2e.queries import (
     GROUP_LABEL,
-    UNUSED,
     apply_attached,
+    marked,
     owners,
     referenced_config_maps,
     release_owners,
@@ -104,7 +104,7 @@ def test_the_attacher_restores_the_owners_after_a_rollback(
         apply_attached(api, lambda: release.upgrade(greeting("two")))
         wait_for_phase(api, "Paused")
         name = revision_with(api, greeting="one")["metadata"]["name"]
-        api.patch("ConfigMap", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+        api.patch("ConfigMap", name, marked(LONG_AGO))
         apply_attached(api, lambda: release.rollback(1))
         wait_for_phase(api, "Healthy")
         revision = revision_with(api, greeting="one")

@@ -17,8 +17,8 @@ from tests.e2e.commands import LONG_AGO, attach_again, greetings, is_marked, mar
 from tests.e2e.proxy import Proxy, before
 from tests.e2e.queries import (
     GROUP_LABEL,
-    UNUSED,
     apply_attached,
+    marked,
     owners,
     revision_with,
     revisions,
@@ -370,10 +370,10 @@ def test_secrets_that_are_switched_off_are_deleted(
         rule for rule in api.get("Role", "web-attach")["rules"] if "secrets" in rule["resources"]
     ]
     assert [rule["resourceNames"] for rule in rules] == [[name]]
-    marked = api.get("Secret", name)
-    assert is_marked(marked)
-    assert owners(marked) == ["PodTemplate/web"]
-    api.patch("Secret", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    unused = api.get("Secret", name)
+    assert is_marked(unused)
+    assert owners(unused) == ["PodTemplate/web"]
+    api.patch("Secret", name, marked(LONG_AGO))
     assert attach_again(plane, pod).code == 0
     assert api.find("Secret", name) is None
     assert api.names("Secret") == ["other", "web-secret"]
@@ -397,7 +397,7 @@ def test_a_retired_secret_that_is_still_used_stays(
     manifests.config["attacher"]["retiredSecrets"] = [name, "absent-secret"]
     pod = apply_attached(api, lambda: manifests.apply(values))
     # The ReplicaSet of the earlier release still references the revision.
-    api.patch("Secret", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    api.patch("Secret", name, marked(LONG_AGO))
     assert attach_again(plane, pod).code == 0
     assert not is_marked(api.get("Secret", name))
     # Without the permission, the Secret stays, and the run reports the name.

@@ -273,7 +273,7 @@ def test_a_failure_is_shown_in_a_pipe_and_logged(installed: Machine) -> None:
     assert HELMS_OWN in shown[2]
     head, entry = installed.log.read_text().splitlines()
     assert re.match(
-        r"== \d{4}-\d\d-\d\dT\S+Z exit 1 in .*: postrender --config=nowhere.yaml$", head
+        r"== \d{4}-\d\d-\d\dT\S+Z exit 2 in .*: postrender --config=nowhere.yaml$", head
     )
     assert entry == shown[0]
 
@@ -305,7 +305,7 @@ def test_a_failure_with_stderr_in_a_file_does_not_overwrite_the_file(installed: 
 
 
 def test_a_failure_of_a_manual_run_is_shown_once(installed: Machine) -> None:
-    run = installed.plugins / "postrender" / "plugin" / "run"
+    run = installed.plugins / "checkout" / "plugin" / "run"
     done = installed.run(["/bin/sh", "-c", f"{run} --config=nowhere.yaml; exit $?"])
     assert done.returncode == 2
     assert done.stderr.count(FAULT) == 1

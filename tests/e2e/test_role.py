@@ -16,7 +16,13 @@ from tests.e2e.api import KINDS, Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, in_parallel, parse
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.namespaces import make_namespace
-from tests.e2e.queries import UNUSED, owners, revisions, wait_for_attachers
+from tests.e2e.queries import (
+    APPLIED,
+    UNUSED,
+    owners,
+    revisions,
+    wait_for_attachers,
+)
 from tests.e2e.releases import Release
 
 GROUP = "app-cronjob-attach"
@@ -170,6 +176,7 @@ def objects_with_work(objects: list[Json], before: list[Json], arguments: list[s
     unused = [copy.deepcopy(obj) for obj in before if obj["kind"] in ("ConfigMap", "Secret")]
     for obj in unused:
         obj["metadata"]["annotations"][UNUSED] = LONG_AGO
+        del obj["metadata"]["annotations"][APPLIED]
     [job] = [obj for obj in objects if obj["kind"] == "Job"]
     finished, running = copy.deepcopy(job), copy.deepcopy(job)
     finished["metadata"]["name"] += "-old"

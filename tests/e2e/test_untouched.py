@@ -25,6 +25,7 @@ from tests.e2e.queries import (
     UNUSED,
     age_marks,
     apply_attached,
+    marked,
     owners,
     revision_with,
     revisions,
@@ -249,8 +250,8 @@ def test_a_config_map_edited_by_a_person_is_unchanged(
 def test_a_config_map_without_our_label_is_ignored(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
-    marked = {"name": "manual", "annotations": {UNUSED: LONG_AGO}}
-    before = api.create({"kind": "ConfigMap", "metadata": marked, "data": {"greeting": "hi"}})
+    metadata = {"name": "manual", "annotations": {UNUSED: LONG_AGO}}
+    before = api.create({"kind": "ConfigMap", "metadata": metadata, "data": {"greeting": "hi"}})
     pod = move_on(manifests, api)
     try_to_sweep(plane, api, pod)
     assert api.get("ConfigMap", "manual") == before
@@ -262,7 +263,7 @@ def test_a_revision_whose_label_a_person_removed_is_ignored(
     pod = move_on(manifests, api)
     old = revision_with(api, greeting="old")["metadata"]["name"]
     before = api.patch("ConfigMap", old, {"metadata": {"labels": {GROUP_LABEL: None}}})
-    before = api.patch("ConfigMap", old, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    before = api.patch("ConfigMap", old, marked(LONG_AGO))
     try_to_sweep(plane, api, pod)
     assert api.get("ConfigMap", old) == before
 
