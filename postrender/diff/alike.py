@@ -8,7 +8,7 @@ ConfigMaps and Secrets that a workload references.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.texts import without_items
 from postrender.kubernetes.kinds import Identity
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ def parts_of_key(key: KeyChange) -> list[KeyChange]:
     if key.change != CHANGED or key.remark or key.old_blob or key.new_blob:
         return [key]
     if key.fields:
-        alike: dict[str, list[FieldChange]] = defaultdict(list)
-        for field in key.fields:
-            alike[repr(without_items(field))].append(field)
+        alike = grouped(key.fields, lambda field: repr(without_items(field)))
         return [key._replace(hunks=(), fields=tuple(fields)) for fields in alike.values()]
     return [key._replace(hunks=(run,)) for hunk in key.hunks for run in _runs(hunk)] or [key]
 

@@ -29,7 +29,7 @@ from postrender.diff.model import (
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.words import EFFECTS
 from postrender.kubernetes.kinds import Identity
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,9 +316,7 @@ def _only(change: Change, values: Iterable[tuple[str, Any]], *, is_rest: bool = 
 
 
 def _joined_keys(parts: Iterable[KeyChange], whole: Iterable[KeyChange]) -> Iterator[KeyChange]:
-    by_key: dict[str, list[KeyChange]] = defaultdict(list)
-    for part in parts:
-        by_key[part.key].append(part)
+    by_key = grouped(parts, lambda part: part.key)
     keys = {key.key: key for key in whole}
     for name, group in by_key.items():
         key = keys.get(name)
