@@ -482,19 +482,27 @@ class KilledError(BaseException):
     """The process was killed."""
 
 
+def after_a_kill(
+    world: Iterable[Json], number: int, run: Callable[[Cluster], object]
+) -> StepCluster:
+    """Return what a run leaves of a cluster, if it is killed right before one of its requests."""
+    cluster = StepCluster(*world)
+
+    def kill() -> None:
+        raise KilledError
+
+    cluster.steps.append((number, kill))
+    with pytest.raises(KilledError):
+        run(cluster)
+    return cluster
+
+
 def test_a_pass_can_be_killed_after_every_request() -> None:
     world = (*RELEASE, OLD_MARKED, external("older"), *many(2))
     whole = StepCluster(*world)
     collect(whole)
     for number in range(1, whole.count + 1):
-        cluster = StepCluster(*world)
-
-        def kill() -> None:
-            raise KilledError
-
-        cluster.steps.append((number, kill))
-        with pytest.raises(KilledError):
-            collect(cluster)
+        cluster = after_a_kill(world, number, collect)
         collect(cluster)
         cluster.sleep(700)
         collect(cluster)

@@ -8,7 +8,7 @@ from postrender.attach.adopt import undo
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import keep_annotations
 from tests.attach.cluster import GROUP, Cluster, Json, obj, owner_of, workload
-from tests.attach.test_collect import KilledError, StepCluster
+from tests.attach.test_collect import StepCluster, after_a_kill
 from tests.attach.test_run import DEPLOYMENT, NEW, NEW_KEY, OLD, OLD_KEY, OLD_NAME, OLD_SET
 
 # The Deployment of a release without postrender, and its ReplicaSet.
@@ -84,14 +84,7 @@ def test_undo_can_be_killed_after_every_request() -> None:
     whole = StepCluster(*world)
     run(whole)
     for number in range(1, whole.count + 1):
-        cluster = StepCluster(*world)
-
-        def kill() -> None:
-            raise KilledError
-
-        cluster.steps.append((number, kill))
-        with pytest.raises(KilledError):
-            run(cluster)
+        cluster = after_a_kill(world, number, run)
         run(cluster)
         assert cluster.objects.keys() == whole.objects.keys()
         for key in ("labels", "annotations", "ownerReferences"):
