@@ -173,7 +173,11 @@ class Application:
             self._annotate(REFRESH, how)
 
     def sync(self, *resources: Json, **options: Any) -> None:
-        """Sync by hand, as `argocd app sync` does: everything, or only some resources."""
+        """Sync by hand, as `argocd app sync` does: everything, or only some resources.
+
+        The end of an operation removes the field `operation`, also a request that was just written.
+        """
+        self.wait_for(lambda: "operation" not in self.get(), "the last operation has ended")
         sync_options = self.get()["spec"]["syncPolicy"]["syncOptions"]
         sync = {
             "prune": True,
