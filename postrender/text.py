@@ -10,7 +10,7 @@ import json
 import re
 from binascii import a2b_base64
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # The forms in which a name occurs in a text:
 # - WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
@@ -206,7 +206,12 @@ _LOOK_ALIKE = "[АВЕКМНОРСТХІЈЅаеорсухіјѕһԁΑΒΕΖΗΙ
 _MIXED = rf"(?<=[A-Za-z]){_LOOK_ALIKE}|{_LOOK_ALIKE}(?=[A-Za-z])"
 
 
-def visible(text: str, keep: str = "") -> str:
+def escape_of(character: str) -> str:
+    r"""A character as an escape such as `\x1b`."""
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of) -> str:
     r"""Replace each character that a reader would not see, or that would control the terminal.
 
     The replacement is an escape such as `\x1b`. Invisible are control and format characters (such
@@ -214,19 +219,25 @@ def visible(text: str, keep: str = "") -> str:
     characters, unpaired surrogates, fillers and variation selectors. So is a
     letter of another alphabet in a Latin word.
     keep: characters to leave unchanged, such as a tab, except fillers and variation selectors.
+    escape: writes the replacement of a character.
     """
     if not text.isascii():
-        text = re.sub(f"{_BLANK}|{_MIXED}", lambda match: _escaped(match[0]), text)
+        text = re.sub(f"{_BLANK}|{_MIXED}", lambda match: escape(match[0]), text)
     if text.isprintable():
         return text
     return "".join(
-        character if character.isprintable() or character in keep else _escaped(character)
+        character if character.isprintable() or character in keep else escape(character)
         for character in text
     )
 
 
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+_ENDS = str.maketrans(" \t", "·→")
+
+
+def with_visible_end(text: str) -> str:
+    """A text with `·` for each blank and `→` for each tab at its end."""
+    kept = text.rstrip(" \t")
+    return text if kept == text else kept + text[len(kept) :].translate(_ENDS)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

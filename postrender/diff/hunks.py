@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from postrender.diff.model import Hunk, KeyChange, Line
-from postrender.text import visible
+from postrender.text import visible, with_visible_end
 
 # The notice after an open line, which does not end in a line feed.
 NO_NEWLINE = r"\ No newline at end of file"
@@ -38,8 +38,7 @@ def seen_lines(hunk: Hunk) -> Iterator[tuple[Line, str]]:
         if line.sign != " ":
             if " ".join(text.split()) in differs_in_space:
                 text = text.replace("\t", "→")
-            kept = text.rstrip(" ")
-            text = kept + "·" * (len(text) - len(kept))
+            text = with_visible_end(text)
         yield line, text
 
 

@@ -26,7 +26,7 @@ from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.texts import compare_long, folded, word_changes
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
-from postrender.text import common_length, visible
+from postrender.text import common_length, visible, with_visible_end
 from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
     if isinstance(value, str):
         sign = "+" if change == ADDED else "-"
         lines = value.removesuffix("\n").split("\n")
-        diff = tuple(sign + visible(line, keep="\t") for line in lines)
+        diff = tuple(sign + visible(with_visible_end(line), keep="\t") for line in lines)
         return Description(f"{subject} {change}:", diff=diff)
     return Description(f"{subject} {change}:", tuple(_inner_values(value, "", style)))
 
@@ -156,7 +156,7 @@ def _describe_texts(subject: str, old: str, new: str, style: Style) -> Descripti
     if difference.hunks:
         return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(difference.hunks)))
     parts = (
-        f"{style.code(before)} {style.arrow} {style.code(after)}"
+        f"{style.code(text_of(before))} {style.arrow} {style.code(text_of(after))}"
         for before, after in difference.words
     )
     return Description(f"{subject} changes{note} at:", tuple(parts))

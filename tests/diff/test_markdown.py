@@ -44,7 +44,7 @@ from postrender.diff.values import (
     whole_values,
 )
 from postrender.kubernetes.kinds import Identity
-from postrender.text import visible
+from postrender.text import visible, with_visible_end
 from tests.diff.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
 from tests.diff.previews import CHART, ROLLOUT, SERVICE, sample
 from tests.update_golden import CheckFile
@@ -141,7 +141,7 @@ def test_the_sample_renders_without_loss() -> None:
 
 @pytest.mark.parametrize("text", [*HOSTILE, "`` ` ``", " a ", "a`", "`a", "a\\|b", "\\\\|", "a||b"])
 def test_a_code_span_contains_exactly_its_text(text: str) -> None:
-    written = visible(text) or " "  # Markdown has no empty code span
+    written = visible(with_visible_end(text)) or " "  # Markdown has no empty code span
     assert rendered(code(text)).codes == [written]
     cause = Cause(IMAGE, container=text, old="old", new="new")
     in_table = Preview("", "", workloads=(WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,)),))

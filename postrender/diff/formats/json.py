@@ -11,6 +11,7 @@ from postrender.diff import model
 from postrender.diff.formats import Reporter
 from postrender.diff.hunks import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
+from postrender.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ class JsonReporter(Reporter):
         }
         for section in _SECTIONS:
             document[section] = as_json(getattr(preview, section))
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return _visible(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _visible(text: str) -> str:
+    """A JSON document with escapes for the characters that a reader would not see."""
+    lines = text.split("\n")
+    return "\n".join(visible(line, escape=lambda one: json.dumps(one)[1:-1]) for line in lines)
 
 
 def _summary(preview: model.Preview) -> Json:

@@ -74,7 +74,7 @@ from postrender.diff.words import (
     revision_name,
 )
 from postrender.errors import sentences
-from postrender.text import visible
+from postrender.text import visible, with_visible_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ _PLAIN_WORD = re.compile(
 
 def code(text: str) -> str:
     """A text as a code span, in which control characters are escaped."""
-    text = visible(text) or " "
+    text = visible(with_visible_end(text)) or " "
     fence = "`" * (_longest_ticks(text) + 1)
     is_stripped = text[0] == text[-1] == " " and text.strip()  # CommonMark 0.31, code spans
     if is_stripped or text[0] == "`" or text[-1] == "`":
@@ -160,7 +160,12 @@ def _code_in_table(text: str) -> str:
 
 
 def _code_in_html(text: str) -> str:
-    text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = (
+        visible(with_visible_end(text))
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     return f"<code>{text}</code>"
 
 

@@ -68,7 +68,7 @@ from postrender.diff.words import (
 )
 from postrender.records import NamedTuple
 from postrender.terminal import BLUE, BOLD, END, GREEN, GREY, MAGENTA, RED, wrap
-from postrender.text import visible
+from postrender.text import visible, with_visible_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +121,10 @@ class _Page(NamedTuple):
         return f"{colour}{text}{END}" if colour and text and self.is_coloured else text
 
 
+def _code(text: str) -> str:
+    return visible(with_visible_end(text))
+
+
 class TextReporter(Reporter):
     """The text for a terminal."""
 
@@ -130,7 +134,7 @@ class TextReporter(Reporter):
         """A preview as text for a terminal."""
         width = max(terminal.width, _MIN_WIDTH) if terminal.width else None
         limit = min(max(width * 3 // 2, 60), 300) if width else _PIPE_LIMIT
-        style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
+        style = Style(code=_code, prose=visible, name=namer(preview), limit=limit)
         page = _Page(width, style, terminal.is_coloured)
         summary = list(page.lines(visible(summary_line(preview)), "", BOLD))
         body = [line for section in _sections(preview, page) for line in section]
@@ -174,7 +178,7 @@ def _section(
 
 
 def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
-    names = ", ".join(visible(page.style.name(risk.identity)) for risk in group)
+    names = ", ".join(_code(page.style.name(risk.identity)) for risk in group)
     yield from page.lines(f"! {names}", "", BOLD + RED)
     yield from page.lines(describe_risk(group[0], page.style))
 
@@ -183,7 +187,7 @@ def _group(group: Group[Change], page: _Page) -> Iterator[str]:
     """A change, or the changes of a group: first what differs, then what all share."""
     members, shared, rest = group
     if len(members) == 1:
-        name = visible(page.style.name(shared.identity))
+        name = _code(page.style.name(shared.identity))
         yield from _head(shared, page, name, describe_verb(shared))
         yield from _body(shared, page, _INDENT)
         return
@@ -222,10 +226,10 @@ def _body(change: AnyChange, page: _Page, indent: str) -> Iterator[str]:
 
 def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
     if whole := describe_whole(key, page.style):
-        yield from page.lines(f"{MARKS[key.change]} {visible(key.key)}: {whole}", indent)
+        yield from page.lines(f"{MARKS[key.change]} {_code(key.key)}: {whole}", indent)
         return
     yield ""
-    title = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
+    title = f"{MARKS[key.change]} {_code(key.key)} ({describe_key(key, page.style)})"
     yield from page.lines(title, indent[len(_HANG) :], BOLD)
     if key.remark:
         yield from page.lines(key.remark, indent)

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from postrender.diff.formats.html.markup import (
     Html,
+    code_markup,
     escaped,
     fields_markup,
     hunks_markup,
@@ -63,6 +64,7 @@ from postrender.diff.words import (
 )
 from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
+from postrender.text import with_visible_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,9 +103,9 @@ class ObjectNames:
     def plain(self, identity: Identity) -> Html:
         """The name of an object as markup, in which the kind is less prominent."""
         kind = self.name(identity).partition("/")[0]
-        parts = [tag("span", f"{kind}/", class_="kind"), tag("code", identity.name)]
+        parts = [tag("span", f"{kind}/", class_="kind"), code_markup(identity.name)]
         if identity.namespace:
-            parts += [tag("span", " in ", class_="kind"), tag("code", identity.namespace)]
+            parts += [tag("span", " in ", class_="kind"), code_markup(identity.namespace)]
         return tag("span", *parts, class_="name")
 
     def link(self, identity: Identity) -> Html:
@@ -147,7 +149,7 @@ def badge_text(word: str) -> str:
 
 
 def _code(text: str) -> str:
-    return text if isinstance(text, Html) else tag("code", text)
+    return text if isinstance(text, Html) else code_markup(text)
 
 
 def _badge(word: str) -> Html:
@@ -304,8 +306,8 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
     if cause.kind == TEMPLATE and cause.field:
         return [fields_markup((cause.field,))]
     if cause.kind in (IMAGE, ENV):
-        variable = joined(tag("code", cause.variable), " ") if cause.kind == ENV else Html("")
-        container = joined("of ", tag("code", cause.container), " ")
+        variable = joined(code_markup(cause.variable), " ") if cause.kind == ENV else Html("")
+        container = joined("of ", code_markup(cause.container), " ")
         change = change_of(cause.old, cause.new)
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
@@ -317,13 +319,13 @@ def _facts(facts: Iterable[str]) -> Html:
 
 
 def _key_name(key: KeyChange) -> Html:
-    return tag("span", sign_markup(key.change), key.key, class_="key-name")
+    return tag("span", sign_markup(key.change), with_visible_end(key.key), class_="key-name")
 
 
 def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> Html:
     line = [
         _badge(key.change),
-        tag("h4", tag("code", key.key)),
+        tag("h4", code_markup(key.key)),
         tag("span", describe_key(key, names.style), class_="numbers"),
     ]
     if key.remark:

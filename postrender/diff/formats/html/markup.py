@@ -13,8 +13,8 @@ from postrender.diff.model import CHANGED, FieldChange, Hunk, Line
 from postrender.diff.objects import split_schemas
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.texts import compare_long, folded, tokens_of
-from postrender.diff.values import MARKS, WRITTEN_DIFFERENTLY, counted
-from postrender.text import visible
+from postrender.diff.values import MARKS, WRITTEN_DIFFERENTLY, counted, text_of
+from postrender.text import escape_of, visible, with_visible_end
 from postrender.yaml.paths import Json
 
 _VOID = frozenset({"input", "link", "meta"})
@@ -32,15 +32,16 @@ class Html(str):
 
 def escaped(text: str) -> Html:
     """A text as markup, with escapes for invisible characters and HTML syntax."""
-    if text.replace("\t", "").isprintable():
-        return Html(html.escape(text))
-    return Html("".join(map(_character, text)))
+    return Html(visible(html.escape(text), keep="\t", escape=_unseen))
 
 
-def _character(character: str) -> str:
-    shown = visible(character, keep="\t")
-    safe = html.escape(shown)
-    return safe if shown == character else f'<u class="unseen">{safe}</u>'
+def _unseen(character: str) -> str:
+    return f'<u class="unseen">{escape_of(character)}</u>'
+
+
+def code_markup(text: str) -> Html:
+    """A name, path or value as markup, with its last blanks visible."""
+    return tag("code", with_visible_end(text))
 
 
 def tag(name: str, /, *children: str, **attributes: str | bool) -> Html:
@@ -153,12 +154,12 @@ def fields_markup(fields: tuple[FieldChange, ...], *, is_folded: bool = False) -
 def _schema(path: str, changes: list[FieldChange]) -> Html:
     count = tag("small", f" {counted(len(changes), 'change')}")
     rows = tag("ul", *(_field(field, 1) for field in changes), class_="fields")
-    return tag("li", tag("details", tag("summary", tag("code", path), count), rows))
+    return tag("li", tag("details", tag("summary", code_markup(path), count), rows))
 
 
 def _field(field: FieldChange, times: int) -> Html:
     path = field.path.removesuffix("[]")
-    name = joined("order of " if path != field.path else "", tag("code", path))
+    name = joined("order of " if path != field.path else "", code_markup(path))
     if field.old is not None or field.new is not None:
         values: str = values_markup(field.old, field.new)
     else:
@@ -203,7 +204,7 @@ def _texts_markup(old: str, new: str) -> Html:
 
 
 def _changed_value(old: str, new: str) -> Html:
-    marked = _marked(old, new)
+    marked = _marked(text_of(old), text_of(new))
     parts = tag("del", marked[0]), tag("span", " → ", class_="arrow"), tag("ins", marked[1])
     return tag("span", *parts, class_="values")
 
@@ -216,11 +217,12 @@ def value_markup(value: Json) -> Html:
         text = json.dumps(value, ensure_ascii=False, default=str)
         if len(text) > 72 and isinstance(value, dict | list):
             text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
-    return Html("\n".join(map(escaped, text.split("\n"))))  # `escaped` would escape line breaks
+    # `escaped` would escape line breaks.
+    return Html("\n".join(escaped(with_visible_end(line)) for line in text.split("\n")))
 
 
 def _is_ambiguous(text: str) -> bool:
-    if text.strip() != text or not text or text[0] in '{["':
+    if text.strip() != text or not text or text[0] in '{["' or ("\t" in text and "\n" not in text):
         return True
     try:
         return not isinstance(json.loads(text), str)
