@@ -14,7 +14,7 @@ from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.hashing import without_hash
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, is_namespaced
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -175,7 +175,7 @@ def find_pairs(
     2. equal kind, namespace and name, if each side has exactly one candidate. The API group can
     differ (`extensions`, `networking.k8s.io`), and one object can be a hook;
     3. equal group, kind and name, if each side has exactly one candidate, and only one of the two
-    candidates has a namespace.
+    candidates has a namespace. With a known release namespace, the object moves instead.
     If an object does not have a name, its generateName counts as the name.
     """
 
@@ -189,12 +189,16 @@ def find_pairs(
     def in_any_namespace(compared: ComparedObject) -> Hashable:
         return compared.identity.key_in(None), _generate_name(compared)
 
+    def is_possibly_equal(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
+        is_known = resolver.release_namespace and old and is_namespaced(old[0].identity.group_kind)
+        return not is_known and _is_one_without_namespace(old, new)
+
     old_rest, new_rest = list(old), list(new)
     pairs: list[Pair] = []
     for key, is_match in (
         (exact, None),
         (in_any_group, _is_one_to_one),
-        (in_any_namespace, _is_one_without_namespace),
+        (in_any_namespace, is_possibly_equal),
     ):
         matches, old_rest, new_rest = _match(old_rest, new_rest, key, is_match)
         pairs += matches

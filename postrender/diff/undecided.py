@@ -128,8 +128,9 @@ def _namespaces(
         first = group[0].new if is_new else group[0].old
         yield Undecided(
             location=str(_location(new if is_new else old, first or group[0].newest)),
-            problem=f"only {side} sets the namespace {namespace} of {conjoined(names)}, so the "
-            f"{'object' if len(group) == 1 else 'objects'} may move to another namespace",
+            problem=f"only {side} sets the namespace {namespace} of {conjoined(names)}. If the "
+            "release is in another namespace, the change deletes and re-creates the "
+            f"{'object' if len(group) == 1 else 'objects'} (risk moved-object)",
             fix="Set the release namespace with --namespace",
         )
 

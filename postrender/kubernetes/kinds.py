@@ -117,9 +117,26 @@ _BUILT_IN_GROUPS = frozenset(
 )
 
 
+_NAMESPACED_KINDS = {
+    *CONTENT_KINDS,
+    *ATTACHER_KINDS,
+    "Service",
+    "PersistentVolumeClaim",
+    "Ingress",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "HorizontalPodAutoscaler",
+}
+
+
 def is_namespaced_workload(group_kind: GroupKind) -> bool:
     """Whether a kind has pod templates that the attacher reads: only those in a namespace."""
     return group_kind in WORKLOAD_KINDS and group_kind != _CLUSTER_ANALYSIS_TEMPLATE
+
+
+def is_namespaced(group_kind: GroupKind) -> bool:
+    """Whether a kind is one of those in a namespace that most releases have."""
+    return group_kind[1] in _NAMESPACED_KINDS or is_namespaced_workload(group_kind)
 
 
 def is_built_in(group: str) -> bool:

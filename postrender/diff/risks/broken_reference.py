@@ -1,8 +1,8 @@
 """An object references what is not there any more.
 
 - A key of a ConfigMap or Secret (`configMapKeyRef`, `secretKeyRef`, `items`): the container stays
-  in `CreateContainerConfigError`, or the volume cannot be mounted. For a `subPath`, kubelet mounts
-  an empty folder in place of the file.
+  in `CreateContainerConfigError`, or the volume cannot be mounted. A missing `subPath` becomes an
+  empty folder.
 - Another object that a pod template needs and that the change removes: a ConfigMap, Secret,
   ServiceAccount, PersistentVolumeClaim, PriorityClass or RuntimeClass.
 - The Service of an Ingress, HTTPRoute, StatefulSet, Rollout, webhook or APIService, and its port;

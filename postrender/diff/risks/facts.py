@@ -9,7 +9,7 @@ from postrender.diff.kinds import SCALER_TARGET, SCALERS
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.inventory.prefilter import root_kind
-from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, roots_of
+from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
 from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
@@ -66,6 +66,22 @@ class Facts(NamedTuple):
         for pair in self.changes:
             if pair.old and not pair.new and not pair.old.is_hook:
                 yield Object(pair.identity, pair.old.data)
+
+    def moved(self) -> Iterator[tuple[Object, Object]]:
+        """The objects that leave one namespace and appear in another, with the new objects."""
+        added: dict[tuple[GroupKind, str], list[Object]] = {}
+        for pair in self.changes:
+            if pair.new and not pair.old and not pair.new.is_hook:
+                item = Object(pair.identity, pair.new.data)
+                added.setdefault((pair.identity.group_kind, pair.identity.name), []).append(item)
+        removed: dict[tuple[GroupKind, str], list[Object]] = {}
+        for item in self.removed() if added else ():
+            key = item.identity.group_kind, item.identity.name
+            if key in added and is_namespaced(key[0]):
+                removed.setdefault(key, []).append(item)
+        for key, items in removed.items():
+            if len(items) == len(added[key]) == 1:
+                yield items[0], added[key][0]
 
     def hooks(self) -> Iterator[Object]:
         """The hooks of the newer side."""

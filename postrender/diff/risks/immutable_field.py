@@ -1,7 +1,7 @@
 """The change sets a field that cannot change, so the API server rejects the object.
 
-`kubectl apply` and Argo CD apply the other objects, so a workload can roll towards a ConfigMap that
-is not there; Helm stops in the middle of the upgrade. Delete and re-create the object, or give it
+`kubectl apply` and Argo CD apply the other objects, so a workload can roll towards a missing
+ConfigMap; Helm stops in the middle. Delete and re-create the object, or give it
 another name.
 
 The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods,

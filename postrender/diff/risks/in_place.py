@@ -1,10 +1,9 @@
 """A ConfigMap that opts out of revisions changes under pods that run.
 
 With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
-pods read the new content in mounted files within about two minutes, and all when they restart:
-the new content reaches every pod at once, without a canary and without a way back. Secrets count
-only with the setting `secrets`. A workload with a sidecar that reloads the mounted file, such as a
-config-reloader, is no risk.
+pods read mounted files again within about two minutes: the new content reaches every pod at once,
+without a canary and without a way back. Secrets count only with the setting `secrets`. A sidecar
+that reloads the mounted file, such as a config-reloader, is no risk.
 
 Source: the documentation of mounted ConfigMaps in Kubernetes.
 """

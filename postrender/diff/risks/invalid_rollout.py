@@ -3,8 +3,7 @@
 Argo Rollouts then sets the phase `InvalidSpec`, and replaces no pods until the spec is corrected.
 Examples are a strategy with both `canary` and `blueGreen`, traffic routing without a canary and a
 stable Service, a step with two actions, a weight above 100, and a pod template that is not valid,
-such as a resource request above its limit. A missing Service or AnalysisTemplate is a
-`broken-reference`.
+such as a resource request above its limit.
 
 Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
 """

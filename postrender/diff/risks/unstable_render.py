@@ -9,8 +9,7 @@ checksum of one of these.
 - Argo CD renders charts as `helm template` does. Each new commit, each hard refresh, and the end of
   the cache (by default, after a day) make a new value, and the Application is `OutOfSync`.
 
-Set such a value in a values file, or in a Secret that the chart does not create. With
-`postrender/strategy: ignore`, the content still changes.
+Set such a value in a values file, or in a Secret that the chart does not create.
 """
 
 from __future__ import annotations

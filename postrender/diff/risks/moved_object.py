@@ -1,0 +1,46 @@
+"""An object moves to another namespace: the tool creates a new object and deletes the old one.
+
+- The old pods of a workload stop, whether or not the new pods are ready.
+- The new volumes of a PersistentVolumeClaim, or of a StatefulSet with claims, are empty.
+- Clients that use the old address of a Service fail.
+
+Source: the identity of an object, which includes its namespace; trials with Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.kinds import template_path
+from postrender.diff.model import Risk
+from postrender.diff.risks.data_loss import is_kept
+from postrender.diff.risks.facts import Facts, Object
+from postrender.yaml.paths import value_at
+
+_EMPTY = "The data of the old volumes does not move, and the new volumes are empty"
+_PODS = "The old pods are deleted, whether or not the new pods are ready"
+_ADDRESS = "Clients that use the old address fail"
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    for old, new in facts.moved():
+        if not is_kept(old) and (consequence := _consequence(old)):
+            before, after = (
+                facts.resolver.namespace_of(one.identity.namespace) for one in (old, new)
+            )
+            fact = f"the object moves from the namespace {before} to {after}"
+            yield Risk(new.identity, fact, consequence)
+
+
+def _consequence(old: Object) -> str:
+    if old.identity.kind == "PersistentVolumeClaim":
+        return _EMPTY
+    if old.identity.kind == "Service":
+        return _ADDRESS
+    has_claims = value_at(old.data, ("spec", "volumeClaimTemplates"))
+    return (f"{_PODS}. {_EMPTY}" if has_claims else _PODS) if _has_pods(old) else ""
+
+
+def _has_pods(item: Object) -> bool:
+    kind = item.identity.group_kind
+    return template_path(kind) is not None and kind[1] not in ("PodTemplate", "AnalysisTemplate")
