@@ -50,6 +50,7 @@ from postrender.yaml.paths import Json
 # revision again may be under way.
 GRACE = timedelta(minutes=10)
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+MAY_BE_USED = "an object of these kinds might reference the revision"
 PAST = {"add": "added", "remove": "removed", "mark": "marked", "delete": "deleted"}
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
 # People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
@@ -224,15 +225,21 @@ def find_unused(
     now: datetime,
     *,
     includes_unmarked: bool = False,
+    unread_reason: str = "",
 ) -> list[tuple[Revision, str]]:
     """The unused revisions that the scope covers, each with the reason to keep it.
 
     The reason is "" for a revision to delete. Revisions that are being deleted are not in the
     result, and those without a mark only with includes_unmarked.
+
+    unread_reason: the reason if kinds could not be listed, "" for the missing permission.
     """
     consumers_of = consumers_by_revision(state.consumers)
+    if not unread_reason:
+        unread = ", ".join(sorted(resource.plural for resource in state.unreadable))
+        unread_reason = f"postrender cannot list {unread}, and {MAY_BE_USED}"
     return [
-        (revision, _keep_reason(state, revision, in_stream, now))
+        (revision, _keep_reason(state, revision, in_stream, now, unread_reason))
         for revision in state.revisions
         if scope.covers(revision, state)
         and (includes_unmarked or revision.unused_since is not None)
@@ -281,22 +288,22 @@ def release_owners_of(revision: Revision) -> frozenset[str]:
 
 
 def _keep_reason(
-    state: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
+    state: ClusterState,
+    revision: Revision,
+    in_stream: frozenset[RevisionRef],
+    now: datetime,
+    unread_reason: str,
 ) -> str:
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "the applied manifests contain the revision"
     if not revision.is_sweepable:
         return 'the annotation postrender/sweep is "false"'
+    if state.unreadable:  # before the owners, because the owners of these kinds are unknown
+        return unread_reason
     foreign = _foreign_owners(state, revision)
     if foreign:
         return f"postrender does not manage the owner {foreign[0]}"
-    if state.unreadable:
-        kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
-        return (
-            f"postrender cannot list {kinds}, and an object of these kinds might reference the "
-            "revision"
-        )
     if revision.unused_since is not None and since is None:
         return (
             f"the mark {UNUSED_ANNOTATION} is {shown(revision.unused_since)}, which is not a time"

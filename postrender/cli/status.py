@@ -24,8 +24,9 @@ from postrender.errors import UsageError
 from postrender.sources.inputs import read_inputs
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
+from postrender.status.files import read_file
 from postrender.status.kinds import is_target, parse_target
-from postrender.status.snapshot import read_cluster, read_file
+from postrender.status.snapshot import read_cluster
 from postrender.text import shown
 from postrender.yaml.stream import read_streams
 

@@ -55,7 +55,6 @@ from postrender.status.problems import (
     find_lacks,
     find_problems,
     joined,
-    unlisted,
 )
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
@@ -172,11 +171,12 @@ class _Builder:
             namespace=self._snapshot.namespace,
             now=self._snapshot.now,
             is_file=self._snapshot.is_file,
+            is_old=self._snapshot.is_old,
             workloads=workloads,
             revisions=tuple(revisions),
             runs=tuple(runs),
             problems=problems,
-            unreadable=tuple(sorted(item.plural for item in self._overview.unreadable)),
+            unreadable=tuple(self._snapshot.unlisted),
             notes=tuple(find_lacks(self._snapshot, revisions)),
             key_counts=dict(self._key_counts(workloads)),
             differences=tuple(map(self._difference, workloads)) if self._with_difference else (),
@@ -282,7 +282,7 @@ class _Builder:
         unproven = Outcome(unknown=UNPROVEN) if uid in self._snapshot.unproven else None
         condition = ""
         if if_complete is not None and revision and not users:
-            condition = f"if the namespace has no {joined(unlisted(self._snapshot))}"
+            condition = f"if the namespace has no {joined(self._snapshot.unlisted)}"
         return RevisionStatus(
             ref=ref,
             base_name=self._base_name(ref),

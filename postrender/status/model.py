@@ -143,7 +143,7 @@ class Difference(NamedTuple):
 class Status(NamedTuple):
     """The status of a namespace, of a release or of workloads.
 
-    source: the cluster or the file, for a message.
+    is_file, is_old: as in Snapshot.
     workloads: the workloads that the user asked for, () for all revisions.
     unreadable: the kinds of possible users that could not be listed, or that the file lacks.
     notes: what the file lacks.
@@ -155,6 +155,7 @@ class Status(NamedTuple):
     namespace: str
     now: datetime
     is_file: bool
+    is_old: bool
     workloads: tuple[Workload, ...]
     revisions: tuple[RevisionStatus, ...]
     runs: tuple[NextRun, ...]

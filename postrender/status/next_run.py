@@ -118,8 +118,8 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         for revision in overview.groups[group_name]
     )
     # A Job that ran when an old file was written does not run now.
-    is_current = snapshot.now - (parse_time(snapshot.newest) or snapshot.now) < GRACE
-    job = running[0].name if is_current and running and source == f"Job/{running[0].name}" else ""
+    job = running[0].name if running and source == f"Job/{running[0].name}" else ""
+    job = "" if snapshot.is_old else job
     has_attacher = bool(jobs or owner or has_owners)
     return NextRun(
         group_name=group_name,
@@ -177,10 +177,15 @@ def _outcomes(
     for patch in group.patches:
         outcomes[patch.revision.uid] = Outcome(patch.added, patch.removed, patch.mark)
     waits = "; ".join(group.arrival.reasons if group.arrival else ())
-    unused, later = (
-        dict(find_unused(state, group.scope, request.in_stream, time, includes_unmarked=True))
-        for time in (snapshot.now, snapshot.now + GRACE)
+    find = partial(
+        find_unused,
+        state,
+        group.scope,
+        request.in_stream,
+        includes_unmarked=True,
+        unread_reason=snapshot.unread_reason,
     )
+    unused, later = (dict(find(time)) for time in (snapshot.now, snapshot.now + GRACE))
     for revision, reason in unused.items():
         stop = block(revision)
         other = stop or (EDITED if revision.uid in snapshot.edited else "") or conflict

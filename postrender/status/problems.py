@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 
 from postrender.attach.live import Owner
 from postrender.attach.observe import WRONG_BASE_NAME
-from postrender.attach.reconcile import parse_time
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
 from postrender.status.next_run import NextRun
-from postrender.status.snapshot import Snapshot
+from postrender.status.snapshot import ALL_KINDS, Snapshot
 from postrender.text import conjoined
 
 PERMISSION_FIX = "Add the permissions of docs/how-to/operate.md#permissions to the account"
 _APPLY = "Delete the finished Job of the attacher, if it exists, then apply the manifests again"
 _COLLECT = "Run postrender collect --yes"
 _SHOWN_NAMES, _SHOWN_EVENTS = 3, 20
-# The age of a file of which status speaks.
-_FRESH = timedelta(hours=1)
 
 
 def find_problems(
@@ -37,7 +33,7 @@ def find_problems(
             yield Problem("foreign", (), error.problem, error.fix)
     if snapshot.is_file:
         return
-    kinds, secrets = conjoined(unlisted(snapshot)), _unknown_secrets(revisions)
+    kinds, secrets = conjoined(snapshot.unlisted), _unknown_secrets(revisions)
     if kinds:
         yield _forbidden(kinds, "whether objects of these kinds use a revision")
     if secrets:
@@ -53,30 +49,19 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
     """A sentence for each thing that a file lacks."""
     if not snapshot.is_file:
         return
-    kinds, secrets = unlisted(snapshot), _unknown_secrets(revisions)
+    kinds, secrets = snapshot.unlisted, _unknown_secrets(revisions)
     owners = sorted(resource.plural for resource in snapshot.unknown_owners)
     if kinds:
         yield (
             f"The file has no {joined(kinds)}. Such an object can use a revision. The command "
-            "in docs/how-to/operate.md#without-access-to-the-cluster reads all kinds."
+            f"in {ALL_KINDS} reads all kinds."
         )
     if owners:
         yield f"The file has no {joined(owners)}, so such an owner counts as existing."
     if secrets:
         yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
-    age = snapshot.now - (parse_time(snapshot.newest) or snapshot.now)
-    if age > _FRESH:
-        yield (
-            f"The newest time in the file is {snapshot.newest}, so the file can be old. Ages count "
-            "until now."
-        )
     for time, message in sorted(snapshot.deletions)[-_SHOWN_EVENTS:]:
         yield f"Event RevisionDeleted at {time or 'an unknown time'}: {message}"
-
-
-def unlisted(snapshot: Snapshot) -> list[str]:
-    """The names of the kinds of possible users that could not be read."""
-    return sorted(resource.plural for resource in snapshot.overview.unreadable)
 
 
 def _unknown_secrets(revisions: Iterable[RevisionStatus]) -> str:

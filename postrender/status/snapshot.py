@@ -1,4 +1,4 @@
-"""What status reads: each list of a namespace once, from a cluster or from a file."""
+"""What status knows of a namespace: the live objects as records, each list read once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import starmap
 
-from postrender.attach.answers import parse
 from postrender.attach.client import FORBIDDEN, ApiError, Client
 from postrender.attach.inventories import Inventory, Live, read_inventory
 from postrender.attach.live import (
@@ -24,7 +23,7 @@ from postrender.attach.live import (
 )
 from postrender.attach.observe import Content, examine, read_consumers
 from postrender.attach.overview import Overview
-from postrender.attach.reconcile import TIME_FORMAT, parse_time
+from postrender.attach.reconcile import MAY_BE_USED, parse_time
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONFIG_MAPS,
@@ -51,18 +50,12 @@ from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
-    api_group,
-    group_kind_of,
     pod_templates,
-    roots_of,
     strings_at,
 )
 from postrender.records import NamedTuple
 from postrender.references.built_in import find_built_in
-from postrender.text import conjoined, shown
-from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
-from postrender.yaml.stream import Stream, has_content
 
 _HASH_LABELS = (
     "rollouts-pod-template-hash",
@@ -72,9 +65,15 @@ _HASH_LABELS = (
 )
 _NUMBERS = ("rollout.argoproj.io/revision", "deployment.kubernetes.io/revision")
 _ENDED = ("Succeeded", "Failed")
-_LONGEST_NAME, _SHOWN_NAMES = 300, 20
+# The fields with a time of a condition, and of an Event.
+_CONDITION = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime")
+_EVENT = ("lastTimestamp", "deprecatedLastTimestamp", "eventTime")
+# The section with the command that reads all kinds to a file.
+ALL_KINDS = "docs/how-to/operate.md#without-access-to-the-cluster"
+_LONGEST_NAME = 300
 _OWNER_KINDS = {resource.group_kind: resource for resource in (SERVICE_ACCOUNTS, ROLES)}
-_KINDS_OF_FILES = {
+# The kinds that status reads from a file.
+KINDS_OF_FILES = {
     **BY_GROUP_KIND,
     **_OWNER_KINDS,
     **{resource.group_kind: resource for resource in (*REVISED_KINDS, EVENTS)},
@@ -120,14 +119,17 @@ class Snapshot:
     unproven: the uids of the ConfigMaps and Secrets of a file whose metadata.managedFields, on
         which a decision depends, are not in the file, because kubectl leaves them out by default.
     deletions: the time and message of each Event about a deletion in a file.
-    newest: the newest time in a file, "" for none.
+    now: the time of the status. For an old file, it is the newest time in the file.
+    is_old: whether the objects are from an old file.
     """
 
     overview: Overview
     has_secrets = True
 
-    def __init__(self, namespace: str, now: datetime, *, is_file: bool) -> None:
-        self.namespace, self.now, self.is_file = namespace, now, is_file
+    def __init__(
+        self, namespace: str, now: datetime, *, is_file: bool = False, is_old: bool = False
+    ) -> None:
+        self.namespace, self.now, self.is_file, self.is_old = namespace, now, is_file, is_old
         self.facts: dict[str, Facts] = {}
         self.created: dict[str, datetime | None] = {}
         self.contents: dict[str, Content] = {}
@@ -138,7 +140,6 @@ class Snapshot:
         self.unknown_owners: set[Resource] = set()
         self.unproven: set[str] = set()
         self.deletions: list[tuple[str, str]] = []
-        self.newest = ""
         # The kinds that a file lacks, although the namespace has such objects.
         self._evident = {PODS}
         self._revisions: list[Revision] = []
@@ -160,6 +161,21 @@ class Snapshot:
     def inventories(self) -> dict[str, Inventory]:
         """By group, without foreign ones."""
         return {item.group_name: item for item in self._inventories if not item.is_foreign}
+
+    @property
+    def unlisted(self) -> list[str]:
+        """The names of the kinds of possible users that could not be read."""
+        return sorted(resource.plural for resource in self.overview.unreadable)
+
+    @property
+    def unread_reason(self) -> str:
+        """The reason to keep a revision if a file lacks kinds, "" otherwise."""
+        if not (self.is_file and self.unlisted):
+            return ""
+        return (
+            f"the file has no {', '.join(self.unlisted)}, and {MAY_BE_USED} (the command in "
+            f"{ALL_KINDS} reads all kinds)"
+        )
 
     def read_cluster(self, client: Client, targets: Iterable[NamedObject]) -> None:
         """Only ConfigMaps must be readable."""
@@ -218,7 +234,6 @@ class Snapshot:
             if text_at(data, "metadata", "namespace") not in ("", self.namespace):
                 continue
             kinds.add(resource)
-            self.newest = max((self.newest, *_times(data, self.now)))
             if resource == EVENTS:
                 self._add_event(data)
                 continue
@@ -277,7 +292,7 @@ class Snapshot:
     def _add_event(self, data: Object) -> None:
         if data.get("reason") == "RevisionDeleted":
             texts = (text_at(data, "message"), text_at(data, "note"))
-            self.deletions.append((max(_times(data, self.now), default=""), "".join(texts)))
+            self.deletions.append((max(times_in(data), default=""), "".join(texts)))
 
     def _add_inventory(self, data: Object) -> None:
         self._inventories.append(read_inventory(data)[1])
@@ -333,32 +348,8 @@ class Snapshot:
 
 def read_cluster(client: Client, targets: Iterable[NamedObject] = ()) -> Snapshot:
     """The objects of the client's namespace; targets: the workloads that are shown one by one."""
-    snapshot = Snapshot(client.namespace, client.now(), is_file=False)
+    snapshot = Snapshot(client.namespace, client.now())
     snapshot.read_cluster(client, targets)
-    return snapshot
-
-
-def read_file(stream: Stream, namespace: str | None, now: datetime) -> Snapshot:
-    """The objects in the output of `kubectl get … -o yaml` or `-o json`."""
-    objects: list[tuple[Resource, Object]] = []
-    listed: set[Resource] = set()
-    for root, location in _roots(stream):
-        listed.update(_listed_kind(root, location))
-        for _, data in roots_of(root):
-            group_kind = group_kind_of(data)
-            if isinstance(data, dict) and group_kind in _KINDS_OF_FILES:
-                objects.append((_KINDS_OF_FILES[group_kind], data))
-    namespaces = {text_at(data, "metadata", "namespace") for _, data in objects} - {""}
-    if namespace is None and len(namespaces) > 1:
-        raise UserError(
-            f"the file has objects of {len(namespaces)} namespaces: "
-            f"{conjoined(sorted(namespaces)[:_SHOWN_NAMES])}",
-            "Pass one of the namespaces with --namespace",
-            Location(stream.source),
-        )
-    snapshot = Snapshot(namespace or next(iter(namespaces), ""), now, is_file=True)
-    # An empty list does not show its namespace.
-    snapshot.read_objects(objects, listed if len(namespaces) < 2 else (), stream.source)
     return snapshot
 
 
@@ -391,63 +382,22 @@ def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object]
     return True
 
 
-def _roots(stream: Stream) -> Iterator[tuple[Json, Location]]:
-    for index, text in enumerate(stream.texts):
-        if has_content(text):
-            location = stream.location_of(index)
-            yield _read(text, location), location
-
-
-def _listed_kind(root: Json, location: Location) -> Iterator[Resource]:
-    """The kind of a list such as a CronJobList, which can be empty."""
-    kind = text_at(root, "kind")
-    if not kind.endswith("List"):
-        return
-    if text_at(root, "metadata", "continue"):
-        raise UserError(
-            f"the {kind} is only the first part of a list",
-            "Pass the output of kubectl get without a limit",
-            location,
-        )
-    group_kind = api_group(text_at(root, "apiVersion")), kind[: -len("List")]
-    if group_kind in _KINDS_OF_FILES:
-        yield _KINDS_OF_FILES[group_kind]
-
-
-def _read(text: str, location: Location) -> Json:
-    if text.lstrip().startswith("{"):
-        try:
-            return parse(text)
-        except ValueError:
-            pass  # YAML can begin with a brace too, and its parser names the line of a mistake
-    document = parse_document(text, location)
-    data = document.data
-    for duplicate in document.duplicate_keys():
-        line = location.line + duplicate.key.start_mark.line
-        raise UserError(
-            f"the key {shown(duplicate.key.value)} is duplicated, so one of the values would be "
-            "lost",
-            "Write a line --- between two outputs of kubectl get",
-            location._replace(line=line),
-        )
-    return data
-
-
-def _times(data: Object, now: datetime) -> Iterator[str]:
-    """The times in an object until now, from fields that the cluster writes."""
-    conditions = value_at(data, ("status", "conditions"))
-    for text in (
-        text_at(data, "metadata", "creationTimestamp"),
-        text_at(data, "lastTimestamp"),
-        text_at(data, "deprecatedLastTimestamp"),
-        *(text_at(item, "lastTransitionTime") for item in mappings_in(conditions)),
-        *(
-            text_at(item, "time")
-            for item in mappings_in(value_at(data, ("metadata", "managedFields")))
-        ),
-    ):
-        if parse_time(text) and text <= now.strftime(TIME_FORMAT):
-            yield text
+def times_in(data: Object) -> Iterator[str]:
+    """The times in an object, in fields that the cluster writes."""
+    metadata, status = mapping_at(data, ("metadata",)), mapping_at(data, ("status",))
+    fields = [
+        metadata.get("creationTimestamp"),
+        *(entry.get("time") for entry in mappings_in(metadata.get("managedFields"))),
+        *(item.get(key) for item in mappings_in(status.get("conditions")) for key in _CONDITION),
+        *(data.get(key) for key in _EVENT),
+        value_at(data, ("series", "lastObservedTime")),
+        value_at(data, ("spec", "renewTime")),
+    ]
+    for text in fields:
+        # Some times have a fraction of a second.
+        whole = f"{text[:19]}Z" if isinstance(text, str) else ""
+        if parse_time(whole):
+            yield whole
 
 
 def _time(data: Object) -> datetime | None:

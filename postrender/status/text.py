@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import zip_longest
 
 from postrender.attach.live import age_text
-from postrender.attach.reconcile import GRACE, parse_time
+from postrender.attach.reconcile import GRACE, TIME_FORMAT, parse_time
 from postrender.attach.request import (
     CONTROLLER_REVISIONS,
     PODS,
@@ -132,7 +132,12 @@ def _lines(page: _Page) -> Iterator[str]:
     yield from _problems(page)
     running = list(_running(page))
     yield from running
-    if status.problems or running:
+    if status.is_old:
+        yield from page.lines(
+            f"The newest time in the file is {status.now.strftime(TIME_FORMAT)}. Ages count until "
+            "this time, so if the file is newer, the objects are older."
+        )
+    if status.problems or running or status.is_old:
         yield ""
     if not status.workloads:
         yield from _list(page, status.revisions)
@@ -370,8 +375,8 @@ def describe_unused(revision: RevisionStatus, status: Status) -> str:
     live, outcome = revision.revision, revision.outcome
     if live and live.is_deleting:
         return "Kubernetes is deleting it"
-    mark = live.unused_since if live else None
-    since = f"unused since {_time(mark, status.now)}, " if parse_time(mark or "") else ""
+    mark = parse_time((live.unused_since if live else None) or "")
+    since = f"unused since {_time(mark, status)}, " if mark else ""
     if revision.condition:
         is_known = not (revision.if_met and revision.if_met.unknown)
         start = f"{revision.condition}, " if is_known else "no user found, "
@@ -395,7 +400,7 @@ def _fate(outcome: Outcome | None, status: Status) -> str:
     if outcome.mark and not outcome.keep_reason:
         return f"{run} marks it, and a run {_GRACE_MINUTES} minutes later deletes it"
     if outcome.deletable_from and not outcome.mark:
-        return f"a run after {outcome.deletable_from:%H:%M} UTC deletes it"
+        return f"a run after {_time(outcome.deletable_from, status)} deletes it"
     verb = "marks and keeps" if outcome.mark else "keeps"
     return f"{run} {verb} it, because {outcome.keep_reason}"
 
@@ -404,10 +409,10 @@ def _runs(status: Status) -> str:
     return "ran when the file was written" if status.is_file else "runs now"
 
 
-def _time(mark: str | None, now: datetime) -> str:
-    """The time of a mark, without the date if it is today."""
-    day, _, time = str(mark).partition("T")
-    return f"{time[:5]} UTC" if day == f"{now:%Y-%m-%d}" else f"{day} {time[:5]} UTC"
+def _time(time: datetime, status: Status) -> str:
+    """A time for a sentence, without the date if it is today."""
+    is_today = time.date() == status.now.date() and not status.is_old
+    return f"{time:%H:%M} UTC" if is_today else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def _unused(page: _Page) -> Iterator[str]:

@@ -22,9 +22,9 @@ from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
+from postrender.status.files import read_file
 from postrender.status.kinds import parse_target
 from postrender.status.model import Status
-from postrender.status.snapshot import read_file
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import NAMESPACE, START, Json, name_of, revision, time_ago
 from tests.pages import ROOT, SHELL, blocks_of
@@ -156,6 +156,12 @@ def test_kinds_that_a_file_lacks_become_a_condition() -> None:
     assert found.state == "unknown"
     document = json.loads(REPORTERS["json"].render(status, Terminal()))
     assert not any(item["nextRun"]["deletes"] for item in document["revisions"])
+    [found] = [item for item in document["revisions"] if item["name"] == UNUSED]
+    assert found["nextRun"]["keepReason"] == (
+        "the file has no cronjobs, daemonsets, and an object of these kinds might reference the "
+        "revision (the command in docs/how-to/operate.md#without-access-to-the-cluster reads all "
+        "kinds)"
+    )
     other = read(objects, lists(without=("CronJob", "DaemonSet")), "rollout/shop-web")
     assert f"{condition}the next run deletes it" in text_of(other)
     row = row_of(read(STORIES["canary"].objects, lists(without=("CronJob",))), UNUSED)
@@ -165,8 +171,10 @@ def test_kinds_that_a_file_lacks_become_a_condition() -> None:
 @pytest.mark.parametrize("kind", ["Pod", "ReplicaSet"])
 def test_a_kind_that_the_namespace_must_have_is_no_condition(kind: str) -> None:
     objects = [item for item in managed(STORIES["canary"].objects) if item["kind"] != kind]
-    row = row_of(read(objects, lists(without=(kind, "CronJob"))), UNUSED)
+    status = read(objects, lists(without=(kind, "CronJob")), age=-10)
+    row = row_of(status, UNUSED)
     assert row == "unused since 11:02 UTC, no user found, but some kinds were not read"
+    assert "cannot list" not in REPORTERS["json"].render(status, Terminal())
 
 
 def test_an_empty_list_counts_only_for_its_namespace() -> None:
@@ -274,11 +282,49 @@ def test_a_file_of_a_running_job() -> None:
     assert "Job/app-attach-x ran when the file was written." in old
 
 
-def test_the_age_of_a_file() -> None:
-    objects = STORIES["canary"].objects
-    assert "newest time" not in text_of(read(objects, lists()))
-    text = text_of(read(objects, lists(), age=3000))
-    assert "The newest time in the file is 2026-11-21T11:56:00Z, so the file can be old." in text
+NEWEST = "The newest time in the file is 2026-11-21T11:56:00Z. Ages count until this time, "
+
+
+@pytest.mark.parametrize("targets", [(), ("rollout/shop-web",)])
+def test_the_ages_of_an_old_file_count_until_its_newest_time(targets: tuple[str, ...]) -> None:
+    objects = managed(STORIES["canary"].objects)
+    fresh, old = (read(objects, lists(), *targets, age=age) for age in (-4, 3000))
+    assert NEWEST not in text_of(fresh)
+    text = text_of(old)
+    note = f"{NEWEST}so if the file is newer, the objects are older.\n\n"
+    assert text.startswith(note)
+    dated = text_of(fresh).replace("since 11:02", "since 2026-11-21 11:02")
+    assert text.removeprefix(note) == dated
+    document = json.loads(REPORTERS["json"].render(old, Terminal()))
+    assert document["time"] == "2026-11-21T11:56:00Z"
+
+
+def test_an_old_file_says_when_a_run_deletes_and_not_that_it_is_due() -> None:
+    objects = managed(STORIES["canary"].objects)
+    for item in objects:
+        if name_of(item) == UNUSED:
+            item["metadata"]["annotations"]["postrender/unused-since"] = time_ago(5)
+    fate = "a run after 2026-11-21 12:05 UTC deletes it"
+    assert row_of(read(objects, lists(), age=3000), UNUSED).endswith(fate)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Lease", {"spec": {"renewTime": "2026-11-21T11:58:30.123456Z"}}),
+        ("Node", {"status": {"conditions": [{"lastHeartbeatTime": "2026-11-21T11:58:30Z"}]}}),
+        ("Event", {"series": {"lastObservedTime": "2026-11-21T11:58:30.000000Z"}}),
+        ("Deployment", {"status": {"conditions": [{"lastUpdateTime": "2026-11-21T11:58:30Z"}]}}),
+        ("Certificate", {"metadata": {"creationTimestamp": "2026-11-21T11:58:30Z"}}),
+    ],
+)
+def test_every_object_of_a_file_shows_how_new_it_is(kind: str, fields: Json) -> None:
+    body: Json = {"kind": kind, "apiVersion": "example.com/v1", **fields}
+    body["metadata"] = {"name": "x", "namespace": "other", **fields.get("metadata", {})}
+    future: Json = {**body, "metadata": {**body["metadata"], "creationTimestamp": time_ago(-9000)}}
+    more = f"---\n{json.dumps(body)}\n---\n{json.dumps(future)}\n"
+    text = text_of(read(STORIES["canary"].objects, more + lists(), age=3000))
+    assert "The newest time in the file is 2026-11-21T11:58:30Z. " in text
 
 
 @pytest.mark.parametrize("is_new", [False, True])

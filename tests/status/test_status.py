@@ -25,10 +25,11 @@ from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
+from postrender.status.files import read_file
 from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.status.next_run import NextRun
-from postrender.status.snapshot import read_cluster, read_file
+from postrender.status.snapshot import read_cluster
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import GROUP, NAMESPACE, START, Cluster, Json, Run, name_of, obj
 from tests.attach.faulty import random_objects
