@@ -388,6 +388,17 @@ def test_a_revert_right_before_the_deletion(is_noticed: bool) -> None:
     assert (OLD_NAME in cluster.names("ConfigMap")) == is_noticed
 
 
+def test_a_consumer_of_a_deleted_revision_is_a_problem() -> None:
+    """A person creates a Pod in the moment of the deletion, which changes no ConfigMap."""
+    cluster = Cluster(*RELEASE, OLD_MARKED)
+    cluster.before(f"delete {OLD_KEY}", user("Pod", "debug", OLD_NAME))
+    [problem] = collect(cluster).problems
+    assert str(problem) == (
+        f"collect deleted {OLD_KEY} in namespace prod, but Pod/debug now references {OLD_KEY}. "
+        f"Apply the manifests that contain {OLD_KEY}."
+    )
+
+
 # Inventories that are missing, older, foreign or unreadable
 
 
