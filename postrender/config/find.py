@@ -215,7 +215,7 @@ def extended_file(
         path = _path_in_commit(value, file, source)
         is_permitted = path.endswith(_ENDINGS) and not _leaves_commit(path, source)
     else:
-        path = os.path.normpath(os.path.join(os.path.dirname(file), value))
+        path = path_next_to(file, value)
         is_permitted = source.trust >= FULL or _is_permitted(path, source)
     if not is_permitted:
         raise UserError(
@@ -257,6 +257,11 @@ def extended_file(
             location,
         )
     return path
+
+
+def path_next_to(file: str, value: str) -> str:
+    """A path in a configuration file, which is relative to the folder of the file."""
+    return os.path.normpath(os.path.join(os.path.dirname(file), value))
 
 
 def _path_in_commit(value: str, file: str, source: Source) -> str:

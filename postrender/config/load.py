@@ -11,7 +11,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from postrender.config.find import Source, check_trust, extended_file, merge_extended
+from postrender.config.find import (
+    Source,
+    check_trust,
+    extended_file,
+    merge_extended,
+    path_next_to,
+)
 from postrender.config.settings import (
     AttacherSettings,
     HistorySettings,
@@ -110,7 +116,7 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
         validate(values, document)
     values = values if isinstance(values, dict) else {}
     if values.get("secretsHashKeyFile") and not source.read:
-        key_file = os.path.join(os.path.dirname(file), values["secretsHashKeyFile"])
+        key_file = path_next_to(file, values["secretsHashKeyFile"])
         values = {**values, "secretsHashKeyFile": key_file}
     config_file = ConfigFile(file=file, document=document, root=root, values=values)
     check_trust(config_file.values, source, config_file.location_of)
