@@ -88,6 +88,7 @@ class Finding(NamedTuple):
 
     code: a key of CODES.
     strict: whether a run with `--strict` fails because of the finding.
+    reason: the part of the problem that is true whatever the user does about it, "" if not needed.
     """
 
     code: str
@@ -95,6 +96,7 @@ class Finding(NamedTuple):
     fix: str
     location: Location
     strict: bool = False
+    reason: str = ""
 
     @property
     def severity(self) -> str:

@@ -79,7 +79,7 @@ class _Trial(NamedTuple):
     plan: the plan for `old`.
     findings: about `new`, or else `old`.
     left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
-    undecided: with Helm 3, the effects on hooks, which the previews show as undecided, unless:
+    hooks: with Helm 3, the findings about hooks, which the previews show as undecided, unless:
     keeps_originals: whether the release must keep every original, because of such a hook.
     options: with which helm has rendered `new`, or else `old`.
     rendered: the time after the renders, in seconds.
@@ -93,10 +93,14 @@ class _Trial(NamedTuple):
     plan: Plan
     findings: tuple[Finding, ...]
     left_out: frozenset[str] = frozenset()
-    undecided: tuple[Undecided, ...] = ()
+    hooks: tuple[Finding, ...] = ()
     keeps_originals: bool = False
     options: ChartOptions = ChartOptions("")
     rendered: float = 0
+
+    @property
+    def undecided(self) -> tuple[Undecided, ...]:
+        return tuple(map(as_undecided, self.hooks))
 
 
 @command(
@@ -219,7 +223,7 @@ def try_chart(
             explanation,
             first_release,
             settings,
-            [_hook_warning(part, trial) for part in trial.undecided],
+            [_hook_warning(finding, trial) for finding in trial.hooks],
             find_reloads(context, context.names) if (context := trial.plan.context) else {},
         ),
         *first_look.risk_lines(unstable),
@@ -323,15 +327,14 @@ def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Set
         new=new,
         remark=remark,
         plan=plan_before_delivery(old, planned),
-        undecided=tuple(map(as_undecided, filter(_is_about_hooks, trial.findings))),
+        hooks=tuple(filter(_is_about_hooks, trial.findings)),
     )
 
 
-def _hook_warning(part: Undecided, trial: _Trial) -> str:
+def _hook_warning(finding: Finding, trial: _Trial) -> str:
     if not trial.keeps_originals:
-        return f"{part.problem}. {part.fix}"
-    reason = part.problem.partition(". ")[0]
-    return f"{reason}, so the command below keeps every original. Or: {part.fix}"
+        return f"{finding.problem}. {finding.fix}"
+    return f"{finding.reason}, so the command below keeps every original. Or: {finding.fix}"
 
 
 def _is_about_hooks(finding: Finding) -> bool:

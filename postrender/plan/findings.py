@@ -169,10 +169,12 @@ def find_helm_3_hooks(
 
 
 def _lost_original(inventory: Inventory, item: Item, hook: Item) -> Finding:
+    reason = f"Helm 3 does not pass the hook {hook.identity} to postrender"
     return Finding(
         code=HOOK_ON_HELM_3,
-        problem=f"Helm 3 does not pass the hook {hook.identity} to postrender. With Helm 3, the "
-        f"output therefore lacks the original {item.identity}, which the hook reads",
+        reason=reason,
+        problem=f"{reason}. With Helm 3, the output therefore lacks the original {item.identity}, "
+        "which the hook reads",
         fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
         f"{item.identity}",
         location=inventory.location_of(item),

@@ -275,6 +275,15 @@ def test_helm_3_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> 
     assert "therefore lacks" in Path("page.html").read_text("utf-8")
 
 
+def test_the_reason_of_a_hook_is_whole_although_its_name_has_a_full_stop(
+    helm: Helm, chart: str
+) -> None:
+    with_hook(helm, "v3.22.0")
+    helm.print("template", f"{GOOD}---\n{HOOK}".replace("name: migrate", "name: migrate. v2"))
+    text = " ".join(attempt(helm, chart).out.decode().split())
+    assert "the hook Job/migrate. v2 to postrender, so the command below keeps" in text
+
+
 def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:
     make_chart(Path("next"), "next-shop")
     helm.print("template -- next-shop shop", GOOD)
