@@ -4,11 +4,12 @@ A pass lists each kind once, and decides about each group with the code of attac
 something to delete, it lists everything again just before the deletion, and deletes only what it
 would delete in both states.
 
-An apply can use an old revision again while a pass runs: the tool applies the inventory and the
-revision, and later the workload. Two rules make this safe. What any inventory of the namespace
-names is never marked or deleted. And a marked revision is deleted only if nobody has applied it
-since the mark (see the module `reconcile`), so that an apply of it has begun before the mark, at
-least GRACE ago, and its inventory exists.
+An apply can use an old revision again while a pass runs: the tool applies the inventory or the
+attacher's Job and the revision, and later the workload. Two rules make this safe. What any
+inventory or attacher's Job of the namespace names is never marked or deleted. And a marked revision
+is deleted only if nobody has applied it since the mark (see the module `reconcile`), so that an
+apply of it has begun before the mark, at least GRACE ago, and its inventory or Job exists. A
+release without both has only the time, so --older-than counts for the age of its marks too.
 
 A group whose workloads do not fit its inventory is in the middle of an apply: nothing of it is
 marked or deleted.
@@ -35,6 +36,7 @@ from postrender.attach.reconcile import (
     Patch,
     Scope,
     find_unused,
+    parse_time,
     reconcile,
 )
 from postrender.attach.report import Uids, report_deleted, report_marked
@@ -291,9 +293,13 @@ def _orphans(
         ]
         old = tuple(item for item, reason in reasons.items() if not reason)
         state, scope = ClusterState(old, {}, live.overview.unreadable), Scope(name)
+        unused = [
+            (item, reason or _mark_reason(item, older_than, now))
+            for item, reason in find_unused(state, scope, named, now)
+        ]
         yield Group(
             name=name,
-            unused=[*young, *find_unused(state, scope, named, now)],
+            unused=[*young, *unused],
             patches=reconcile(state, scope, named, now),
             state=state,
         )
@@ -327,6 +333,14 @@ def _age_reason(live: Live, revision: Revision, older_than: timedelta | None, no
         return f"--older-than is not set ({age} old)"
     is_young = created is None or now - created < older_than
     return f"--older-than is not reached ({age} old)" if is_young else ""
+
+
+def _mark_reason(revision: Revision, older_than: timedelta | None, now: datetime) -> str:
+    """The reason to keep a revision of which neither an inventory nor a Job shows an apply."""
+    marked = parse_time(revision.unused_since or "")
+    if older_than is None or marked is None or now - marked >= older_than:
+        return ""
+    return f"--older-than is not reached since the mark ({age_text(marked, now)} ago)"
 
 
 def _edit_reason(client: Client, revision: Revision) -> str:

@@ -23,13 +23,16 @@ from postrender.attach.overview import Overview
 from postrender.attach.reconcile import parse_time
 from postrender.attach.request import (
     CONFIG_MAPS,
+    JOBS,
     SECRETS,
     AttachRequest,
     Resource,
     RevisionRef,
     cannot_list,
+    named_in,
     request_of_job,
 )
+from postrender.attach.sweep import read_job
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import COLLECT_LABEL, GROUP_LABEL, INVENTORY_LABEL
 from postrender.kubernetes.hashing import without_hash
@@ -86,18 +89,21 @@ class Live(NamedTuple):
 
     hashed: may include ConfigMaps in use.
     created: the creationTimestamp of each ConfigMap and Secret, by uid.
+    named_by_jobs: what the attachers' Jobs name.
     """
 
     overview: Overview
     inventories: tuple[Inventory, ...]
     hashed: tuple[Hashed, ...]
     created: dict[str, datetime | None]
+    named_by_jobs: frozenset[RevisionRef] = frozenset()
 
     @property
     def named(self) -> frozenset[RevisionRef]:
-        """What any inventory names."""
+        """What any inventory or attacher's Job names."""
         requests = [inventory.request for inventory in self.inventories if inventory.request]
-        return frozenset(ref for request in requests for ref in request.in_stream)
+        found = frozenset(ref for request in requests for ref in request.in_stream)
+        return found | self.named_by_jobs
 
     @property
     def is_safe(self) -> bool:
@@ -149,10 +155,14 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
 
     # The consumers are listed after the revisions, as in a run of attach.
     consumers: defaultdict[str, dict[str, Consumer]] = defaultdict(dict)
+    named_by_jobs: defaultdict[str, set[RevisionRef]] = defaultdict(set)
 
     def read_user(resource: Resource, data: Object) -> Consumer:
         consumer = read_consumer(resource, data)
-        consumers[text_at(data, "metadata", "namespace")][consumer.uid] = consumer
+        place = text_at(data, "metadata", "namespace")
+        consumers[place][consumer.uid] = consumer
+        if resource == JOBS and GROUP_LABEL in strings_at(data, "labels"):
+            named_by_jobs[place].update(named_in(read_job(data).arguments))
         return consumer
 
     _, unreadable = read_consumers(client, read_user)
@@ -170,6 +180,7 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
             inventories=tuple(inventories[place]),
             hashed=tuple(hashed[place]),
             created=created[place],
+            named_by_jobs=frozenset(named_by_jobs[place]),
         )
         for place in places | inventories.keys() | hashed.keys()
     }

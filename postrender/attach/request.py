@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.errors import UsageError
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
@@ -103,6 +103,7 @@ RevisionRef = tuple[str, str]
 _WORKLOAD = re.compile(
     r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<references>.+)"
 )
+_SEPARATORS = re.compile("[=,]")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _SWITCHES = frozenset({"no-prune", "delete-finished-jobs"})
 # No timer of the operating system waits for more digits.
@@ -250,6 +251,15 @@ def request_of_job(arguments: Sequence[str]) -> AttachRequest | None:
         )
     except UsageError:
         return None
+
+
+def named_in(arguments: Iterable[str]) -> Iterator[RevisionRef]:
+    """The revisions that arguments name, also those of a later version of postrender."""
+    for argument in arguments:
+        for word in _SEPARATORS.split(argument):
+            kind, _, name = word.partition("/")
+            if name and kind in _KIND_TITLES:
+                yield kind, name
 
 
 def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[WantedWorkload]:

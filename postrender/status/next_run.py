@@ -151,7 +151,8 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
         stop = stop if request.prunes else _NO_PRUNE
 
     def block(revision: Revision) -> str:
-        return stop or ("an inventory names the revision" if revision.key in named else "")
+        namer = "attacher's Job" if revision.key in live.named_by_jobs else "inventory"
+        return stop or (f"an {namer} names the revision" if revision.key in named else "")
 
     return NextRun(
         group_name=inventory.group_name,

@@ -42,6 +42,7 @@ from postrender.attach.request import (
     NamedObject,
     Resource,
     RevisionRef,
+    named_in,
 )
 from postrender.attach.sweep import AttacherJob, is_edited, read_job
 from postrender.errors import Location, UserError
@@ -151,7 +152,9 @@ class Snapshot:
     @cached_property
     def live(self) -> Live:
         """The inventories, and what they need for the decisions of collect."""
-        return Live(self.overview, tuple(self._inventories), (), self.created)
+        jobs = (job for jobs in self.jobs.values() for job in jobs)
+        named = frozenset(ref for job in jobs for ref in named_in(job.arguments))
+        return Live(self.overview, tuple(self._inventories), (), self.created, named)
 
     @cached_property
     def named(self) -> frozenset[RevisionRef]:

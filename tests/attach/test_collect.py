@@ -20,6 +20,7 @@ from tests.attach.cluster import (
     NAMESPACE,
     Cluster,
     Json,
+    job,
     marked,
     name_of,
     obj,
@@ -373,6 +374,70 @@ def test_a_revert_without_an_inventory_does_not_lose_its_revision(world: tuple[J
     assert [seed for seed in range(100) if revert_without_inventory(seed, unnoticed, *world)]
 
 
+# The Job of a release that uses the old revision again.
+OLD_JOB = job("app-attach-1", 0, "attach", "--group", GROUP, "--workload", WANTED_OLD)
+
+
+def slow_revert(seed: int, older_than: timedelta, *world: Json, with_job: Json | None) -> bool:
+    """As revert_without_inventory, but the workload follows hours after the revision.
+
+    with_job: the Job that the tool creates within GRACE after the revision.
+    """
+    random = Random(seed)
+    cluster = StepCluster(*world)
+    at = random.randrange(1, 75)
+    steps: list[Callable[[], object]] = [
+        lambda: apply(cluster, OLD),
+        lambda: cluster.add(*([with_job] if with_job else ())),
+        lambda: cluster.add(workload("Deployment/app", "aa", OLD_NAME), OLD_SET),
+        lambda: cluster.objects.pop(OWNER, None),
+    ]
+    for step, delay in zip(
+        steps, (0, random.randrange(30), random.randrange(100, 400), 0), strict=True
+    ):
+        at += delay
+        cluster.steps.append((at, step))
+    begun = -1.0
+    passes = 6
+    while passes:
+        passes -= not cluster.steps
+        collect(cluster, older_than=older_than)
+        if begun < 0 and len(cluster.steps) < len(steps):
+            begun = cluster.seconds
+        is_first_part = len(cluster.steps) == len(steps) - 1
+        is_late = begun >= 0 and cluster.seconds - begun > 20 * 3600
+        cluster.sleep(60 if is_first_part or is_late else random.choice([60, 660, 3600]))
+    return OLD_NAME not in cluster.names("ConfigMap")
+
+
+def test_what_the_job_of_an_apply_names_stays_until_its_workload_follows() -> None:
+    """A rollback from an inventory to a Job, with a workload in a late sync wave."""
+    world = (*RELEASE, OLD)
+    seeds = range(examples(100))
+    no_time = timedelta(0)
+    assert not [seed for seed in seeds if slow_revert(seed, no_time, *world, with_job=OLD_JOB)]
+    lost = (seed for seed in range(100) if slow_revert(seed, no_time, *world, with_job=None))
+    assert next(lost, None) is not None
+
+
+def test_older_than_is_the_time_for_the_workload_of_a_release_without_an_attacher() -> None:
+    world = (DEPLOYMENT, NEW_SET, NEW, CREATED)
+    seeds = range(examples(100))
+    assert not [seed for seed in seeds if slow_revert(seed, DAY, *world, with_job=None)]
+    lost = (seed for seed in range(100) if slow_revert(seed, timedelta(0), *world, with_job=None))
+    assert next(lost, None) is not None
+
+
+def test_a_job_of_a_later_version_protects_what_it_names() -> None:
+    later = job("app-attach-1", 0, "attach", "--future", f"x=configmap/{OLD_NAME}")
+    cluster = Cluster(*RELEASE, OLD_MARKED, later)
+    collect(cluster)
+    assert OLD_NAME in cluster.names("ConfigMap")
+    cluster.remove("Job/app-attach-1")
+    collect(cluster)
+    assert OLD_NAME not in cluster.names("ConfigMap")
+
+
 @pytest.mark.parametrize("is_noticed", [True, False])
 def test_a_revert_right_before_the_deletion(is_noticed: bool) -> None:
     """Without the annotation postrender/applied, nobody would see that the tool uses it again."""
@@ -555,6 +620,9 @@ def test_what_an_uninstall_leaves_is_deleted_with_older_than() -> None:
     collect(cluster, older_than=DAY)
     assert changes(cluster) == [f"patch {OLD_KEY}"]
     cluster.sleep(700)
+    assert "the mark (11m ago)" in collect(cluster, older_than=DAY).lines[0]
+    assert not changes(cluster)
+    cluster.sleep(DAY.total_seconds())
     collect(cluster, older_than=DAY)
     assert changes(cluster) == [f"delete {OLD_KEY}"]
 

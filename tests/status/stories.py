@@ -442,6 +442,13 @@ def external(options: str = "") -> list[Json]:
     return [*objects, retained, unused, again, created(found, DAY)]
 
 
+def external_with_a_job() -> list[Json]:
+    """Return a release with an inventory while a rollback to a release with a Job is under way."""
+    objects = external()
+    unused = next(name_of(item) for item in objects if item.get("data") == {"value": "unused"})
+    return [*objects, attacher_job(f"--workload=Deployment/web@aa=configmap/{unused}", minutes=1)]
+
+
 def renamed_group() -> list[Json]:
     """Return a release whose attach group got another name, with revisions of both groups."""
     mine = created(revision("mine", "web-config", "old-attach", annotations=marked(60)), 5 * DAY)
@@ -523,6 +530,7 @@ STORIES = {
     "other-kinds": Story(other_kinds(), ("cj/report", "po/debug", "sts/queue", "deploy/api")),
     "experiment": Story(experiment(), ("rollout/shop-web",)),
     "external": Story(external(), ("deploy/web",)),
+    "external-with-a-job": Story(external_with_a_job()),
     "external-without-prune": Story(external("--no-prune")),
     "external-of-a-later-version": Story(external("--new-option x")),
     "first-release": Story(first_release(), ("deploy/web",)),
