@@ -22,7 +22,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         [sys.executable, DEMO, page],
         capture_output=True,
         encoding="utf-8",
-        timeout=20,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -524,6 +524,15 @@ def test_a_pipe_does_not_get_colours() -> None:
 # --- signals -------------------------------------------------------------------------------------
 
 
+def wait_until_asleep(pid: int) -> None:
+    """Wait until a process waits for something, or for a moment where /proc does not tell."""
+    file = Path(f"/proc/{pid}/stat")
+    if not file.exists():
+        time.sleep(0.3)
+    while file.exists() and file.read_text().rpartition(")")[2].split()[0] != "S":
+        time.sleep(0.01)
+
+
 @contextmanager
 def waiting_for_input() -> Iterator[subprocess.Popen[bytes]]:
     """Start the program and return when it reads from stdin."""
@@ -541,7 +550,7 @@ def waiting_for_input() -> Iterator[subprocess.Popen[bytes]]:
         child.stdin.write(b"# comment\n" * 200_000)
         child.stdin.flush()
         # Python sees a signal only when a blocked read is interrupted: let it block again.
-        time.sleep(0.3)
+        wait_until_asleep(child.pid)
         try:
             yield child
         finally:

@@ -377,7 +377,8 @@ def _is_running(pid: str) -> bool:
 
 def test_a_failure_ends_helm(helm: Helm) -> None:
     helm.answer("history", STORED)
-    helm.answer("get manifest app --revision 1 ", "sleep 0.5; exit 1")
+    both_run = "until [ $(cat pids 2> /dev/null | wc -l) = 2 ]; do sleep 0.05; done"
+    helm.answer("get manifest app --revision 1 ", f"{both_run}; exit 1")
     helm.answer("get", f"echo $$ >> pids; exec sleep {TIMEOUT}")
     start = time.monotonic()
     assert_refused(helm.render(), "helm get failed", "exit code 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +23,6 @@ def test_the_end_is_that_of_the_obvious_expression(text: str) -> None:
 
 def test_many_comments_take_linear_time() -> None:
     text = "key: " + "# " * 50_000 + "\n" + "  # x\n" * 50_000
-    start = perf_counter()
+    start = process_time()
     assert _end_without_comments(text, 0, len(text)) == 4
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
