@@ -14,10 +14,8 @@ import pytest
 from tests.e2e.programs import HERE, folder, present
 
 TESTS = Path(__file__).resolve().parent
-# For long variants of tests, of which `make e2e` runs one.
-in_matrix = pytest.mark.skipif(
-    "POSTRENDER_E2E_CELL" not in os.environ, reason="a long test, which make matrix runs"
-)
+# For long variants of tests, of which `make e2e` runs one. `make matrix` runs all of them.
+in_matrix = pytest.mark.in_matrix
 # A behaviour that does not depend on Helm's version is tested with one of both Helms.
 helm_3_in_matrix = pytest.mark.parametrize(
     "release", [pytest.param("helm3", marks=in_matrix), "helm4"], indirect=True
@@ -33,6 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"the programs of the end-to-end tests are not in {folder()}. Run `make e2e`"
         )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the long variants, except in the matrix."""
+    if "POSTRENDER_E2E_CELL" not in os.environ:
+        for item in items:
+            if item.get_closest_marker(in_matrix.name):
+                item.add_marker(pytest.mark.skip(reason="a long test, which make matrix runs"))
 
 
 def pytest_terminal_summary(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -103,3 +104,18 @@ def test_a_result_is_recorded_in_the_order_of_the_cells(
 def test_recorded_results_belong_to_cells() -> None:
     assert set(results()) <= {cell.name for cell in cells() if cell.tests}
     assert all(isinstance(result, Result) for result in results().values())
+
+
+def test_all_cells_include_the_long_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], env: dict[str, str], **_: object) -> CompletedProcess[str]:
+        assert env["POSTRENDER_E2E_CELL"] == "", "the programs of CI"
+        commands.append(command)
+        return CompletedProcess(command, returncode=1)
+
+    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr(matrix, "build_defaults", lambda: None)
+    monkeypatch.setattr(matrix, "cells", tuple)
+    assert [matrix.main([]), matrix.main(["variants"]), matrix.main(["helm-9"])] == [1, 1, 1]
+    assert [command[-3:] for command in commands] == 2 * [["-m", "in_matrix", "tests/e2e"]]

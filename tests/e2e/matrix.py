@@ -1,9 +1,10 @@
 """Run the tests with each version of each tool; record the results in results.yaml and the docs.
 
-    python -m tests.e2e.matrix [PREFIX ...]     for example helm-4.1, or argo-cd
+    python -m tests.e2e.matrix [PREFIX ...]     for example helm-4.1, argo-cd, or variants
 
 A cell is one version of one tool, together with the versions of the other tools that CI runs.
 versions.yaml has the cells. `make matrix` runs all cells, and `make matrix CELL=helm-4.1` one cell.
+`variants` are the long variants of all tests (tests.rings.in_matrix), with the versions of CI.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ HEAD = """\
 # kubernetes: the version of Kubernetes in the tests.
 """
 PASSED, FAILED = "passed", "failed"
+VARIANTS = "variants"
 # More processes make the tests slower on two cores.
 WORKERS = os.environ.get("POSTRENDER_MATRIX_WORKERS", "4")
 
@@ -102,6 +104,20 @@ def run(cell: Cell) -> Result:
     return result
 
 
+def run_variants() -> int:
+    """Run the long variants of all tests with the programs of CI; return 1 if a test failed.
+
+    The list of a cell has only the tests that depend on the version of its tool.
+    """
+    options = ["-n", WORKERS, "--dist", "worksteal", "-m", "in_matrix"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "tests/e2e"],
+        cwd=ROOT,
+        env={**os.environ, "POSTRENDER_E2E_CELL": ""},
+    )
+    return int(done.returncode != 0)
+
+
 def variables(cell: Cell) -> dict[str, str]:
     """Return the environment of a cell's tests."""
     own = {"POSTRENDER_E2E_CELL": cell.name} if cell.program else {}
@@ -158,14 +174,18 @@ def summary(cell: Cell, report: Path, seconds: int) -> Result:
 
 def main(prefixes: Sequence[str]) -> int:
     """Run the selected cells; return 1 if a test failed or a cell cannot run."""
-    chosen = [cell for prefix in prefixes for cell in selected(prefix)] or list(cells())
-    if prefixes and not any(selected(prefix) for prefix in prefixes):
-        names = ", ".join(cell.name for cell in cells() if cell.tests)
+    chosen = [cell for prefix in prefixes for cell in selected(prefix)]
+    chosen = chosen if prefixes else list(cells())
+    has_variants = not prefixes or VARIANTS in prefixes
+    if not chosen and not has_variants:
+        names = ", ".join([VARIANTS, *(cell.name for cell in cells() if cell.tests)])
         print(f"error: no cell has this name. The cells are {names}", file=sys.stderr)
         return 1
     code = 0
-    if any(cell.program for cell in chosen):
+    if has_variants or any(cell.program for cell in chosen):
         build_defaults()
+    if has_variants:
+        code |= run_variants()
     for cell in chosen:
         if not cell.tests:
             continue
