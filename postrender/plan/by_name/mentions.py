@@ -4,7 +4,7 @@ The search looks for the base names of revisions, and of objects that postrender
 search skips CustomResourceDefinitions and the objects of attachers. The search covers annotations
 and these strings:
 
-- In a ConfigMap or Secret, the data.
+- In a ConfigMap or Secret, the data, also in Base64.
 - In a pod template, and in the kinds that `references.unrelated` calls covered, free text and
   unresolved references. Free text means commands, arguments, `env` values, and parameters of
   drivers. Reference rules cover the other fields. References in Roles are not mentions.
@@ -61,11 +61,14 @@ _UNSEARCHED_ANNOTATIONS = (
 _RELOADER = "reloader.stakater.com"
 _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
+# A label that a container reads, in the `fieldPath` of a variable or of a volume `downwardAPI`.
+_LABEL_READS = "metadata.labels["
+_LABEL_READ = r"""metadata\.labels\[\\?['"]([\w./-]+)"""
 # The keys of free text. "value" is the key in an entry of `env`.
-_TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
+_TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value", _LABEL_READS)
 # In a covered kind, a volume claim can have an object of any kind as its dataSource.
 _KIND_BESIDE = r"\bkind\W{1,9}(?:ConfigMap|Secret)\b"
-_DATA = frozenset({"data", "stringData"})
+_DATA = frozenset({"data", "stringData", "binaryData"})
 # The kinds by their name in a kubectl command, such as `[kubectl, get, cm, web]`.
 KUBECTL_KINDS = {
     "cm": "configmap",
@@ -74,6 +77,8 @@ KUBECTL_KINDS = {
     "secret": "secret",
     "secrets": "secret",
 }
+# Keys whose mapping can have names as keys, as `configMaps` has.
+_CONFIGURATIONS = frozenset({"configs", "configurations", "cms"})
 _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 
 
@@ -81,7 +86,7 @@ class Mention(NamedTuple):
     """A string that contains the base name of one or more objects.
 
     line: the line in the document, from 0.
-    text: the string. For the `data` of a Secret, the decoded string, which messages must not show.
+    text: the string. For Base64, the decoded string. Messages must not show that of a Secret.
     fields: the names that describe the string. For an `env` value, the name of the variable. For an
         item of a list, the flag, else the kind in a kubectl command, else the key of the list. For
         another string, the last two keys of the path. For the key `value`, also the `name` beside
@@ -129,7 +134,8 @@ def find_mentions(
     for index, items in inventory.items_by_document().items():
         text = inventory.stream.texts[index]
         # A text search misses escaped and encoded names.
-        if may_escape_names(text) or any(item.identity.kind == "Secret" for item in items):
+        is_encoded = "binaryData" in text or any(item.identity.kind == "Secret" for item in items)
+        if is_encoded or may_escape_names(text):
             names = all_names
         elif search.may_mention(items, text):
             names = WordSet(search.unexplained(items, text, all_names.possible_in(text)))
@@ -137,10 +143,11 @@ def find_mentions(
             continue
         if names:
             document = inventory.document(index)
+            labels = set(re.findall(_LABEL_READ, text)) if _LABEL_READS in text else frozenset()
             for item in items:
                 mentions += [
                     mention
-                    for mention in search.run(item, document, names)
+                    for mention in search.run(item, document, names, labels, is_encoded=is_encoded)
                     if not any(_is_ignored(rule, mention) for rule in ignored)
                 ]
     return mentions
@@ -194,7 +201,20 @@ class _Search:
         )
         return {name for name in names if name not in known or text.count(name) != known[name]}
 
-    def run(self, item: Item, document: ParsedDocument, names: WordSet) -> Iterator[Mention]:
+    def run(
+        self,
+        item: Item,
+        document: ParsedDocument,
+        names: WordSet,
+        labels: AbstractSet[str],
+        *,
+        is_encoded: bool,
+    ) -> Iterator[Mention]:
+        """The mentions in an object.
+
+        labels: the keys of the labels that containers read.
+        is_encoded: whether the object can have Base64 with names.
+        """
         if item.is_attacher or item.identity.kind == CRD:
             return
         length = len(item.path)
@@ -214,10 +234,10 @@ class _Search:
             if reference.rule.family == SELECTOR
         }
         kinds: dict[Path, list[str]] = {}
-        for path, scalar in _strings(data, None if item.identity.kind == "Secret" else names):
+        for path, scalar in _strings(data, None if is_encoded else names):
             if (item.key, (*item.path, *path)) in self.linked or path in selected:
                 continue
-            if not (path in target_kinds or _may_reference(item, path, data)):
+            if not (path in target_kinds or _may_reference(item, path, data, labels)):
                 continue
             text = decoded(scalar) if _is_encoded(item, path) else scalar
             targets = {
@@ -275,11 +295,16 @@ def _secret_fields(item: Item, data: Json) -> dict[Path, GroupKind]:
 
 
 def _is_encoded(item: Item, path: Path) -> bool:
-    return item.identity.group_kind == SECRET and path[0] == "data"
+    return path[0] == ("data" if item.identity.group_kind == SECRET else "binaryData")
 
 
-def _may_reference(item: Item, path: Path, data: Json) -> bool:
-    """Whether the string at a path of an object can be the name of a ConfigMap or Secret."""
+def _may_reference(item: Item, path: Path, data: Json, labels: AbstractSet[str]) -> bool:
+    """Whether the string at a path of an object can be the name of a ConfigMap or Secret.
+
+    labels: the keys of the labels that containers read.
+    """
+    if path[-2:-1] == ("labels",):
+        return path[-1] in labels
     if path[-2:-1] == ("annotations",):
         name = str(path[-1])
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
@@ -359,7 +384,7 @@ def _is_program(data: Json, path: Path, text: str) -> bool:
     Without a command, the entrypoint of the image can run the first argument, as in
     `docker-entrypoint.sh postgres`. A text with spaces is a script.
     """
-    if text.startswith("-") or text.split() != [text]:
+    if text.startswith("-") or text.split() != [text] or "=" in text:
         return False
     if path[-1] != 0 or path[-2] not in ("command", "args"):
         return False
@@ -423,7 +448,7 @@ def _strings(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
 @lru_cache(maxsize=1024)
 def _has_names(key: str | int) -> bool:
     letters = letters_of(str(key))
-    return any(kind.lower() in letters for kind in CONTENT_KINDS)
+    return letters in _CONFIGURATIONS or any(kind.lower() in letters for kind in CONTENT_KINDS)
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:

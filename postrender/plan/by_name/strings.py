@@ -38,13 +38,17 @@ command. This example has a pod template and a command:
               name: web-config
       start.sh: kubectl get configmap web-config
 
-In a script, the name and the command can be in different lines:
+The name and the command or kind can be in different lines:
 
     for name in web-config web-routes; do
       kubectl get configmap "$name"
     done
 
-Spring Cloud Kubernetes reads the ConfigMap that has the name of the application:
+A text with the name and the kind anywhere is therefore a sign, if the stream has no object of
+another kind with the name.
+
+Spring Cloud Kubernetes reads the ConfigMaps in its own properties, and the one that has the name of
+the application:
 
     env:
       - name: SPRING_APPLICATION_NAME
@@ -59,15 +63,16 @@ Many of these strings are templates and not valid YAML, so the rules search line
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.kubernetes.annotations import copier_of
 from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.plan.by_name import roles
 from postrender.plan.by_name.mentions import KUBECTL_KINDS, Evidence, Mention, Sign, sign_of
-from postrender.text import WHOLE, WordSet, letters_of, shown, words_of
+from postrender.text import WHOLE, WORD, WordSet, letters_of, shown, words_of
 from postrender.yaml.paths import format_path
 
 TYPE_CHECKING = False
@@ -81,21 +86,28 @@ _COMMAND = r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)"
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 _COMMENTS = ("#", "//")
-# The maximum distance in lines between `name:` and a line `kind: …`.
-_MAX_DISTANCE = 8
-# The maximum distance in lines between `name:` and the key above, such as `configMap:`.
-_MAX_DISTANCE_OF_PARENT = 100
+# The maximum distance in lines between `name:` and a line `kind: …`, or a key above.
+_MAX_DISTANCE = 100
+# The maximum depth of the keys above a line.
+_MAX_DEPTH = 20
+# The value of a field `kind`, in block or flow style, in YAML or JSON.
+_KIND_FIELD = r"""\bkind["']?\s{0,9}[:=]\s{0,9}["']?([A-Za-z]+)"""
 _PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
+_KUBERNETES = "springcloudkubernetes"  # spring.cloud.kubernetes.config.name
+_KINDS = {kind.lower(): kind for kind in CONTENT_KINDS}
 _CONFIG_MAP = "ConfigMap"
 
 
 def find_embedded_texts(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each mention in a manifest, a pod template or a command inside a string."""
     texts = _texts(evidence, _EmbeddedText)
+    fixed_names = evidence.inventory.fixed_names
     for mention in evidence.mentions:
+        is_taken = mention.name in fixed_names
         for target in mention.targets:
-            if texts[mention.text].references(mention.name, target.identity.kind):
-                reason = f"a text in {mention.item.identity} references the {target.identity.kind}"
+            kind = target.identity.kind
+            if texts[mention.text].references(mention.name, kind, is_taken=is_taken):
+                reason = f"a text in {mention.item.identity} references the {kind}"
                 yield sign_of(evidence, mention, target, reason)
 
 
@@ -118,6 +130,7 @@ class _EmbeddedText(_Text):
     """A text that can be a manifest or a script.
 
     kinds: the kinds in the text. variable_kinds: those that a command reads by a variable.
+    free_kinds: those in a line other than a command with the name of an object.
     """
 
     def __init__(self, text: str, names: WordSet) -> None:
@@ -126,31 +139,43 @@ class _EmbeddedText(_Text):
         self.kinds = {
             kind
             for kind in CONTENT_KINDS
-            if kind.lower() in letters or (kind == _CONFIG_MAP and "cm" in letters)
+            if kind.lower() in letters or (kind == _CONFIG_MAP and _may_be_short(letters))
         }
-        lines = (line for line in self.lines if "$" in line) if self.kinds else ()
-        self.variable_kinds = {kind for line in lines for kind in _variable_kinds(line)}
-        self._results: dict[tuple[int, str], bool] = {}
+        lines = [line for line in self.lines if not _is_comment(line)] if self.kinds else []
+        self.variable_kinds = {kind for line in lines if "$" in line for kind in _read_kinds(line)}
+        self.free_kinds = {
+            kind for kind in self.kinds if any(_has_free_kind(line, kind) for line in lines)
+        }
+        self._results: dict[tuple[int, str, bool], bool] = {}
 
-    def references(self, name: str, kind: str) -> bool:
+    def references(self, name: str, kind: str, *, is_taken: bool) -> bool:
         """Whether the text references an object by its name.
 
         True if a line with the name also has the kind, or is the `name: …` of an object of the
         kind. Also true if the text has the name, and a command reads the kind by a name from a
         variable.
+        is_taken: whether an object of another kind has the name. Otherwise, the kind can be
+            anywhere in the text, unless the line is the `name: …` of an object of another kind.
         """
         return kind in self.kinds and any(
-            self._is_reference(number, kind) for number in self.numbers.get(name, ())
+            self._is_reference(number, kind, is_taken=is_taken)
+            for number in self.numbers.get(name, ())
         )
 
-    def _is_reference(self, number: int, kind: str) -> bool:
-        if (number, kind) not in self._results:
-            self._results[number, kind] = (
-                kind.lower() in self.variable_kinds
+    def _is_reference(self, number: int, kind: str, *, is_taken: bool) -> bool:
+        key = number, kind, is_taken
+        if key not in self._results:
+            self._results[key] = (
+                kind in self.variable_kinds
                 or _has_kind(self.lines[number], kind)
                 or _is_below_kind(self.lines, number, kind)
+                or (
+                    not is_taken
+                    and kind in self.free_kinds
+                    and _kind_of(self.lines, number) in ("", kind)
+                )
             )
-        return self._results[number, kind]
+        return self._results[key]
 
 
 def _texts(evidence: Evidence, make: Callable[[str, WordSet], Text]) -> dict[str, Text]:
@@ -161,57 +186,77 @@ def _texts(evidence: Evidence, make: Callable[[str, WordSet], Text]) -> dict[str
     return {text: make(text, WordSet(names[text])) for text in names}
 
 
+def _may_be_short(letters: str) -> bool:
+    return "cm" in letters or ("spring" in letters and "kubernetes" in letters)
+
+
 def _has_kind(line: str, kind: str) -> bool:
     letters = letters_of(line)
     if kind.lower() in letters:
         return True
-    if kind != "ConfigMap" or "cm" not in letters:
+    return kind == _CONFIG_MAP and (
+        ("cm" in letters and "cm" in words_of(letters)) or _is_property(letters, _KUBERNETES)
+    )
+
+
+def _has_free_kind(line: str, kind: str) -> bool:
+    """Whether a line has a kind, but is not a command with the name of an object of the kind."""
+    if kind == _CONFIG_MAP and line.strip() == "kubernetes:":  # of Spring Cloud
+        return True
+    if not _has_kind(line, kind):
         return False
-    words = words_of(letters)
-    return "cm" in words and ("kubectl" in letters or "oc" in words)
+    return not re.search(_COMMAND, line) or kind in _read_kinds(line)
 
 
-def _variable_kinds(line: str) -> Iterator[str]:
-    """The kinds, in lower case, that the commands in a line read by a name from a variable.
+def _read_kinds(line: str) -> set[str]:
+    """The kinds that the commands in a line read by a variable, or without a name.
 
     In `kubectl get cm -n "$NAMESPACE" "$NAME"`, the name is the last word.
     """
-    if _is_comment(line):
-        return
+    found: set[str] = set()
     for command in re.findall(_COMMAND, line):
-        kinds: list[str] = []
+        kinds: set[str] = set()
+        has_name = has_variable = False
         before = ""
         for word in command.translate(_TO_SPACES).split():
-            if word.startswith("$") and before not in _NAMESPACE_FLAGS:
-                yield from kinds
             if word.lower() in KUBECTL_KINDS:
-                kinds.append(KUBECTL_KINDS[word.lower()])
+                kinds.add(_KINDS[KUBECTL_KINDS[word.lower()]])
+            elif kinds and before not in _NAMESPACE_FLAGS and word[0] != "-":
+                has_variable = has_variable or word[0] == "$"
+                has_name = has_name or before[:1] != "-" or "=" in before
             before = word
+        if has_variable or not has_name:
+            found |= kinds
+    return found
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Whether a line is the `name: …` of an object of a kind.
+    """Whether a line is in a mapping or list of a kind, or is the `name: …` of such an object.
 
-    The kind is in the parent key (`configMap:`), or in a line `kind: …` of the same mapping or near
-    the parent key `metadata:`.
+    The kind is in the parent key (`configMap:`), or in a line `kind: …` of the same mapping or next
+    to the parent key `metadata:`.
     """
-    if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
-        return False
-    if any(_is_kind(line, kind) for line in _siblings_of(lines, number)):
+    if _kind_of(lines, number) == kind:
         return True
     parent = _parent_of(lines, number)
-    if parent is None:
-        return False
-    letters = letters_of(lines[parent])
-    if "metadata" not in letters:
-        return kind.lower() in letters
-    # The line `kind: ConfigMap` can be above or below `metadata:`.
-    around = lines[max(0, number - _MAX_DISTANCE) : number + _MAX_DISTANCE]
-    return any(_is_kind(line, kind) for line in around)
+    if parent is not None and kind.lower() in letters_of(lines[parent]):
+        return True
+    return kind == _CONFIG_MAP and _is_property("".join(_keys_above(lines, number)), _KUBERNETES)
 
 
-def _is_kind(line: str, kind: str) -> bool:
-    return line.replace('"', "").strip().lstrip("- ").rstrip(",") == f"kind: {kind}"
+def _kind_of(lines: Sequence[str], number: int) -> str:
+    """The kind of the object whose `name: …` is in a line, "" if there is none."""
+    if match := re.search(_KIND_FIELD, lines[number]):
+        return match[1]
+    if not lines[number].strip(" \t-{\"'").startswith("name"):
+        return ""
+    places = [number]
+    parent = _parent_of(lines, number)
+    if parent is not None and "metadata" in lines[parent]:
+        places.append(parent)
+    siblings = (line for place in places for line in _siblings_of(lines, place))
+    matches = (re.match(rf"[\s{{-]*[\"']?{_KIND_FIELD}", line) for line in siblings)
+    return next((match[1] for match in matches if match), "")
 
 
 def _lines_of(text: str) -> list[str]:
@@ -236,10 +281,16 @@ def _is_comment(line: str) -> bool:
 
 
 def _parent_of(lines: Sequence[str], number: int) -> int | None:
-    """The number of the line with the parent key, None if no parent is near."""
+    """The number of the line with the parent key, or of the heading of the section in TOML.
+
+    None if no parent is near.
+    """
     indent = _indent_of(lines[number])
-    for above in reversed(range(max(0, number - _MAX_DISTANCE_OF_PARENT), number)):
-        if lines[above].strip() and _indent_of(lines[above]) < indent:
+    for above in reversed(range(max(0, number - _MAX_DISTANCE), number)):
+        line = lines[above].strip()
+        if line and (
+            _indent_of(lines[above]) < indent or (line[0] == "[" and line[-1] == "]" != line[1:])
+        ):
             return above
     return None
 
@@ -248,6 +299,8 @@ def _siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
     """A line and the nearby lines of the same mapping, without nested lines."""
     indent = _indent_of(lines[number])
     for line in reversed(lines[max(0, number - _MAX_DISTANCE) : number + 1]):
+        if line.startswith("---"):
+            break
         if line.strip() and _indent_of(line) <= indent:
             if _indent_of(line) < indent:
                 break
@@ -255,6 +308,8 @@ def _siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
             if _begins_item(line):
                 break
     for line in lines[number + 1 : number + _MAX_DISTANCE]:
+        if line.startswith("---"):
+            break
         if line.strip() and _indent_of(line) <= indent:
             if _indent_of(line) < indent or _begins_item(line):
                 break
@@ -266,7 +321,7 @@ def _begins_item(line: str) -> bool:
 
 
 def _indent_of(line: str) -> int:
-    return len(line) - len(line.lstrip(" -"))
+    return len(line) - len(line.lstrip(" -\t"))
 
 
 def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
@@ -289,8 +344,8 @@ def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _is_property(text: str) -> bool:
-    return _PROPERTY in letters_of(text).replace(".", "")
+def _is_property(text: str, prefix: str = _PROPERTY) -> bool:
+    return prefix in letters_of(text).replace(".", "")
 
 
 class _SpringText(_Text):
@@ -312,32 +367,52 @@ class _SpringText(_Text):
 
 def _is_nested(lines: Sequence[str], number: int) -> bool:
     """Whether a line is `name: …` below the keys `spring:` and `application:`."""
-    if not lines[number].strip().startswith("name:"):
-        return False
-    application = _parent_of(lines, number)
-    if application is None or lines[application].strip() != "application:":
-        return False
-    spring = _parent_of(lines, application)
-    return spring is not None and lines[spring].strip() == "spring:"
+    is_name = lines[number].strip().startswith("name:")
+    return is_name and _keys_above(lines, number)[-2:] == ["spring", "application"]
+
+
+def _keys_above(lines: Sequence[str], number: int) -> list[str]:
+    """The keys of a YAML text above a line, from the root."""
+    keys: list[str] = []
+    above = _parent_of(lines, number)
+    while above is not None and len(keys) < _MAX_DEPTH:
+        keys.append(lines[above].strip(" -:\r"))
+        above = _parent_of(lines, above) if _indent_of(lines[above]) else None
+    return keys[::-1]
 
 
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
 _FIELD_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
-_CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
+_CONFIGURATION_WORDS = frozenset(
+    {"cm", "cms", "config", "configs", "configuration", "configurations", "conf", "settings"}
+)
+# A key or variable and its value, such as `configName: web-config` or `"config"="shop/web-config"`.
+_KEY_AND_VALUE = (
+    r"""(?<![\w.-])([A-Za-z][\w.-]{0,99})["']?[ \t]{0,9}[:=][ \t]{0,9}["']?"""
+    r"""(?:[\w.-]{1,99}/)?([A-Za-z0-9.-]+)"""
+)
 
 
 def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
-    """A sign for each mention that is the whole value of a field, a flag or a variable."""
+    """A sign for each mention that is the whole value of a field, a flag or a variable.
+
+    If the field is about configuration, a part is enough, as in `config: web-config:key`.
+    """
     fixed_names = evidence.inventory.fixed_names
+    texts = _texts(evidence, _KeyedText)
     for mention in evidence.mentions:
-        is_taken = mention.name in fixed_names
-        if (
-            mention.is_program
-            or mention.is_watched
-            or (is_taken and not _is_about_configuration(mention))
-        ):
+        if mention.is_program or mention.is_watched:
             continue
-        if WHOLE in mention.forms:
+        is_taken = mention.name in fixed_names
+        if is_taken and not _is_about_configuration(mention.fields):
+            continue
+        is_one_line = "\n" not in mention.text.strip()
+        is_named = mention.name in texts[mention.text].configurations
+        if (
+            WHOLE in mention.forms
+            or (is_named and not is_taken)
+            or (is_one_line and _is_about_configuration(mention.fields) and _is_part(mention))
+        ):
             field = format_path(mention.path)
             for target in mention.targets:
                 if target.key == mention.item.key:
@@ -347,8 +422,31 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _is_about_configuration(mention: Mention) -> bool:
-    words = {word.lower() for field in mention.fields for word in re.findall(_FIELD_WORD, field)}
+def _is_part(mention: Mention) -> bool:
+    """Whether the name is an item of the value, or has a key, as in `a, web` and `web/app.yaml`."""
+    value = mention.text.strip().rpartition("=")[2]
+    has_key = value.count("/") == 1 and value.partition("/")[0] == mention.name
+    return has_key or WORD in mention.forms
+
+
+class _KeyedText(_Text):
+    """A text that can be a file with settings.
+
+    configurations: the names that are the value of a key about configuration.
+    """
+
+    def __init__(self, text: str, names: WordSet) -> None:
+        super().__init__(text.split("\n"), names)
+        self.configurations = {
+            value
+            for number in set(itertools.chain.from_iterable(self.numbers.values()))
+            for key, value in re.findall(_KEY_AND_VALUE, self.lines[number])
+            if value in self.numbers and _is_about_configuration((key,))
+        }
+
+
+def _is_about_configuration(fields: Iterable[str]) -> bool:
+    words = {word.lower() for field in fields for word in re.findall(_FIELD_WORD, field)}
     return not words.isdisjoint(_CONFIGURATION_WORDS)
 
 

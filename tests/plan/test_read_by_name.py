@@ -1,0 +1,165 @@
+"""Readers that postrender cannot rewrite: the original stays if a string may be its name."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+import pytest
+
+from postrender.config.settings import AttacherSettings, Settings
+from postrender.inventory.build import take_inventory
+from postrender.output import render
+from postrender.plan.build import make_plan
+from postrender.yaml.stream import read_stream
+
+SETTINGS = Settings(attacher=AttacherSettings(image="image:1"))
+APPLICATION = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-config
+data: {greeting: hello}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: web
+        envFrom: [{configMapRef: {name: web-config}}]
+---
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web-config}\n---\n"
+COMPUTED = '{"metadata": {"labels": {"a": "b"}, "name": "web-config"}, "kind": "ConfigMap"}'
+
+
+def is_kept(extra: str) -> bool:
+    inventory = take_inventory(read_stream((APPLICATION + extra).encode(), "input"), SETTINGS)
+    plan = make_plan(inventory, SETTINGS)
+    return "  name: web-config\n" in "".join(render(plan))
+
+
+def config_map(text: str, field: str = "data") -> str:
+    data = json.dumps({field: {"key": text}})
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: other}}\n{data[1:-1]}\n"
+
+
+def container(**fields: object) -> str:
+    template = json.dumps({"spec": {"containers": [{"name": "other", **fields}]}})
+    spec = f"{{template: {template}}}"
+    return f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: other}}\nspec: {spec}\n"
+
+
+def widget(spec: str) -> str:
+    return f"apiVersion: acme.io/v1\nkind: Widget\nmetadata: {{name: other}}\nspec: {spec}\n"
+
+
+# Files in other languages than YAML, and YAML in odd shapes. The name is unique to the ConfigMap.
+TEXTS = {
+    "Python": 'NAME = "web-config"\napi.read_namespaced_config_map(NAME, "prod")',
+    "Python dict": "{'configMap': {\n  'name': 'web-config',\n}}",
+    "Go": 'name := "web-config"\nclient.CoreV1().ConfigMaps(ns).Get(ctx, name, options)',
+    "HCL": 'data "kubernetes_config_map" "web" {\n  metadata {\n    name = "web-config"\n  }\n}',
+    "TOML": '[volumes.configMap]\nname = "web-config"\n',
+    "XML": "<configMap>\n  <name>web-config</name>\n</configMap>",
+    "INI": "[kubernetes]\nconfig_name = web-config\n",
+    "a list": "configMaps:\n- other\n- web-config\n",
+    "a comment": "kind: ConfigMap # of the chart\nname: web-config\n",
+    "quotes": "kind: 'ConfigMap'\nmetadata:\n  name: 'web-config'\n",
+    "many labels": "kind: ConfigMap\nmetadata:\n  labels:\n"
+    + "".join(f"    label-{number}: a\n" for number in range(20))
+    + "  name: web-config\n",
+    "JSON": json.dumps(json.loads(COMPUTED), indent=1),
+    "JSON with tabs": json.dumps({"configMap": {"name": "web-config"}}, indent="\t"),
+    "an anchor": "name: &name web-config\nvolumes:\n- configMap:\n    name: *name\n",
+    "a folded name": "configMap:\n  name: >-\n    web-config\n",
+    "CRLF": "configMap:\r\n  name: web-config\r\n",
+    "Spring": "spring:\n  cloud:\n    kubernetes:\n      config:\n        name: web-config\n",
+    "sources of Spring": "spring:\n  cloud:\n    kubernetes:\n      config:\n        sources:\n"
+    "        - name: web-config\n",
+    "a property of Spring": "spring.cloud.kubernetes.config.sources[0].name=web-config\n",
+    "a short command": "k get cm web-config",
+    "a variable with a kind": "RESOURCE=cm/web-config\nkubectl get $RESOURCE",
+    "a function": 'read() { kubectl get "$1" "$2"; }\nread cm web-config',
+    "a list of all": "kubectl get cm -o name |\n  grep web-config",
+    "a setting": "mode: fast\nsettings: web-config\n",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_with_the_kind_keeps_the_original(name: str) -> None:
+    assert is_kept(config_map(TEXTS[name]))
+    assert is_kept(container(args=["-c", TEXTS[name]]))
+    assert is_kept(config_map(b64encode(TEXTS[name].encode()).decode(), "binaryData"))
+
+
+# The forms in which also a name that a Service has is that of the ConfigMap.
+STRUCTURED = (
+    *("TOML", "XML", "a list", "a comment", "quotes", "many labels", "JSON", "JSON with tabs"),
+    *("CRLF", "Spring", "sources of Spring", "a property of Spring", "a short command"),
+)
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_a_structure_is_enough_for_a_name_that_a_service_has(name: str) -> None:
+    assert is_kept(SERVICE + config_map(TEXTS[name]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: Service\nmetadata:\n  name: web-config\n---\nkind: ConfigMap\nname: other\n",
+        "configMap: {name: other}\nhosts:\n- web-config\n",
+        "# web-config\nkind: ConfigMap\nname: other\n",
+        "url: http://web-config:8080\nconfigMap: other\n",
+    ],
+)
+def test_the_name_of_a_service_near_the_kind_is_not_the_config_map(text: str) -> None:
+    assert not is_kept(SERVICE + config_map(text))
+
+
+def test_the_kind_next_to_a_name_counts() -> None:
+    text = "kind: ConfigMap\nname: other\n---\nkind: Service\nname: web-config\n"
+    assert not is_kept(config_map(text))
+
+
+# A part of a value, in a field whose name has a word such as `config`.
+PARTS = {
+    "a key": widget("{config: 'web-config:app.yaml'}"),
+    "a file": container(env=[{"name": "CONFIG", "value": "web-config/app.yaml"}]),
+    "a list": widget("{configs: 'other, web-config'}"),
+    "a short kind": container(args=["--config=cm:web-config"]),
+    "a pair": container(args=["config=web-config,level=debug"]),
+    "a key of a mapping": widget("{configurations: {web-config: {}}}"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_a_value_about_configuration_keeps_the_original(name: str) -> None:
+    assert is_kept(PARTS[name])
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        container(env=[{"name": "CONFIG", "value": "/etc/web-config/app.yaml"}]),
+        container(env=[{"name": "CONFIG_URL", "value": "http://web-config:8080"}]),
+        container(env=[{"name": "GREETING", "value": "see web-config"}]),
+        widget("{image: 'web-config:v1'}"),
+    ],
+)
+def test_paths_hosts_and_prose_are_no_names(extra: str) -> None:
+    assert not is_kept(extra)
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_label_that_a_container_reads_is_a_name(quote: str) -> None:
+    env = {"fieldRef": {"fieldPath": f"metadata.labels[{quote}settings{quote}]"}}
+    text = container(env=[{"name": "NAME", "valueFrom": env}])
+    labels = '{template: {"metadata": {"labels": {"settings": "web-config"}}, '
+    text = text.replace("{template: {", labels)
+    assert is_kept(text)
+    assert not is_kept(text.replace("labels[", "annotations["))
