@@ -43,8 +43,7 @@ from postrender.kubernetes.annotations import (
     keep_annotations,
     without_keep,
 )
-from postrender.kubernetes.group_names import group_name_for_release
-from postrender.kubernetes.inventories import inventory_name
+from postrender.kubernetes.attach_groups import group_name_for_release, inventory_name
 from postrender.kubernetes.kinds import strings_at
 from postrender.records import NamedTuple
 

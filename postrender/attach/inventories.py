@@ -35,8 +35,8 @@ from postrender.attach.request import (
 from postrender.attach.sweep import read_job
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import COLLECT_LABEL, GROUP_LABEL, INVENTORY_LABEL
+from postrender.kubernetes.attach_groups import inventory_arguments, is_inventory
 from postrender.kubernetes.hashing import without_hash
-from postrender.kubernetes.inventories import inventory_arguments, is_inventory
 from postrender.kubernetes.kinds import CONFIG_MAP, strings_at
 from postrender.records import NamedTuple
 

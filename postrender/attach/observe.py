@@ -36,7 +36,7 @@ from postrender.kubernetes.annotations import (
     HASH_ANNOTATION,
     KUSTOMIZE_HASH,
 )
-from postrender.kubernetes.group_names import group_name_for_release
+from postrender.kubernetes.attach_groups import group_name_for_release
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.kubernetes.kinds import strings_at
 from postrender.records import NamedTuple

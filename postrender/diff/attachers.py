@@ -15,8 +15,8 @@ from postrender.diff.pairs import AttacherArguments, AttacherObjects, ComparedOb
 from postrender.diff.redact import NOT_SHOWN
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import JOB_LABEL
+from postrender.kubernetes.attach_groups import inventory_arguments
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
-from postrender.kubernetes.inventories import inventory_arguments
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.edits import attacher_key, without_tool_annotations

@@ -15,8 +15,8 @@ from postrender.kubernetes.annotations import (
     HOOK_ANNOTATIONS,
     REWRITE_ANNOTATION,
 )
+from postrender.kubernetes.attach_groups import is_inventory
 from postrender.kubernetes.hashing import without_hash
-from postrender.kubernetes.inventories import is_inventory
 from postrender.kubernetes.kinds import (
     ATTACHER_KINDS,
     CRD,

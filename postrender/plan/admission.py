@@ -22,7 +22,7 @@ from postrender.kubernetes.annotations import (
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.kubernetes.group_names import SUFFIX
+from postrender.kubernetes.attach_groups import SUFFIX
 from postrender.plan.attacher_job import (
     HOOK,
     JOB,

@@ -27,8 +27,8 @@ from postrender.kubernetes.annotations import (
     SYNC_WAVE_ANNOTATION,
     keep_annotations,
 )
+from postrender.kubernetes.attach_groups import inventory_arguments, inventory_data, inventory_name
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
-from postrender.kubernetes.inventories import inventory_arguments, inventory_data, inventory_name
 from postrender.kubernetes.kinds import MAX_CONTENT_SIZE, RBAC_GROUP, Identity
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name

@@ -15,8 +15,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.input import parsed_list
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
-from postrender.kubernetes.group_names import SUFFIX
-from postrender.kubernetes.inventories import inventory_name
+from postrender.kubernetes.attach_groups import SUFFIX, inventory_name
 from postrender.kubernetes.kinds import SECRET
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
 from postrender.plan.by_name.mentions import Mention, Sign

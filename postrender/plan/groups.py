@@ -20,7 +20,7 @@ from postrender.config.settings import AttacherSettings
 from postrender.errors import Finding, Location
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.group_names import group_name_for_release, group_name_for_workload
+from postrender.kubernetes.attach_groups import group_name_for_release, group_name_for_workload
 from postrender.kubernetes.kinds import Identity, is_namespaced_workload
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.links import item_order

@@ -25,7 +25,7 @@ from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import ComparedObject, Pair
 from postrender.diff.texts import content_of
 from postrender.errors import UserError
-from postrender.kubernetes.group_names import SUFFIX, group_name_for_release
+from postrender.kubernetes.attach_groups import SUFFIX, group_name_for_release
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import DATA_FIELDS, Identity
 from postrender.status.model import (

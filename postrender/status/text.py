@@ -22,7 +22,7 @@ from postrender.diff.formats import text as diff_text
 from postrender.diff.model import Preview
 from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
-from postrender.kubernetes.group_names import SUFFIX
+from postrender.kubernetes.attach_groups import SUFFIX
 from postrender.records import NamedTuple
 from postrender.status.model import (
     EDITED,

@@ -14,7 +14,7 @@ import pytest
 from postrender.attach.client import ApiError
 from postrender.attach.collect import Pass
 from postrender.errors import UserError
-from postrender.kubernetes.inventories import inventory_data
+from postrender.kubernetes.attach_groups import inventory_data
 from tests.attach.cluster import (
     GROUP,
     NAMESPACE,

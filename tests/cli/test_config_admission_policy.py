@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from postrender.cli import main
 from postrender.config.settings import AttacherSettings
-from postrender.kubernetes.group_names import group_name_for_release
+from postrender.kubernetes.attach_groups import group_name_for_release
 from postrender.plan.admission import policy_objects
 
 KUBERNETES = "1.35"

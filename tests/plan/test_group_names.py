@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.kubernetes.group_names import group_name_for_release, group_name_for_workload
+from postrender.kubernetes.attach_groups import group_name_for_release, group_name_for_workload
 from postrender.kubernetes.kinds import Identity
 from tests.diff.change_cases import run
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from postrender.kubernetes.inventories import inventory_data
+from postrender.kubernetes.attach_groups import inventory_data
 from tests.attach.cluster import (
     GROUP,
     Cluster,
