@@ -48,7 +48,7 @@ from postrender.diff.reads import (
 )
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
-from postrender.kubernetes.stored import are_stored_alike
+from postrender.kubernetes.validation.updates import are_stored_alike
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
 

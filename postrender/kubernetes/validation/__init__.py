@@ -28,6 +28,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.validation.checks import (
     Problem,
+    find_wrong_types,
     is_label,
     is_label_value,
     is_subdomain,
@@ -43,7 +44,6 @@ from postrender.kubernetes.validation.pods import (
     restart_policy,
 )
 from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
-from postrender.kubernetes.validation.types import find_wrong_types
 from postrender.text import decoded
 from postrender.yaml.paths import (
     Json,

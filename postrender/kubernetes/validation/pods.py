@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import GroupKind
-from postrender.kubernetes.quantities import quantity
 from postrender.kubernetes.validation.checks import (
     COUNT,
     PORT,
@@ -17,6 +16,7 @@ from postrender.kubernetes.validation.checks import (
     needs,
     one_of,
     port_name,
+    quantity,
     quantity_text,
     repeated,
     selected,

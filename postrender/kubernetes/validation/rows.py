@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
-from postrender.kubernetes.quantities import quantity
 from postrender.kubernetes.validation.checks import (
     COUNT,
     PORT,
@@ -18,6 +17,7 @@ from postrender.kubernetes.validation.checks import (
     needs,
     one_of,
     port_name,
+    quantity,
     quantity_text,
     selected,
     string,

@@ -1,24 +1,107 @@
-"""The fields that cannot change in a live object, as a table.
+"""The fields that cannot change in a live object, as a table, and what counts as a change.
 
-Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes. Most rows were
-tried with an API server of Kubernetes 1.36.
+The API server fills in defaults, so a pod template can differ in a manifest and be stored in the
+same way. A field behind a pointer, such as `privileged: false`, differs from an absent one, and so
+has no default here. Sources: the functions `Validate…Update` in `pkg/apis/*/validation` of
+Kubernetes, `pkg/apis/core/v1/defaults.go`, and the `omitempty` of fields. Most rows were tried with
+an API server of Kubernetes 1.36.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from postrender.kubernetes.kinds import GroupKind
-from postrender.kubernetes.quantities import quantity
-from postrender.kubernetes.stored import are_stored_alike
-from postrender.kubernetes.validation.checks import Problem
+from postrender.kubernetes.kinds import CRD, RBAC_GROUP, GroupKind
+from postrender.kubernetes.validation.checks import Problem, quantity
 from postrender.records import NamedTuple
 from postrender.text import conjoined
-from postrender.yaml.paths import Json, Parts, mapping_at, mappings_in, parts_at, value_at
+from postrender.yaml.paths import Json, Parts, is_same, mapping_at, mappings_in, parts_at, value_at
 
-_RBAC = "rbac.authorization.k8s.io"
+_CONTAINER: dict[str, Json] = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "stdin": False,
+    "stdinOnce": False,
+    "tty": False,
+}
+_PROBE: dict[str, Json] = {
+    "initialDelaySeconds": 0,
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+}
+_FILES: dict[str, Json] = {"defaultMode": 0o644}
+# The value of an absent field, by the field around. The items of a list are in the list's field.
+_DEFAULTS: dict[str, dict[str, Json]] = {
+    "spec": {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "securityContext": {},
+        "hostNetwork": False,
+        "hostPID": False,
+        "hostIPC": False,
+    },
+    **dict.fromkeys(("containers", "initContainers"), _CONTAINER),
+    **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBE),
+    **dict.fromkeys(("configMap", "secret", "projected", "downwardAPI"), _FILES),
+    "ports": {"protocol": "TCP"},
+    "httpGet": {"path": "/", "scheme": "HTTP"},
+    "env": {"value": ""},
+    "fieldRef": {"apiVersion": "v1"},
+    "volumeMounts": {"readOnly": False, "subPath": ""},
+    "hostPath": {"type": ""},
+    "persistentVolumeClaim": {"readOnly": False},
+}
+
+
+def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
+    """Whether the API server stores two pod templates in the same way, or two parts of them.
+
+    field: the name of the field that has the values.
+    """
+    if isinstance(old, list) and isinstance(new, list):
+        pairs = zip(old, new, strict=False)
+        return len(old) == len(new) and all(are_stored_alike(*pair, field) for pair in pairs)
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return is_same(old, new)
+    sides = [_stored(data, field) for data in (old, new)]
+    return sides[0].keys() == sides[1].keys() and all(
+        are_stored_alike(value, sides[1][key], key) for key, value in sides[0].items()
+    )
+
+
+def _stored(data: dict[str, Json], field: str) -> dict[str, Json]:
+    """A mapping without defaults, and with quantities as numbers."""
+    if field in ("limits", "requests"):
+        return {name: _as_number(value) for name, value in data.items()}
+    defaults = _DEFAULTS.get(field, {})
+    return {
+        key: value
+        for key, value in data.items()
+        if not (
+            (key in defaults and is_same(value, defaults[key]))
+            or (key == "imagePullPolicy" and value == _pull_policy(data.get("image")))
+        )
+    }
+
+
+def _as_number(value: Json) -> Json:
+    number = quantity(value)
+    return value if number is None else number
+
+
+def _pull_policy(image: Json) -> str:
+    """The default policy: `Always` for an image without a tag or digest, or with `latest`."""
+    name = str(image).rpartition("/")[2]
+    is_latest = "@" not in name and name.partition(":")[2] in ("", "latest")
+    return "Always" if is_latest else "IfNotPresent"
+
+
 _STORAGE = "storage.k8s.io"
-_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_DEFINITION = ("apiextensions.k8s.io", CRD)
 
 
 class _Change(NamedTuple):
@@ -72,7 +155,7 @@ def _not_elastic(change: _Change) -> bool:
 
 def _role(change: _Change) -> bool:
     roles = [value if isinstance(value, dict) else {} for value in change[:2]]
-    before, after = ({"apiGroup": _RBAC, **role} for role in roles)
+    before, after = ({"apiGroup": RBAC_GROUP, **role} for role in roles)
     return before != after
 
 
@@ -129,8 +212,8 @@ _ROWS = (
     _Row(("batch", "Job"), ("spec", "selector"), _both_set),
     _Row(("batch", "Job"), ("spec", "completions"), _not_elastic),
     # rbac/validation, ValidateRoleBindingUpdate.
-    _Row((_RBAC, "RoleBinding"), ("roleRef",), _role),
-    _Row((_RBAC, "ClusterRoleBinding"), ("roleRef",), _role),
+    _Row((RBAC_GROUP, "RoleBinding"), ("roleRef",), _role),
+    _Row((RBAC_GROUP, "ClusterRoleBinding"), ("roleRef",), _role),
     # core/validation: ValidateServiceUpdate, ValidatePersistentVolumeClaimUpdate.
     _Row(("", "Service"), ("spec", "clusterIP"), _address),
     _Row(("", "Service"), ("spec", "ipFamilies"), _both_set),
