@@ -17,7 +17,8 @@ from docs.generate import DATA, PARTS, generated
 from docs.generate import DOCUMENTS as GENERATED
 from postrender.cli import report as reporting
 from postrender.config.find import explicit_file
-from postrender.config.load import load_config, settings_from
+from postrender.config.load import load_config
+from postrender.config.settings import settings_from
 from postrender.diff.formats import REPORTERS
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations

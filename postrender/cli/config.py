@@ -28,9 +28,8 @@ from postrender.config.load import (
     load_config,
     load_files,
     merge_values,
-    settings_from,
 )
-from postrender.config.settings import EXTERNAL
+from postrender.config.settings import EXTERNAL, settings_from
 from postrender.config.validate import schema_text
 from postrender.errors import Location, UsageError, UserError
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects

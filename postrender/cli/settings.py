@@ -21,8 +21,8 @@ from postrender.cli.report import (
     set_log_file,
 )
 from postrender.config.find import Source, explicit_file, find_config, shown_path
-from postrender.config.load import load_config, merge_values, read_hash_key, settings_from
-from postrender.config.settings import SEQUENCE, Settings
+from postrender.config.load import load_config, merge_values, read_hash_key
+from postrender.config.settings import SEQUENCE, Settings, settings_from
 from postrender.config.validate import key_paths
 from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list

@@ -1,4 +1,4 @@
-"""The values of configuration files, the settings that they make, and the hash key for Secrets.
+"""The values of configuration files, and the hash key for Secrets.
 
 *Values* are nested mappings with the keys of postrender.yaml. An absent key has the default in
 config.schema.json. `cli/settings` merges the values of a file with those of a functionConfig, of
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from postrender.config.find import (
     Source,
@@ -18,29 +18,14 @@ from postrender.config.find import (
     merge_extended,
     path_next_to,
 )
-from postrender.config.settings import (
-    AttacherSettings,
-    HistorySettings,
-    IgnoredLeftover,
-    Settings,
-    StrategyRule,
-)
-from postrender.config.validate import (
-    EXPECTED_IMAGE,
-    is_image,
-    is_namespace,
-    schema_text,
-    unknown_key,
-    validate,
-)
+from postrender.config.settings import Values
+from postrender.config.validate import schema_text, unknown_key, validate
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
-from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.records import NamedTuple
-from postrender.references.rule import Rule
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
+from postrender.yaml.paths import Json, Path, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,13 +36,6 @@ if TYPE_CHECKING:
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OTHER_FILE = "Check the file, or pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
-
-# postrender compares each entry of these lists with many objects. The limit bounds this product.
-_COMPARED_LISTS = (("rules",), ("references",), ("leftovers", "ignore"))
-_MAX_ENTRIES = 1000
-
-
-Values = dict[str, "Any"]
 
 
 class ConfigFile(NamedTuple):
@@ -218,129 +196,6 @@ def merge_values(base: Values, overrides: Values) -> Values:
         else:
             merged[key] = value
     return merged
-
-
-def settings_from(values: Values) -> Settings:
-    """The settings for valid values; UserError for too many entries in a list of conditions."""
-    for path in _COMPARED_LISTS:
-        entries = value_at(values, path)
-        if isinstance(entries, list) and len(entries) > _MAX_ENTRIES:
-            raise UserError(
-                f"the configuration has {len(entries):,} entries in {format_path(path)}, expected "
-                f"at most {_MAX_ENTRIES:,}",
-                "Replace several entries with one that has globs, such as web-*",
-            )
-    default = Settings()
-    namespace = values.get("namespace", default.namespace)
-    if not is_namespace(namespace):
-        raise UserError(
-            f"the namespace is {shown(namespace)}, expected at most 63 lower-case letters, digits "
-            'and "-", with a letter or digit at both ends',
-            "Correct the key namespace, --namespace or POSTRENDER_NAMESPACE",
-        )
-    return Settings(
-        namespace=namespace,
-        with_secrets=values.get("secrets", default.with_secrets),
-        is_strict=values.get("strict", default.is_strict),
-        keep_original=values.get("keepOriginal", default.keep_original),
-        allow_empty=values.get("allowEmpty", default.allow_empty),
-        is_immutable=values.get("immutable", default.is_immutable),
-        log_file=values.get("logFile", default.log_file),
-        rules=tuple(map(_strategy_rule, values.get("rules", ()))),
-        references=tuple(_references(values.get("references", ()))),
-        finds_pod_specs=values.get("embeddedPodSpecs", default.finds_pod_specs),
-        ignored_leftovers=tuple(
-            map(_ignored_leftover, values.get("leftovers", {}).get("ignore", ()))
-        ),
-        attacher=_attacher(values.get("attacher", {})),
-        history=_history(values.get("history", {})),
-        naming=values.get("naming", default.naming),
-        hash_key_file=values.get("secretsHashKeyFile", default.hash_key_file),
-    )
-
-
-def _history(values: Values) -> HistorySettings:
-    default = HistorySettings()
-    return HistorySettings(
-        previous=values.get("previous", default.previous),
-        keep=values.get("keep", default.keep),
-        context=values.get("kubeContext", default.context),
-        kubeconfig=values.get("kubeconfig", default.kubeconfig),
-    )
-
-
-def _strategy_rule(values: Values) -> StrategyRule:
-    match = values.get("match", {})
-    return StrategyRule(
-        strategy=values.get("strategy", ""),
-        kind=match.get("kind", "*"),
-        name=match.get("name", "*"),
-        namespace=match.get("namespace", "*"),
-        labels=match.get("labels", {}),
-        annotations=match.get("annotations", {}),
-        is_referenced=match.get("referenced"),
-        is_immutable=values.get("immutable"),
-        keep_original=values.get("keepOriginal"),
-        rewrites_references=values.get("rewriteReferences"),
-    )
-
-
-def _references(entries: Sequence[Values]) -> list[Rule]:
-    return [
-        Rule(
-            group=entry.get("group"),
-            kind=entry["kind"],
-            pattern=parse_pattern(entry["path"]),
-            target=SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
-            name=entry.get("name", "*"),
-            is_word=entry.get("match") == "word",
-            kind_key=entry.get("kindKey", _kind_key(entry["path"])),
-            origin=f"references[{number}] ({entry['path']})",
-        )
-        for number, entry in enumerate(entries)
-    ]
-
-
-def _kind_key(path: str) -> str:
-    """The key with the kind next to a name, as in `{kind: Secret, name: web-tls}`."""
-    return "kind" if path.endswith(".name") else ""
-
-
-def _ignored_leftover(entry: Values) -> IgnoredLeftover:
-    return IgnoredLeftover(
-        kind=entry.get("kind", "*"),
-        name=entry.get("name", "*"),
-        path=parse_pattern(entry["path"]) if "path" in entry else (),
-        value=entry.get("value", "*"),
-    )
-
-
-def _attacher(values: Values) -> AttacherSettings:
-    default = AttacherSettings()
-    image = values.get("image", default.image)
-    if not is_image(image):
-        problem = f"attacher.image is {shown(image)}, {EXPECTED_IMAGE}"
-        fix = "Correct attacher.image, --attacher-image or POSTRENDER_ATTACHER_IMAGE"
-        raise UserError(problem, fix)
-    account = values.get("serviceAccount", {})
-    return AttacherSettings(
-        is_enabled=values.get("enabled", default.is_enabled),
-        image=image,
-        image_pull_policy=values.get("imagePullPolicy", default.image_pull_policy),
-        mode=values.get("mode", default.mode),
-        timeout=values.get("timeout", default.timeout),
-        active_deadline=values.get("activeDeadlineSeconds", default.active_deadline),
-        backoff_limit=values.get("backoffLimit", default.backoff_limit),
-        ttl=values.get("ttlSecondsAfterFinished", default.ttl),
-        is_required=values.get("required", default.is_required),
-        prunes=values.get("prune", default.prunes),
-        creates_service_account=account.get("create", default.creates_service_account),
-        service_account=account.get("name", default.service_account),
-        creates_rbac=values.get("rbac", {}).get("create", default.creates_rbac),
-        pod_template=values.get("podTemplate", default.pod_template),
-        group=values.get("group", default.group),
-        retired_secrets=tuple(values.get("retiredSecrets", default.retired_secrets)),
-    )
 
 
 VARIABLE = "POSTRENDER_SECRETS_HASH_KEY"

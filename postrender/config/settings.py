@@ -1,21 +1,31 @@
-"""The effective configuration of postrender, as immutable records."""
+"""The effective configuration of postrender, as immutable records made from *values*.
+
+A key of postrender.yaml is a field of a record, and an entry in the table with the keys of the
+record. An absent key has the default of the field, which is the default in config.schema.json.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from postrender.errors import Finding
+from postrender.errors import Finding, UserError
 from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.yaml.paths import Json
+from postrender.text import shown
+from postrender.yaml.paths import Json, format_path, parse_pattern, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    Record = TypeVar("Record")
+
+# Nested mappings with the keys of postrender.yaml.
+Values = dict[str, "Any"]
 
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -42,7 +52,7 @@ class StrategyRule(NamedTuple):
     is_immutable, keep_original: settings for a matching object, None if the rule does not set them.
     """
 
-    strategy: str
+    strategy: str = ""
     kind: str = "*"
     name: str = "*"
     namespace: str = "*"
@@ -213,3 +223,160 @@ class Settings(NamedTuple):
     def revisable(self) -> tuple[GroupKind, ...]:
         """The kinds of objects that postrender can rename."""
         return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)
+
+
+# The fields of each record, by the path of their keys.
+_SETTINGS = {
+    "namespace": "namespace",
+    "secrets": "with_secrets",
+    "strict": "is_strict",
+    "keepOriginal": "keep_original",
+    "allowEmpty": "allow_empty",
+    "immutable": "is_immutable",
+    "logFile": "log_file",
+    "embeddedPodSpecs": "finds_pod_specs",
+    "naming": "naming",
+    "secretsHashKeyFile": "hash_key_file",
+}
+_HISTORY = {
+    "previous": "previous",
+    "keep": "keep",
+    "kubeContext": "context",
+    "kubeconfig": "kubeconfig",
+}
+_ATTACHER = {
+    "enabled": "is_enabled",
+    "image": "image",
+    "imagePullPolicy": "image_pull_policy",
+    "mode": "mode",
+    "timeout": "timeout",
+    "activeDeadlineSeconds": "active_deadline",
+    "backoffLimit": "backoff_limit",
+    "ttlSecondsAfterFinished": "ttl",
+    "required": "is_required",
+    "prune": "prunes",
+    "serviceAccount.create": "creates_service_account",
+    "serviceAccount.name": "service_account",
+    "rbac.create": "creates_rbac",
+    "podTemplate": "pod_template",
+    "group": "group",
+}
+_RULE = {
+    "strategy": "strategy",
+    "match.kind": "kind",
+    "match.name": "name",
+    "match.namespace": "namespace",
+    "match.labels": "labels",
+    "match.annotations": "annotations",
+    "match.referenced": "is_referenced",
+    "immutable": "is_immutable",
+    "keepOriginal": "keep_original",
+    "rewriteReferences": "rewrites_references",
+}
+_REFERENCE = {"group": "group", "name": "name"}
+_LEFTOVER = {"kind": "kind", "name": "name", "value": "value"}
+
+# postrender compares each entry of these lists with many objects. The limit bounds this product.
+_COMPARED_LISTS = (("rules",), ("references",), ("leftovers", "ignore"))
+_MAX_ENTRIES = 1000
+
+
+def settings_from(values: Values) -> Settings:
+    """The settings for valid values; UserError for too many entries in a list of conditions."""
+    for path in _COMPARED_LISTS:
+        entries = value_at(values, path)
+        if isinstance(entries, list) and len(entries) > _MAX_ENTRIES:
+            raise UserError(
+                f"the configuration has {len(entries):,} entries in {format_path(path)}, expected "
+                f"at most {_MAX_ENTRIES:,}",
+                "Replace several entries with one that has globs, such as web-*",
+            )
+    attacher = values.get("attacher", {})
+    settings = _record(
+        Settings,
+        _SETTINGS,
+        values,
+        rules=tuple(
+            _record(StrategyRule, _RULE, rule, strategy="") for rule in values.get("rules", ())
+        ),
+        references=tuple(_references(values.get("references", ()))),
+        ignored_leftovers=tuple(map(_leftover, values.get("leftovers", {}).get("ignore", ()))),
+        attacher=_record(
+            AttacherSettings,
+            _ATTACHER,
+            attacher,
+            retired_secrets=tuple(attacher.get("retiredSecrets", ())),
+        ),
+        history=_record(HistorySettings, _HISTORY, values.get("history", {})),
+    )
+    if not is_namespace(settings.namespace):
+        raise UserError(
+            f"the namespace is {shown(settings.namespace)}, expected at most 63 lower-case "
+            'letters, digits and "-", with a letter or digit at both ends',
+            "Correct the key namespace, --namespace or POSTRENDER_NAMESPACE",
+        )
+    if not is_image(settings.attacher.image):
+        raise UserError(
+            f"attacher.image is {shown(settings.attacher.image)}, {EXPECTED_IMAGE}",
+            "Correct attacher.image, --attacher-image or POSTRENDER_ATTACHER_IMAGE",
+        )
+    return settings
+
+
+def _record(
+    record: Callable[..., Record], keys: Mapping[str, str], values: Values, **others: Any
+) -> Record:
+    """A record from the values of keys, and from other fields. A null is an absent key."""
+    given = {field: value_at(values, tuple(key.split("."))) for key, field in keys.items()}
+    present = {field: value for field, value in given.items() if value is not None}
+    return record(**{**others, **present})
+
+
+def _references(entries: Sequence[Values]) -> Iterator[Rule]:
+    for number, entry in enumerate(entries):
+        path = entry["path"]
+        yield _record(
+            Rule,
+            _REFERENCE,
+            entry,
+            group=None,
+            kind=entry["kind"],
+            pattern=parse_pattern(path),
+            target=SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
+            is_word=entry.get("match") == "word",
+            # The key with the kind next to a name, as in `{kind: Secret, name: web-tls}`.
+            kind_key=entry.get("kindKey", "kind" if path.endswith(".name") else ""),
+            origin=f"references[{number}] ({path})",
+        )
+
+
+def _leftover(entry: Values) -> IgnoredLeftover:
+    path = parse_pattern(entry["path"]) if "path" in entry else ()
+    return _record(IgnoredLeftover, _LEFTOVER, entry, path=path)
+
+
+EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/postrender:0.1.0"
+_IMAGE_CHARACTERS = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
+)
+_DNS_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is "", a placeholder, or can be the name of an image.
+
+    A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
+    Source: github.com/distribution/reference.
+    """
+    if not text or "<" in text or "://" in text:
+        return True
+    *folders, last = text.partition("@")[0].split("/")
+    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
+    is_readable = _IMAGE_CHARACTERS.issuperset(text)
+    return is_readable and all(name and name == name.lower() for name in names)
+
+
+def is_namespace(text: str) -> bool:
+    """Whether a text is "", a placeholder as for is_image, or a name that Kubernetes accepts."""
+    is_name = len(text) < 64 and text[:1] != "-" != text[-1:] and _DNS_LABEL.issuperset(text)
+    return is_name or "<" in text

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from postrender.config.settings import STRATEGIES
+from postrender.config.settings import EXPECTED_IMAGE, STRATEGIES, is_image
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.text import shown, similar_words
@@ -46,11 +46,6 @@ _TYPE_NAMES = {
     "object": "a mapping",
     "null": "null",
 }
-EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/postrender:0.1.0"
-_IMAGE_CHARACTERS = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
-)
-_DNS_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 # The keywords of a schema that do not restrict values.
 _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
@@ -102,26 +97,6 @@ def validate(
     raise_all(
         sorted(errors.values(), key=lambda error: error.location.line if error.location else 0)
     )
-
-
-def is_image(text: str) -> bool:
-    """Whether a text is "", a placeholder, or can be the name of an image.
-
-    A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
-    Source: github.com/distribution/reference.
-    """
-    if not text or "<" in text or "://" in text:
-        return True
-    *folders, last = text.partition("@")[0].split("/")
-    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
-    is_readable = _IMAGE_CHARACTERS.issuperset(text)
-    return is_readable and all(name and name == name.lower() for name in names)
-
-
-def is_namespace(text: str) -> bool:
-    """Whether a text is "", a placeholder as for is_image, or a name that Kubernetes accepts."""
-    is_name = len(text) < 64 and text[:1] != "-" != text[-1:] and _DNS_LABEL.issuperset(text)
-    return is_name or "<" in text
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:

@@ -26,11 +26,11 @@ from postrender.config.find import FUNCTION_CONFIG, check_trust
 from postrender.config.load import (
     API_VERSION,
     KIND,
-    Values,
     is_config_object,
     merge_values,
     object_values,
 )
+from postrender.config.settings import Values
 from postrender.config.validate import schema_text, validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index

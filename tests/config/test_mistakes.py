@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from postrender.config.find import explicit_file
-from postrender.config.load import load_config, settings_from
+from postrender.config.load import load_config
+from postrender.config.settings import settings_from
 from postrender.errors import UserError
 
 MISTAKES = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from postrender.config.load import defaults, settings_from
-from postrender.config.settings import Settings
+from postrender.config.load import defaults
+from postrender.config.settings import Settings, settings_from
 
 
 def test_the_schema_and_the_settings_have_the_same_defaults() -> None:

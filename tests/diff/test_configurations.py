@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from postrender.config.load import settings_from
-from postrender.config.settings import Settings
+from postrender.config.settings import Settings, settings_from
 from postrender.diff.build import compare
 from postrender.diff.model import Preview
 from postrender.inventory.build import take_inventory

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.config.load import settings_from
-from postrender.config.settings import Settings
+from postrender.config.settings import Settings, settings_from
 from postrender.diff.build import compare
 from postrender.diff.model import DELETED, IN_MANIFESTS, LEFT, UNTIL_PRUNED, Fate, Preview
 from postrender.diff.values import Style, namer

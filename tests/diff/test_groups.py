@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postrender.config.load import settings_from
+from postrender.config.settings import settings_from
 from postrender.diff.build import compare
 from postrender.diff.formats import REPORTERS
 from postrender.diff.groups import group_changes

@@ -205,7 +205,7 @@ def test_an_unknown_kind_keeps_the_original_with_a_reason() -> None:
 
 
 def test_a_rule_of_the_user_overrides_the_catalogue() -> None:
-    from postrender.config.load import settings_from
+    from postrender.config.settings import settings_from
 
     values = {"references": [{"kind": "Prometheus", "path": "spec.configMaps[]"}]}
     rules = settings_from(values).references
