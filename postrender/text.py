@@ -257,9 +257,11 @@ def printable(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def conjoined(parts: Sequence[str]) -> str:
-    """A list in words, such as `a, b and c`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+def conjoined(parts: Sequence[str], most: int | None = None) -> str:
+    """A list in words, such as `a, b and c`; with `most` parts, such as `a, b and 2 more`."""
+    rest = len(parts) - (len(parts) if most is None else most)
+    shown = [*parts[:most], f"{rest:,} more"] if rest > 0 else parts
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
 def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:

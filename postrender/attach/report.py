@@ -45,9 +45,7 @@ _log = logging.getLogger(__name__)
 
 def titles(refs: Sequence[RevisionRef]) -> str:
     """The first names for a message, and the number of the rest."""
-    names = list(map(title, refs[:_MOST_NAMES]))
-    rest = len(refs) - len(names)
-    return conjoined([*names, f"{rest} more"] if rest else names)
+    return conjoined(list(map(title, refs)), _MOST_NAMES)
 
 
 def report_marked(

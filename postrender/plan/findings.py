@@ -234,11 +234,8 @@ def find_overwritten(context: PlanContext) -> Iterator[Finding]:
         )
 
 
-def _listed(items: list[Item]) -> str:
-    names = [str(item.identity) for item in items]
-    if len(names) > _MAX_LISTED:
-        names[_MAX_LISTED:] = [f"{len(names) - _MAX_LISTED} more"]
-    return conjoined(names)
+def _listed(items: Sequence[Item]) -> str:
+    return conjoined([str(item.identity) for item in items], _MAX_LISTED)
 
 
 def find_selectors(context: PlanContext, *, is_history_known: bool) -> Iterator[Finding]:

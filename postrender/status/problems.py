@@ -66,7 +66,8 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
 
 def _unknown_secrets(revisions: Iterable[RevisionStatus]) -> str:
     """The revisions of Secrets in use, if Secrets were not listed."""
-    return _some([title(item.ref) for item in revisions if item.state == UNKNOWN and item.users])
+    names = [title(item.ref) for item in revisions if item.state == UNKNOWN and item.users]
+    return conjoined(names, _SHOWN_NAMES)
 
 
 def _revision_problems(
@@ -74,7 +75,7 @@ def _revision_problems(
 ) -> Iterator[Problem]:
     """The problems of a revision in use; attach: how to add owners."""
     name, revision = title(status.ref), status.revision
-    users = _some([user.title for user in status.users])
+    users = conjoined([user.title for user in status.users], _SHOWN_NAMES)
     source = f"the manifest of {name} from git or from helm get manifest --revision N"
     apply = f"Apply {source}"
 
@@ -128,9 +129,3 @@ def _lasts(owner: Owner) -> bool:
 def joined(names: Sequence[str]) -> str:
     """A list in words, such as `a, b or c`."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = list(names[:_SHOWN_NAMES])
-    rest = len(names) - len(shown)
-    return conjoined([*shown, f"{rest:,} more"] if rest else shown)
