@@ -1,7 +1,7 @@
 """A naive reader of the rule that no field outside of pod templates is blind.
 
 A string that equals the name of a ConfigMap is a reference, unless it is on the written list of
-`references.unrelated`, or in one of the places below.
+`references.built_in`, or in one of the places below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from postrender.config.settings import AttacherSettings, Settings
 from postrender.inventory.build import take_inventory
 from postrender.output import render
 from postrender.plan.build import make_plan
-from postrender.references.unrelated import COVERED, UNRELATED
+from postrender.references.built_in import COVERED, UNRELATED
 from postrender.yaml.stream import read_stream
 from tests.manifests import Obj, dump, normalise
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postrender.references.unrelated import COVERED, UNRELATED
+from postrender.references.built_in import COVERED, UNRELATED
 from tests.blind_fields import NAME, is_safe, open_fields
 from tests.effort import examples
 

@@ -5,7 +5,7 @@ search skips CustomResourceDefinitions and the objects of attachers. The search 
 and these strings:
 
 - In a ConfigMap or Secret, the data, also in Base64.
-- In a pod template, and in the kinds that `references.unrelated` calls covered, free text and
+- In a pod template, and in the kinds that `references.built_in` calls covered, free text and
   unresolved references. Free text means commands, arguments, `env` values, and parameters of
   drivers. Reference rules cover the other fields. References in Roles are not mentions.
 - In any other object, every string outside of metadata, labels and selectors. In kinds of
@@ -42,10 +42,9 @@ from postrender.kubernetes.kinds import (
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple, grouped
-from postrender.references.built_in import find_built_in, is_custom
+from postrender.references.built_in import COVERED, find_built_in, is_custom, names_something_else
 from postrender.references.custom import embedded_references
 from postrender.references.rule import RBAC, SELECTOR
-from postrender.references.unrelated import COVERED, names_something_else
 from postrender.text import WordSet, decoded, forms_of, letters_of, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, mapping_at, matches_start, value_at
