@@ -90,7 +90,7 @@ class Inventory(NamedTuple):
 
     def template(self, item: Item, number: int) -> Json:
         """The data of one pod template of a workload."""
-        return value_at(self.document(item.document).data, item.templates[number].path)
+        return value_at(self.document(item.document).data, item.templates[number])
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """The location of an object, or of the part at `path`.

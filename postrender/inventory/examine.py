@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from postrender.config.settings import Settings
 from postrender.errors import DUPLICATE_KEY, Finding, UserError
-from postrender.inventory.model import Item, PodTemplate, Reference
+from postrender.inventory.model import Item, Reference
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     HOOK_ANNOTATIONS,
@@ -227,10 +227,7 @@ class _Examiner:
             return item
         return item._replace(
             references=references,
-            templates=tuple(
-                PodTemplate(path, mapping_at(template, _ANNOTATIONS))
-                for path, template in templates
-            ),
+            templates=tuple(path for path, _ in templates),
             workload_ref=template_source,
             history_limit=history_limit,
         )

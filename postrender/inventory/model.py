@@ -54,13 +54,6 @@ class Reference(NamedTuple):
         return words_of(self.name) if self.rule.is_word else [self.name]
 
 
-class PodTemplate(NamedTuple):
-    """One pod template of a workload; path: in the document."""
-
-    path: Path
-    annotations: dict[str, Json]
-
-
 class Item(NamedTuple):
     """One Kubernetes object of the input.
 
@@ -73,7 +66,7 @@ class Item(NamedTuple):
         references, "" if none does.
     is_rewritable: whether postrender rewrites the references of the object. False if the object is
         a hook, has a generated name, has opted out, or has an immutable kind such as Job.
-    templates: () if `is_rewritable` is False.
+    templates: the paths of the pod templates in the document, () if `is_rewritable` is False.
     stored: the content (see below) or, to save memory, its bytes (see pack); None without one.
     folded: the path and the value of each folded block scalar (`>`) in `content`.
     workload_ref: the (group, kind) and the name in the workloadRef of a Rollout.
@@ -91,7 +84,7 @@ class Item(NamedTuple):
     opt_out: str
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
-    templates: tuple[PodTemplate, ...] = ()
+    templates: tuple[Path, ...] = ()
     stored: dict[str, Json] | bytes | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None

@@ -242,16 +242,19 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit], *, has_id: bo
     The render ID is "" if no pod template uses a revision, or if has_id is False.
     """
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
+    has_id = has_id and any(context.revision_of(target) for target in context.targets(item))
+    if not has_id and not any(checksums):
+        return ""
     identifier, own_edits = "", []
-    if has_id and any(context.revision_of(target) for target in context.targets(item)):
-        data = context.inventory.document(item.document).data
+    data = context.inventory.document(item.document).data
+    if has_id:
         is_list = EVERY_ITEM in WORKLOAD_KINDS[item.identity.group_kind]
         identifier = render_id(_edited_templates(data, item, edits, checksums), is_list)
         path = (*item.path, *_ANNOTATIONS)
         own_edits = set_keys(path, mapping_at(data, path), {RENDER_ID_ANNOTATION: identifier})
-    for number, template in enumerate(item.templates):
-        path = (*template.path, *_ANNOTATIONS)
-        edits += set_keys(path, template.annotations, checksums[number])
+    for template, checksum in zip(item.templates, checksums, strict=True):
+        path = (*template, *_ANNOTATIONS)
+        edits += set_keys(path, mapping_at(data, path), checksum)
     edits += own_edits
     return identifier
 
@@ -261,10 +264,10 @@ def _edited_templates(
 ) -> list[Json]:
     """The pod templates of a workload in a document, as the API server will get them."""
     templates = []
-    for number, template in enumerate(item.templates):
-        annotate = AddKeys((*template.path, *_ANNOTATIONS), checksums[number])
-        data = value_at(document, template.path)
-        templates.append(apply_edits(data, [*edits, annotate], template.path))
+    for template, checksum in zip(item.templates, checksums, strict=True):
+        annotate = AddKeys((*template, *_ANNOTATIONS), checksum)
+        data = value_at(document, template)
+        templates.append(apply_edits(data, [*edits, annotate], template))
     return templates
 
 

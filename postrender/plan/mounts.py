@@ -329,7 +329,7 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]
     edits: list[AddItems] = []
     for number, template in enumerate(mount.workload.templates):
         spec = value_at(inventory.template(mount.workload, number), ("spec",))
-        path = (*template.path, "spec")
+        path = (*template, "spec")
         if mount.path:
             edits += _volume_edits(inventory, mount, name, spec, path)
         if mount.env_from:

@@ -51,7 +51,7 @@ def _reloaded(
         for mount in mappings_in(container.get("volumeMounts"))
     }
     volumes = pod.get("volumes")
-    start = len(item.templates[number].path) + len(("spec",))
+    start = len(item.templates[number]) + len(("spec",))
     for link in context.links.get(item.key, ()):
         path = link.reference.path[start:]
         if (

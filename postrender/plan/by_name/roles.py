@@ -119,7 +119,7 @@ def _resources_of(kind: str) -> set[str]:
 def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
     data = evidence.inventory.document(sign.source.document).data
     return {
-        str(value_at(data, (*template.path, "spec", "serviceAccountName")) or "default")
+        str(value_at(data, (*template, "spec", "serviceAccountName")) or "default")
         for template in sign.source.templates
     }
 
