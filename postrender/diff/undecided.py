@@ -13,7 +13,7 @@ from postrender.errors import DUPLICATE_KEY, HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.links import ambiguity
 from postrender.plan.namespaces import Resolver
-from postrender.text import conjoined
+from postrender.text import conjoined, replace_words
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import is_same, mapping_at
 
@@ -225,16 +225,28 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _findings(old: Side, new: Side) -> Iterator[Undecided]:
-    """What only the newer side has: originals that Helm 3 would lose, and a missing `---`."""
-    before, after = (
-        {
-            (finding.code, finding.location.subject): finding
-            for finding in (*side.findings, *side.inventory.findings)
-            if finding.code == HOOK_ON_HELM_3 or (finding.code == DUPLICATE_KEY and finding.strict)
-        }
-        for side in (old, new)
-    )
+    """What only the newer side has: originals that Helm 3 would lose, and duplicate keys."""
+    before, after = _findings_of(old), _findings_of(new)
     yield from (as_undecided(after[key]) for key in after if key not in before)
+
+
+def _findings_of(side: Side) -> dict[tuple[str, str, str], Finding]:
+    """The findings that count, by code, object and path.
+
+    Two objects without `---` between them repeat all their keys, of which `kind` is strict.
+    """
+    findings = [
+        finding
+        for finding in (*side.findings, *side.inventory.findings)
+        if finding.code in (HOOK_ON_HELM_3, DUPLICATE_KEY)
+    ]
+    merged = {finding.location.document for finding in findings if finding.strict}
+    return {
+        (finding.code, replace_words(place.subject, side.base_names), place.path): finding
+        for finding in findings
+        for place in [finding.location]
+        if finding.strict or place.document not in merged
+    }
 
 
 def as_undecided(finding: Finding) -> Undecided:

@@ -262,6 +262,7 @@ NOT_MIRRORED = {
     "earlier-revisions-are-retained",  # a retained revision has no mirror image
     "objects-become-invalid",  # the API server accepts the reverse change
     "a-missing-document-marker",  # only the new side can still be corrected
+    "keys-are-repeated",  # only the new side can still be corrected
     LOSES,  # the lost owners are those of the old side
     "a-pod-changes-in-place",  # the API server accepts added tolerations, but not removed ones
     "a-namespace-is-set-and-the-content-changes",  # the namespaces are those of the new side
