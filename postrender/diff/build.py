@@ -6,7 +6,7 @@ postrender. `compare` reads them only from the older stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
@@ -35,8 +35,8 @@ from postrender.diff.revisions import (
     with_fates,
 )
 from postrender.diff.risks import find_risks
-from postrender.diff.risks.facts import Facts, unread_documents
-from postrender.diff.selection import select_documents
+from postrender.diff.risks.facts import Facts
+from postrender.diff.selection import select_all, select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_adoption, find_undecided
 from postrender.diff.usages import find_graph, index_usages
@@ -88,20 +88,26 @@ def compare(
         history = _history_of(old, settings, is_plain=is_first_release or is_output[0])
     # An equal document of an input and of an output can have other revisions.
     if is_first_release or _needs_history(settings) or is_output[0] != is_output[1]:
-        old_indexes, new_indexes = (list(range(len(stream.texts))) for stream in (old, new))
+        selection = select_all(old, new)
     else:
-        old_indexes, new_indexes = select_documents(old, new, settings.namespace)
+        selection = select_documents(old, new, settings.namespace)
     old_side = read_side(
-        old, old_indexes, old_settings, is_output=is_output[0], is_plain=is_first_release
+        old, selection.old, old_settings, is_output=is_output[0], is_plain=is_first_release
     )
-    new_side = read_side(new, new_indexes, settings, history, is_output=is_output[1])
-    _check_objects(old_side, old_indexes)
-    _check_objects(new_side, new_indexes)
+    new_side = read_side(new, selection.new, settings, history, is_output=is_output[1])
+    _check_objects(old_side, selection.old)
+    _check_objects(new_side, selection.new)
 
     find_lost_owners = partial(lost_owners, old_side, new_side, settings, history)
     resolver = Resolver(settings.namespace)
     preview = _compare(
-        old_side, new_side, (old_settings, settings), resolver, context, find_lost_owners
+        old_side,
+        new_side,
+        (old_settings, settings),
+        resolver,
+        context,
+        find_lost_owners,
+        selection.unread,
     )
     return preview._replace(
         configuration=settings.configuration,
@@ -168,6 +174,7 @@ def _compare(
     resolver: Resolver,
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
+    unread: Mapping[str, Sequence[int]],
 ) -> Preview:
     duplicates = find_duplicates(old, resolver), find_duplicates(new, resolver)
     old_objects = with_group_names(_paired_objects(old, duplicates[0]))
@@ -208,7 +215,7 @@ def _compare(
         changes=[pair for pair in named if pair.parts != {}],
         old=old,
         new=new,
-        unread=unread_documents(new),
+        unread=unread,
         resolver=resolver,
         base_names=names.of_all,
         contents={change.identity: change for change in changed.values()},

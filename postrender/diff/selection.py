@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from postrender.errors import Location, UserError
 from postrender.inventory.prefilter import may_escape_names, root_kind
@@ -38,6 +38,7 @@ from postrender.kubernetes.kinds import (
     roots_of,
     strings_at,
 )
+from postrender.records import NamedTuple
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import decoded_values, words_of
 from postrender.yaml.document import parse_document
@@ -71,21 +72,45 @@ _USUAL_START = re.compile(
 _Object = tuple[str, str, set[str]]
 
 
-def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
-    """The indexes of the documents to read in each stream, in order.
+class Selection(NamedTuple):
+    """The indexes of the documents that a comparison reads in each stream, in order.
 
-    namespace: the release namespace, "" if unknown.
+    unread: the indexes of the other documents of the newer stream, by kind.
     """
-    sides = [stream.texts for stream in (old, new)]
-    selected = _selected(Counter(sides[0]), Counter(sides[1]), namespace)
+
+    old: Sequence[int]
+    new: Sequence[int]
+    unread: Mapping[str, Sequence[int]]
+
+
+def select_all(old: Stream, new: Stream) -> Selection:
+    """All documents of two streams."""
+    return Selection(range(len(old.texts)), range(len(new.texts)), {})
+
+
+def select_documents(old: Stream, new: Stream, namespace: str) -> Selection:
+    """The documents to read in two streams; namespace: the release namespace, "" if unknown."""
+    counts = Counter(old.texts), Counter(new.texts)
+    kinds = {text: root_kind(text) for text in {**counts[0], **counts[1]} if has_content(text)}
+    selected = _selected(kinds, *counts, namespace)
+    unread: dict[str, list[int]] = defaultdict(list)
+    for index, text in enumerate(new.texts):
+        if text in kinds and text not in selected:
+            unread[kinds[text]].append(index)
     old_indexes, new_indexes = (
-        [index for index, text in enumerate(side) if text in selected] for side in sides
+        [index for index, text in enumerate(stream.texts) if text in selected]
+        for stream in (old, new)
     )
-    return old_indexes, new_indexes
+    return Selection(old_indexes, new_indexes, unread)
 
 
-def _selected(old: Mapping[str, int], new: Mapping[str, int], namespace: str) -> Collection[str]:
-    texts = {text: root_kind(text) for text in {**old, **new} if has_content(text)}
+def _selected(
+    texts: Mapping[str, str], old: Mapping[str, int], new: Mapping[str, int], namespace: str
+) -> Collection[str]:
+    """The texts of the documents to read.
+
+    texts: the texts of both sides with their kinds; old, new: how often each side has a text.
+    """
     whole = "\n".join(texts)
     differing = {text for text in texts if old.get(text) != new.get(text)}
     if any(mark in whole for mark in _READ_ALL) or any(
@@ -125,9 +150,8 @@ def _selected(old: Mapping[str, int], new: Mapping[str, int], namespace: str) ->
         if name.endswith(suffix)
     }
     has_hashes = _HASH.search(whole) is not None
-    mentions = {
-        text: _mentions(text, content_names, derived, has_hashes=has_hashes) for text in texts
-    }
+    words = frozenset((*content_names, *derived))
+    mentions = {text: _mentions(text, words, derived, has_hashes=has_hashes) for text in texts}
     selected = _connected(selected, mentions)
     namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
     if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
@@ -189,11 +213,12 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
 
 
 def _mentions(
-    text: str, content_names: set[str], derived: Mapping[str, str], *, has_hashes: bool
+    text: str, names: frozenset[str], derived: Mapping[str, str], *, has_hashes: bool
 ) -> set[str]:
     """The ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
 
     Names count wherever they are: also with escapes, and in the base64 data of a Secret.
+    names: of ConfigMaps and Secrets, and the names from which some of them derive.
     """
     parts = [text]
     if may_escape_names(text):
@@ -202,8 +227,8 @@ def _mentions(
         parts += decoded_values(text)
     shown = "\n".join(parts)
     words = words_of(shown)
-    mentioned = content_names.intersection(words)
-    mentioned.update(derived[word] for word in derived.keys() & words)
+    mentioned = set(names.intersection(words))
+    mentioned |= {derived[name] for name in mentioned & derived.keys()}
     hashes = _HASH.findall(shown) if has_hashes or len(parts) > 1 else ()
     if hashes:
         mentioned.update(hashes, filter(None, map(without_hash, words)))

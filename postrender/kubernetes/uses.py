@@ -198,7 +198,7 @@ def _named(
     with_objects: bool = True,
 ) -> Iterator[Use]:
     """The uses in fields. What is next to a name can name keys, or the kind of the target."""
-    for inner, around, (field, kind, consequence) in tree.find_in(value_at(data, start), parts):
+    for inner, around, (field, kind, consequence) in tree.find(value_at(data, start), parts):
         name = value_at(around, (field,))
         if not isinstance(name, str) or not isinstance(around, dict):
             continue

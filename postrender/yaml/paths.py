@@ -129,10 +129,16 @@ class PatternTree:
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
-    def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
-        """The (path, value, payload) of every match; for one pattern, in the order of add()."""
+    def find(self, data: Json, parts: Parts = None) -> list[tuple[Path, Json, Any]]:
+        """The (path, value, payload) of every match; for one pattern, in the order of add().
+
+        parts: of the data, to find only values that contain one of them, or are in one.
+        """
         matches: list[tuple[Path, Json, Any]] = []
-        self._collect(data, (), matches)
+        if parts is None:
+            self._collect(data, (), matches)
+        else:
+            self._collect_in(data, parts, (), matches)
         return matches
 
     def _collect(self, data: Json, path: Path, matches: list[tuple[Path, Json, Any]]) -> None:
@@ -150,21 +156,25 @@ class PatternTree:
             for number, value in enumerate(data):
                 tree._collect(value, (*path, number), matches)
 
-    def find_in(self, data: Json, parts: Parts) -> list[tuple[Path, Json, Any]]:
-        """The matches of find() that contain a part of the data, or are in it."""
-        if parts is None:
-            return self.find(data)
-        matches: list[tuple[Path, Json, Any]] = []
-        if parts:
-            matches += [((), data, payload) for payload in self.payloads]
-        around: Any = data  # a mapping or a list, because it has parts
+    def _collect_in(
+        self,
+        data: Any,
+        parts: Mapping[Any, Parts],
+        path: Path,
+        matches: list[tuple[Path, Json, Any]],
+    ) -> None:
+        if parts and self.payloads:
+            matches += [(path, data, payload) for payload in self.payloads]
         for part, inner in parts.items() if self.children else ():
-            keys = (EVERY_ITEM,) if isinstance(part, int) else (part, EVERY_KEY)
-            is_gone = part >= len(around) if isinstance(part, int) else part not in around
-            for tree in () if is_gone else filter(None, map(self.children.get, keys)):
-                found = tree.find_in(around[part], inner)
-                matches += [((part, *path), value, payload) for path, value, payload in found]
-        return matches
+            is_item = part.__class__ is int  # the data is a mapping or a list, because it has parts
+            if part >= len(data) if is_item else part not in data:
+                continue
+            for key in (EVERY_ITEM,) if is_item else (part, EVERY_KEY):
+                if tree := self.children.get(key):
+                    if inner is None:
+                        tree._collect(data[part], (*path, part), matches)
+                    else:
+                        tree._collect_in(data[part], inner, (*path, part), matches)
 
 
 def is_same(old: Json, new: Json) -> bool:

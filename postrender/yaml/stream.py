@@ -31,7 +31,6 @@ _AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
 _CONTENT = r"(?m)(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]"
 _CONTENT_ON_MARKER = r"---[ \t]+[^\s#]"
 _BRACE = re.compile(r"\s*\{")
-_SOURCE = re.compile(rf"^{SOURCE_COMMENT}(.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):
@@ -89,10 +88,11 @@ class Stream(NamedTuple):
 @lru_cache(maxsize=8)  # many locations in a row are in a few documents
 def template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
-    # The method find() is faster than the pattern.
-    has_comment = text.find(SOURCE_COMMENT, 0, 4096) >= 0
-    comment = _SOURCE.search(text, 0, 4096) if has_comment else None
-    return comment[1] if comment else ""
+    head = text[:4096]
+    start = 0 if head.startswith(SOURCE_COMMENT) else head.find(f"\n{SOURCE_COMMENT}") + 1
+    if not head.startswith(SOURCE_COMMENT, start):
+        return ""
+    return head[start + len(SOURCE_COMMENT) :].partition("\n")[0].rstrip()
 
 
 def read_stream(data: bytes, source: str) -> Stream:

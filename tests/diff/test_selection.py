@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from postrender.config.settings import Settings
 from postrender.diff import build
 from postrender.diff.model import Preview
-from postrender.diff.selection import select_documents
+from postrender.diff.selection import Selection, select_all, select_documents
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
 from postrender.output import render
@@ -77,8 +77,8 @@ def pair(random: Random, options: Settings) -> tuple[Stream, Stream]:
 def compared(
     sides: tuple[Stream, Stream], options: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Preview:
-    def every(*streams: Any) -> list[list[int]]:
-        return [list(range(len(stream.texts))) for stream in streams[:2]]
+    def every(old: Stream, new: Stream, _: str) -> Selection:
+        return select_all(old, new)
 
     with monkeypatch.context() as context:
         context.setattr(build, "select_documents", every)
@@ -109,7 +109,8 @@ def configmap(name: str, value: str, more: str = "") -> str:
 
 def selected(old: list[str], new: list[str], **options: Any) -> tuple[list[int], list[int]]:
     sides = [read_stream("".join(side).encode(), "side") for side in (old, new)]
-    return select_documents(sides[0], sides[1], options.pop("namespace", ""), **options)
+    selection = select_documents(sides[0], sides[1], options.pop("namespace", ""), **options)
+    return list(selection.old), list(selection.new)
 
 
 SERVICE = "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: frontend\nspec: {}\n"

@@ -8,7 +8,6 @@ from postrender.config.settings import NOTHING
 from postrender.diff.kinds import SCALER_TARGET, SCALERS
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
-from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
 from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
@@ -37,8 +36,7 @@ class Facts(NamedTuple):
     pairs: of the objects that diff compares, without the attacher. Objects that are certain to have
         no effect are not among them; see `objects`.
     changes: the pairs of objects that differ, or that only one side has.
-    unread: the indexes of the documents that diff does not read, because their text is the same on
-        both sides, by kind.
+    unread: as in Selection.
     base_names: the base names, by revision name.
     """
 
@@ -136,15 +134,6 @@ class Facts(NamedTuple):
             namespace = self.resolver.namespace_of(item.identity.namespace)
             kind = target.get("kind") or "Deployment"  # KEDA
             yield item, (namespace, str(kind), str(target.get("name")))
-
-
-def unread_documents(side: Side) -> dict[str, list[int]]:
-    """Facts.unread, of the newer side."""
-    unread: dict[str, list[int]] = {}
-    for index, text in enumerate(side.inventory.stream.texts):
-        if index not in side.inventory.parsed and (kind := root_kind(text)):
-            unread.setdefault(kind, []).append(index)
-    return unread
 
 
 def _has_word(text: str, words: set[str]) -> bool:

@@ -83,10 +83,10 @@ def find_repeated(root: dict[str, Json], parts: Parts = None) -> Iterator[Proble
     """The items of lists with equal keys, which only a server-side apply rejects in an object."""
     group_kind = group_kind_of(root)
     if group_kind is not None and is_built_in(group_kind[0]):
-        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find_in(root, parts):
+        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
             yield from ((path, text) for text in check(value))
         for start, template in pod_templates(group_kind, root):
-            for path, value, check in REPEATED_ROWS.find_in(template, parts_at(parts, start)):
+            for path, value, check in REPEATED_ROWS.find(template, parts_at(parts, start)):
                 yield from (((*start, *path), text) for text in check(value))
 
 
@@ -111,7 +111,7 @@ def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
     for rows in (KIND_ROWS, NEW_KIND_ROWS) if is_new else (KIND_ROWS,):
-        for path, value, check in rows.get(group_kind, _NO_ROWS).find_in(root, parts):
+        for path, value, check in rows.get(group_kind, _NO_ROWS).find(root, parts):
             yield from ((path, text) for text in check(value))
     if group_kind == ("", "Pod"):
         templates = [((), root)]
@@ -122,7 +122,7 @@ def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[
         trees = [ROLLOUT_ROWS] if group_kind == ROLLOUT else [POD_ROWS]
         if group_kind != ROLLOUT:
             trees.append(NEW_POD_ROWS if is_new else LIVE_POD_ROWS)
-        for inner, value, check in (one for tree in trees for one in tree.find_in(pod, inside)):
+        for inner, value, check in (one for tree in trees for one in tree.find(pod, inside)):
             yield from (((*path, *inner), text) for text in check(value))
         if group_kind != ROLLOUT and (inside != {} or parts_at(parts, claims) != {}):
             names = mappings_in(value_at(root, claims))

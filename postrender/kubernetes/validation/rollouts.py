@@ -82,8 +82,8 @@ def find_invalid_spec(root: dict[str, Json], parts: Parts = None) -> Iterator[Pr
     """
     has_limit = value_at(root, _MOST_WEIGHT) is not None
     is_limit_new = parts_at(parts, _MOST_WEIGHT) != {}
-    weights = [] if has_limit else _WEIGHTS.find_in(root, None if is_limit_new else parts)
-    for path, value, check in (*_ROWS.find_in(root, parts), *weights):
+    weights = [] if has_limit else _WEIGHTS.find(root, None if is_limit_new else parts)
+    for path, value, check in (*_ROWS.find(root, parts), *weights):
         yield from ((path, text) for text in check(value))
     template = value_at(root, ("spec", "template"))
     path = ("spec", "template", "spec")
@@ -91,8 +91,8 @@ def find_invalid_spec(root: dict[str, Json], parts: Parts = None) -> Iterator[Pr
     if isinstance(template, dict) and inside != {}:
         pod = mapping_at(template, ("spec",))
         for inner, value, check in (
-            *POD_ROWS.find_in(pod, inside),
-            *NEW_POD_ROWS.find_in(pod, inside),
+            *POD_ROWS.find(pod, inside),
+            *NEW_POD_ROWS.find(pod, inside),
         ):
             yield from (((*path, *inner), text) for text in check(value))
         yield from across_containers(path, pod, [], is_new=True)
