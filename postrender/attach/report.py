@@ -55,7 +55,7 @@ def report_marked(
     for target, uid, revisions in _by_target(marked, state, uids):
         names = titles([revision.key for revision in revisions])
         message = f"attach marked {names} as unused. A later run deletes what stays unused."
-        _try_to_record(client, target, uid, "RevisionUnused", message)
+        try_to_record(client, target, uid, "RevisionUnused", message)
 
 
 def report_deleted(
@@ -67,7 +67,7 @@ def report_deleted(
         later = " or later" if times[1:] else ""
         names = titles([revision.key for revision in revisions])
         message = f"attach deleted {names}, unused since {times[0]}{later}."
-        _try_to_record(client, target, uid, "RevisionDeleted", message)
+        try_to_record(client, target, uid, "RevisionDeleted", message)
 
 
 def _by_target(
@@ -101,8 +101,8 @@ def _fallback(state: ClusterState, uids: Uids) -> set[tuple[NamedObject, str]]:
     return {(NamedObject(item.resource, item.name), uid) for item, uid in uids.items()}
 
 
-def _try_to_record(
-    client: Client, target: NamedObject, uid: str, reason: str, message: str
+def try_to_record(
+    client: Client, target: WantedWorkload | NamedObject, uid: str, reason: str, message: str
 ) -> None:
     """Without the Event, the log still has what the run did."""
     try:

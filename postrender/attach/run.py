@@ -29,11 +29,11 @@ from postrender.attach.report import (
     Uids,
     find_failures,
     forbidden_kinds,
-    record_event,
     report_changes,
     report_deleted,
     report_marked,
     revision_failures,
+    try_to_record,
     unknown_group,
 )
 from postrender.attach.request import AttachRequest, Resource, WantedWorkload
@@ -87,7 +87,7 @@ def attach(
         names = ", ".join(map(str, replaced))
         _log.info(f"somebody re-created {names} during this run, so the run starts again")
     if request.deletes_finished_jobs and arrival.is_complete:
-        delete_superseded(client, scope.group_name, arguments)
+        problems += delete_superseded(client, scope.group_name, arguments)
     _report_paused(client, arrival)
     report_changes(client, content.changes, uids)
     failures = [
@@ -200,7 +200,7 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
                 f"To create the ReplicaSet, resume {workload}."
             )
             _log.warning(text)
-            record_event(client, workload, consumer.uid, "Normal", "AttachPaused", text)
+            try_to_record(client, workload, consumer.uid, "AttachPaused", text)
 
 
 def _final_failures(

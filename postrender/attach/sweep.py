@@ -196,35 +196,30 @@ def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
     return max(matching, key=attrgetter("created"), default=None)
 
 
-def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
-    """Why another Job may belong to a later apply, "" if none does.
+def conflict_of(
+    jobs: Sequence[AttacherJob], arguments: Sequence[str], timeout: float, now: datetime
+) -> str:
+    """Why the Jobs of a group forbid the process with these arguments to delete, "" if they do not.
 
-    A Job may belong to a later apply if it is unfinished, or newer than the Job of this process.
+    Another Job may belong to a later apply if it is unfinished, or newer than the Job of this
+    process. And while Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If
+    the hook starts late, the tool can stop waiting, and start a later apply, which has no Job at
+    first.
     """
+    running = _running_job(jobs, arguments)
     # Outside of a Job, the newest Job with the same arguments is the reference.
-    own_job = _running_job(jobs, arguments) or _newest_job(jobs, arguments)
+    own_job = running or _newest_job(jobs, arguments)
     for job in jobs:
         if job != own_job and not job.is_finished:
             return f"the attacher Job/{job.name} is not finished"
         if own_job and job.created > own_job.created:
             return f"Job/{job.name} is newer than the Job of this run"
+    limit = timedelta(seconds=timeout) + START_LIMIT
+    created = parse_time(running.created) if running else None
+    if running and created and now - created > limit:
+        seconds = round(limit.total_seconds())
+        return f"the Job of this run, Job/{running.name}, is more than {seconds} seconds old"
     return ""
-
-
-def _late_job_reason(
-    jobs: Iterable[AttacherJob], arguments: Sequence[str], now: datetime, limit: timedelta
-) -> str:
-    """Why the Job of this process is too old to delete revisions, "" if it is not.
-
-    While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
-    starts late, the tool can stop waiting, and start a later apply, which has no Job at first.
-    """
-    own_job = _running_job(jobs, arguments)
-    created = parse_time(own_job.created) if own_job else None
-    if own_job is None or created is None or now - created <= limit:
-        return ""
-    seconds = round(limit.total_seconds())
-    return f"the Job of this run, Job/{own_job.name}, is more than {seconds} seconds old"
 
 
 def _find_conflict(
@@ -237,10 +232,7 @@ def _find_conflict(
         all_jobs, _ = client.list_all(JOBS, read_job)
         rollouts = {workload.name for workload in request.workloads}
         jobs = [job for job in all_jobs if _rollouts_in(job.arguments) & rollouts]
-    limit = timedelta(seconds=request.timeout) + START_LIMIT
-    return other_job_reason(jobs, arguments) or _late_job_reason(
-        jobs, arguments, client.now(), limit
-    )
+    return conflict_of(jobs, arguments, request.timeout, client.now())
 
 
 def _rollouts_in(arguments: Sequence[str]) -> set[str]:
@@ -249,8 +241,10 @@ def _rollouts_in(arguments: Sequence[str]) -> set[str]:
     return {name for option, name in pairwise(words) if option in ("-rollout", "--rollout")}
 
 
-def delete_superseded(client: Client, group_name: str, arguments: Sequence[str]) -> None:
-    """Delete the finished Jobs that the Job of this process supersedes."""
+def delete_superseded(
+    client: Client, group_name: str, arguments: Sequence[str]
+) -> Iterator[UserError]:
+    """Delete the finished Jobs that the Job of this process supersedes, and yield the refusals."""
     jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     own_job = _running_job(jobs, arguments)
     if own_job is None:
@@ -259,7 +253,14 @@ def delete_superseded(client: Client, group_name: str, arguments: Sequence[str])
         # A Job of another wave can belong to the same apply. Argo CD would re-create it.
         if not job.is_finished or job.wave != own_job.wave or job.created > own_job.created:
             continue
-        if client.delete(JOBS, job.name, {"uid": job.uid}):
+        try:
+            is_deleted = client.delete(JOBS, job.name, {"uid": job.uid})
+        except ApiError as error:
+            if not error.is_answer:
+                raise
+            yield error
+            continue
+        if is_deleted:
             _log.info(
                 f"attach deleted the finished Job/{job.name}, because the Job of this run "
                 f"supersedes Job/{job.name}"

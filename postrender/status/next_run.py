@@ -28,7 +28,7 @@ from postrender.attach.request import (
     request_of_job,
 )
 from postrender.attach.run import decide, may_sweep
-from postrender.attach.sweep import EDITED, AttacherJob, other_job_reason
+from postrender.attach.sweep import EDITED, AttacherJob, conflict_of
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.hashing import without_hash
@@ -103,7 +103,9 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
     )
     running = [job for job in jobs if not job.is_finished]
-    conflict = other_job_reason(jobs, running[0].arguments) if running else ""
+    conflict = ""
+    if running:
+        conflict = conflict_of(jobs, running[0].arguments, request.timeout, snapshot.now)
     stop = ""
     if inventory:  # of a later version of postrender
         patches, source = [], str(inventory.owner)

@@ -794,6 +794,22 @@ def test_a_failure_names_only_the_workloads_that_it_concerns() -> None:
     ]
 
 
+def test_refused_extras_do_not_hide_a_missing_revision() -> None:
+    """Without these permissions, the release still learns that its pods cannot start."""
+    paused = workload("Deployment/app", "bb", NEW_NAME, spec={"paused": True})
+    jobs = job("old", 60, "attach", "old"), job("own", 0, "attach", "own", finished=False)
+    cluster = Cluster(paused, *jobs)
+    cluster.refused = {("create", "Event"): 403, ("delete", "Job"): 403}
+    run = Run(cluster, WANTED, timeout="0s", deletes_finished_jobs=True)
+    assert [failure.is_severe for failure in run.failures] == [True]
+    cluster.add(NEW)
+    run = Run(cluster, WANTED, timeout="0s", deletes_finished_jobs=True)
+    assert [str(failure).partition(" in ")[0] for failure in run.failures] == [
+        "postrender cannot delete jobs/old"
+    ]
+    assert not run.failures[0].is_severe
+
+
 def test_a_paused_deployment_is_reported() -> None:
     cluster = Cluster(workload("Deployment/app", "bb", NEW_NAME, spec={"paused": True}), NEW)
     run = Run(cluster, WANTED)
