@@ -34,8 +34,11 @@ def find_problems(
     if snapshot.is_file:
         return
     kinds, secrets = conjoined(snapshot.unlisted), _unknown_secrets(revisions)
+    owners = conjoined(sorted(resource.plural for resource in snapshot.unknown_owners))
     if kinds:
         yield _forbidden(kinds, "whether objects of these kinds use a revision")
+    if owners:
+        yield _forbidden(owners, "whether such an owner of a revision exists")
     if secrets:
         yield _forbidden("secrets", f"whether these exist: {secrets}")
 

@@ -264,6 +264,7 @@ def running(objects: Iterable[Json]) -> list[Json]:
     for item in found:
         if item["kind"] == "Job":
             item["status"] = {}
+            item["metadata"]["creationTimestamp"] = time_ago(1)
     return found
 
 

@@ -260,6 +260,18 @@ def test_a_failed_list_is_an_error(status_code: int) -> None:
     assert cluster.seconds < 10
 
 
+def test_release_owners_that_may_not_be_listed_are_a_problem() -> None:
+    """Without them, nobody knows whether a revision still has an owner."""
+    cluster = Cluster(*STORIES["canary"].objects)
+    cluster.refused["list", "ServiceAccount"] = 403
+    status = status_of(cluster)
+    assert [problem.code for problem in status.problems] == ["unreadable"]
+    assert status.problems[0].problem == (
+        "postrender cannot list serviceaccounts (HTTP status 403), so it is unknown whether such "
+        "an owner of a revision exists"
+    )
+
+
 def test_config_maps_must_be_readable() -> None:
     cluster = Cluster(*STORIES["unused"].objects)
     cluster.refused["list", "ConfigMap"] = 403
@@ -620,10 +632,28 @@ def test_on_delete_rolls_nothing(kind: str) -> None:
     assert found.progress == expected
 
 
+def running_job(minutes: float) -> list[Json]:
+    """Return the canary with the attacher's unfinished Job."""
+    objects = stories.canary_after_its_job()
+    objects[-1] = stories.created({**objects[-1], "status": {}}, minutes)
+    return objects
+
+
+@pytest.mark.parametrize("minutes", [0, 1, 3, 12])
+def test_a_job_that_is_late_does_not_delete(minutes: float) -> None:
+    """A tool that has stopped waiting for the Job can have started a later apply."""
+    cluster = Cluster(*running_job(minutes))
+    is_late = minutes > 1
+    text = text_of(status_of(cluster), None)
+    reason = "keeps it, because the Job of this run, Job/app-attach-x, is more than 150 seconds old"
+    assert (f"Job/app-attach-x, which runs now, {reason}" in text) == is_late
+    assert ("deletes 1 revision" in text) != is_late
+    check_next_runs(cluster)
+
+
 @pytest.mark.parametrize("targets", [(), ("rollout/shop-web",)])
 def test_a_running_job_deletes_now(targets: Sequence[str]) -> None:
-    objects = stories.canary_after_its_job()
-    objects[-1] = {**objects[-1], "status": {}}
+    objects = running_job(1)
     text = text_of(status_of(Cluster(*objects), *targets), None)
     assert text.startswith(
         "Job/app-attach-x runs now, and deletes 1 revision. "
