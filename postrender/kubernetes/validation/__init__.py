@@ -72,7 +72,8 @@ def find_invalid(
     with a placeholder, such as `${REPLICAS}`, does not count, because a program replaces the value.
     parts: of the object, to check only values that contain one, or are in one.
     is_new: whether the cluster lacks the object. Otherwise, `kubectl apply` and Helm 3 merge
-        two containers, volumes or mounts of one name, and the API server sees only one.
+        two containers, volumes or mounts of one name into the list of the live object, if it has
+        the list, and the API server sees only one.
     """
     for path, text in _problems(root, parts, is_new=is_new):
         if not _is_placeholder(value_at(root, path)):
@@ -110,8 +111,10 @@ def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[
         yield from find_wrong_types(root, parts)
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
-    for rows in (KIND_ROWS, NEW_KIND_ROWS) if is_new else (KIND_ROWS,):
-        for path, value, check in rows.get(group_kind, _NO_ROWS).find(root, parts):
+    for path, value, check in KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
+        yield from ((path, text) for text in check(value))
+    for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
+        if is_new or _is_added(parts_at(parts, path)):
             yield from ((path, text) for text in check(value))
     if group_kind == ("", "Pod"):
         templates = [((), root)]
@@ -121,15 +124,22 @@ def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[
         inside = parts_at(parts, path)
         trees = [ROLLOUT_ROWS] if group_kind == ROLLOUT else [POD_ROWS]
         if group_kind != ROLLOUT:
-            trees.append(NEW_POD_ROWS if is_new else LIVE_POD_ROWS)
-        for inner, value, check in (one for tree in trees for one in tree.find(pod, inside)):
-            yield from (((*path, *inner), text) for text in check(value))
+            trees += [NEW_POD_ROWS] if is_new else [NEW_POD_ROWS, LIVE_POD_ROWS]
+        for tree in trees:
+            for inner, value, check in tree.find(pod, inside):
+                if tree is not NEW_POD_ROWS or is_new or _is_added(parts_at(inside, inner)):
+                    yield from (((*path, *inner), text) for text in check(value))
         if group_kind != ROLLOUT and (inside != {} or parts_at(parts, claims) != {}):
             names = mappings_in(value_at(root, claims))
             yield from across_containers(path, pod, names, is_new=is_new)
             yield from restart_policy(group_kind, path, pod)
     if group_kind[0] == "apps" and templates:
         yield from _selector(root)
+
+
+def _is_added(parts: Parts) -> bool:
+    """Whether all items of a list are new, from the parts of the list that differ."""
+    return parts is None or (0 in parts and all(inner is None for inner in parts.values()))
 
 
 # The longest name of a kind, and whether the name has no dots.

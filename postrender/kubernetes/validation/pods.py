@@ -35,11 +35,11 @@ def across_containers(
     volumes = {str(volume.get("name")) for volume in mappings_in(pod.get("volumes"))}
     volumes |= {str(value_at(claim, ("metadata", "name"))) for claim in claims}
     both = [(field, pod.get(field)) for field in ("initContainers", "containers")]
-    names = [
-        container.get("name") for _, containers in both for container in mappings_in(containers)
-    ]
-    if is_new:
-        yield from (((*path, "containers"), text) for text in repeated("container", names))
+    # kubectl and Helm 3 merge two containers of one name in a list of a live object.
+    names = [[one.get("name") for one in mappings_in(containers)] for _, containers in both]
+    listed = (name for one in names for name in (one if is_new else dict.fromkeys(one)))
+    for texts in (repeated("container", listed), _host_ports(pod, is_new=is_new)):
+        yield from (((*path, "containers"), text) for text in texts)
     if not mappings_in(pod.get("containers")):
         yield (*path, "containers"), "the pod has no containers"
     for field, containers in both:
@@ -53,6 +53,20 @@ def across_containers(
                 if pod.get("hostNetwork") is True and host != port.get("containerPort"):
                     where = (*path, field, number, "ports")
                     yield where, "with hostNetwork, a hostPort must be the containerPort"
+
+
+def _host_ports(pod: dict[str, Json], *, is_new: bool) -> Iterator[str]:
+    """The ports of a node that two ports of containers use."""
+    used = {
+        # kubectl and Helm 3 merge two ports of one number in a container of a live object.
+        (number, place if is_new else port.get("containerPort")): "/".join(
+            str(one) for one in (port.get("hostIP"), host, port.get("protocol") or "TCP") if one
+        )
+        for number, container in enumerate(mappings_in(pod.get("containers")))
+        for place, port in enumerate(mappings_in(container.get("ports")))
+        if (host := port.get("hostPort"))
+    }
+    return repeated("port", used.values(), "hostPort")
 
 
 _ALWAYS = (
@@ -240,12 +254,15 @@ def _volumes(value: Json) -> Iterator[str]:
             yield f"2 volumes have the name {name} and different types"
 
 
+_CONSTRAINTS = unique("constraint", "topologyKey", "whenUnsatisfiable")
 # What kubectl cannot merge into a live object.
 LIVE_POD_ROWS = tree_of([("volumes", _volumes)])
 NEW_POD_ROWS = tree_of(
     (
         ("volumes", unique("volume")),
+        ("topologySpreadConstraints", _CONSTRAINTS),
         *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in _CONTAINERS),
+        *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in _CONTAINERS),
     )
 )
 # The lists of type "map" in the OpenAPI schema, with their keys.
@@ -253,7 +270,7 @@ REPEATED_ROWS = tree_of(
     (f"spec.{path}", check)
     for path, check in (
         ("volumes", unique("volume")),
-        ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
+        ("topologySpreadConstraints", _CONSTRAINTS),
         ("hostAliases", unique("alias", "ip")),
         ("imagePullSecrets", unique("Secret")),
         *(
@@ -264,6 +281,7 @@ REPEATED_ROWS = tree_of(
                 ("[].env", unique("variable")),
                 ("[].ports", unique("port", "containerPort", "protocol")),
                 ("[].volumeMounts", unique("mount", "mountPath")),
+                ("[].volumeDevices", unique("device", "devicePath")),
             )
         ),
     )

@@ -314,6 +314,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.type", one_of("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")),
         ("spec.sessionAffinity", one_of("None", "ClientIP")),
         ("spec.ports", unique("port")),
+        ("spec.ports", unique("port", "nodePort", "protocol")),
         ("spec.ports[].name", label),
         ("spec.ports[].port", PORT),
         ("spec.ports[].targetPort", PORT),
@@ -374,6 +375,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("storage.k8s.io", "StorageClass"): (("parameters.*", string),),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (
         ("spec.versions", _versions),
+        ("spec.versions", unique("version")),
         ("spec.versions[]", needs("schema")),
     ),
     (RBAC_GROUP, "ClusterRoleBinding"): (
@@ -389,6 +391,15 @@ _SELECTORS = {
 for _group_kind in _ROWS:
     if path := _SELECTORS.get(_group_kind[1]):
         _ROWS[_group_kind] += ((f"{path}.matchExpressions[]", expression()),)
-# For a live object, kubectl and Helm 3 merge two ports of one number.
-NEW_KIND_ROWS = {("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))])}
+# For a live object, kubectl and Helm 3 merge two items with one key.
+NEW_KIND_ROWS = {
+    ("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))]),
+    **dict.fromkeys(
+        (
+            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+            ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ),
+        tree_of([("webhooks", unique("webhook"))]),
+    ),
+}
 KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}
