@@ -41,7 +41,7 @@ from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
 from postrender.text import printable
 from postrender.yaml.paths import Path
-from postrender.yaml.stream import Source, Stream, has_content, read_streams
+from postrender.yaml.stream import Source, read_streams
 
 # The code of an error in the formats for programs, which have a code for each finding.
 _UNREADABLE = "unreadable"
@@ -127,12 +127,12 @@ def _all_findings(names: Sequence[str], settings: Settings, config: str | None) 
             mistakes += errors
             readable += [(source, inventory)] if inventory else []
     if not (
-        settings.allow_empty or mistakes or any(_has_content(one.stream) for _, one in readable)
+        settings.allow_empty or mistakes or not all(one.stream.is_empty for _, one in readable)
     ):
         fix = "Check the command that wrote the files, or pass --allow-empty"
         location = Location(names[0] if len(names) == 1 else "")
         return [Finding("", "the input is empty", fix, location, strict=True)]
-    streams = [one.stream for _, one in readable if _has_content(one.stream)]
+    streams = [one.stream for _, one in readable if not one.stream.is_empty]
     # Nothing is checked, perhaps because of a wrong path.
     is_idle = all(map(find_no_objects, streams)) and not settings.allow_empty
     applications = [*_applications(readable)]
@@ -176,10 +176,6 @@ def _inventory(source: Source, settings: Settings) -> Inventory:
     inventory = take_inventory(stream, settings)
     refuse_templates(inventory)
     return inventory
-
-
-def _has_content(stream: Stream) -> bool:
-    return any(has_content(text) for text in stream.texts)
 
 
 def _applications(sources: list[tuple[Source, Inventory]]) -> Iterator[list[Source]]:

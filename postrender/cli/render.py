@@ -18,7 +18,7 @@ from postrender.inventory.notes import find_idle_annotations, find_no_objects
 from postrender.plan.attacher_job import check_image
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
-from postrender.yaml.stream import Stream, has_content
+from postrender.yaml.stream import Stream
 
 
 @command(
@@ -60,7 +60,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
     It usually means that the command before postrender has failed.
     """
-    if not settings.allow_empty and not any(map(has_content, stream.texts)):
+    if not settings.allow_empty and stream.is_empty:
         raise UserError(
             "the input is empty",
             "Check the command that produced the input, or pass --allow-empty",
@@ -106,28 +106,26 @@ def _input_findings(stream: Stream, inventory: Inventory, settings: Settings) ->
     yield from find_idle_annotations(inventory, settings)
 
 
-def report_findings(
-    plan: Plan,
-    settings: Settings,
-    *,
-    cause: str = ", because strict is true",
-    fix: str = "Apply the fix of each error above, or pass --no-strict",
-) -> None:
-    """Print the findings of a plan. With --strict, raise StrictError if a finding is strict.
-
-    cause, fix: the end of the problem, and the fix, in the error.
-    """
+def report_findings(plan: Plan, settings: Settings) -> None:
+    """Print the findings of a plan. With --strict, raise StrictError if a finding is strict."""
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
         report_finding(finding, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
-    error = strict_error(failing, cause=cause, fix=fix)
+    error = strict_error(
+        failing,
+        cause=", because strict is true",
+        fix="Apply the fix of each error above, or pass --no-strict",
+    )
     if error:
         raise error
 
 
 def strict_error(failing: Sequence[Finding], *, cause: str, fix: str) -> StrictError | None:
-    """The error that says how many findings are errors, None without one."""
+    """The error that says how many findings are errors, None without one.
+
+    cause: the end of the problem.
+    """
     if not failing:
         return None
     files = list(dict.fromkeys(finding.location.source for finding in failing))

@@ -61,7 +61,7 @@ from postrender.sources.charts import (
     render_chart,
 )
 from postrender.text import printable, visible
-from postrender.yaml.stream import Source, Stream, has_content, read_streams
+from postrender.yaml.stream import Source, Stream, read_streams
 
 # try prints at most this many findings. If there are more findings, a last line shows the total.
 _MOST_FINDINGS = 5
@@ -368,7 +368,7 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> tuple[Stream, S
 def _manifests(chart: str, title: str, options: ChartOptions) -> Stream:
     """Render a chart with helm. title: the name of the result in messages."""
     stream = read_streams([Source(title, render_chart(chart, options))], title)
-    if not any(map(has_content, stream.texts)):
+    if stream.is_empty:
         raise UserError(
             "helm template does not print manifests",
             "Use -f or --set to pass the values that enable a part of the chart",

@@ -70,6 +70,11 @@ class Stream(NamedTuple):
     has_bom: bool
     pipes: frozenset[str] = frozenset()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no document has content."""
+        return not any(map(has_content, self.texts))
+
     def lacks_newline(self, index: int) -> bool:
         """Whether a document is the last one of a source that does not end with a newline."""
         is_last = self.sources[index] not in self.sources[index + 1 : index + 2]
