@@ -120,6 +120,13 @@ class Overview:
             consumer = controller
         return consumer
 
+    def group_of(self, workload: Consumer) -> str:
+        """The attach group of the revisions that a workload uses, or else owns; "" if unknown."""
+        refs = (ref for item in self.below([workload]).values() for ref in sorted(item.references))
+        used = (self.revisions[ref] for ref in refs if ref in self.revisions)
+        found = (*used, *self._owned.get(workload.uid, ()))
+        return next(filter(None, (revision.group_name for revision in found)), "")
+
     def part_for(self, request: AttachRequest, release_owner: Owner | None) -> Part:
         """The part for a run with a request."""
         found = [self.find(workload.resource, workload.name) for workload in request.workloads]

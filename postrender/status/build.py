@@ -203,11 +203,12 @@ class _Builder:
             and self._group in ("", revision.group_name)
         ]
         bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
-        missing = [
-            ref
-            for ref in self._overview.users
-            if self._is_lost(ref) and ((ref[0], without_hash(ref[1])) in bases or not self._group)
-        ]
+        missing = []
+        for ref in filter(self._is_lost, self._overview.users):
+            group = self._group_of_users(ref)
+            is_ours = (ref[0], without_hash(ref[1])) in bases if not group else group == self._group
+            if is_ours or not self._group:
+                missing.append(ref)
         return [*(revision.key for revision in ours), *missing]
 
     def _refs_of(self, workloads: Iterable[Workload]) -> list[RevisionRef]:
@@ -258,15 +259,15 @@ class _Builder:
 
     def _group_of(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
-        group_name = revision.group_name if revision else ""
-        group_name = group_name or self._bases.get((ref[0], without_hash(ref[1])), "")
-        if group_name or revision:
-            return group_name
-        for user in self._overview.users.get(ref, ()):
-            group = self._workload(self._overview.top_of(user)).group_name
-            if group:
-                return group
-        return ""
+        of_base = self._bases.get((ref[0], without_hash(ref[1])), "")
+        if revision:
+            return revision.group_name or of_base
+        # Two releases can have the same base name.
+        return self._group_of_users(ref) or of_base
+
+    def _group_of_users(self, ref: RevisionRef) -> str:
+        tops = map(self._overview.top_of, self._overview.users.get(ref, ()))
+        return next(filter(None, map(self._overview.group_of, tops)), "")
 
     # One revision
 

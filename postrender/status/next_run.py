@@ -293,8 +293,12 @@ def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkl
         for revision in overview.groups[group_name]
     }
     refs = [revision.key for revision in overview.groups[group_name]]
-    refs += [ref for base in bases for ref in overview.loose.get(base, ())]
     users = {user.uid: user for ref in refs for user in overview.users.get(ref, ())}
+    loose = [ref for base in bases for ref in overview.loose.get(base, ())]
+    for user in (user for ref in loose for user in overview.users.get(ref, ())):
+        # Two releases can have the same base name.
+        if overview.group_of(overview.top_of(user)) in ("", group_name):
+            users[user.uid] = user
     found = dict(users)
     for user in users.values():
         for rollout in overview.with_template_of(user):

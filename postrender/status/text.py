@@ -455,7 +455,11 @@ def _summary(status: Status) -> str:
         counts[item.state] = counts.get(item.state, 0) + 1
     have = f"{owned} of {counted(len(used), 'revision')} in use {_DOES.of(owned)} owners."
     if not used:
-        have = "No object uses a revision." if not _is_incomplete(status) else "No user found."
+        have = "No object uses a revision."
+        if counts[MISSING]:
+            have = "No revision in use exists."
+        elif _is_incomplete(status):
+            have = "No user found."
     broken = [f"{counts[state]} {state}" for state in counts if state.isupper() and counts[state]]
     has_secrets = any(item.ref[0] == "secret" and item.revision for item in status.revisions)
     secrets = " Secrets are not checked for edits." if has_secrets else ""

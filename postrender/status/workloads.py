@@ -61,7 +61,7 @@ def read_workload(snapshot: Snapshot, consumer: Consumer) -> Workload:
         unread = unread or PODS
     return Workload(
         consumer=consumer,
-        group_name=_group_of(snapshot, [consumer, *(entry.consumer for entry in entries)]),
+        group_name=snapshot.overview.group_of(consumer),
         progress=_progress(snapshot, consumer, templates),
         templates=tuple(templates),
         old_starts=tuple(_old_starts(snapshot, entries)),
@@ -72,17 +72,6 @@ def read_workload(snapshot: Snapshot, consumer: Consumer) -> Workload:
 def _sort_key(template: Template) -> tuple[int, str, str]:
     created = template.created.isoformat() if template.created else ""
     return _ORDER.index(template.role), created, template.label
-
-
-def _group_of(snapshot: Snapshot, consumers: Iterable[Consumer]) -> str:
-    revisions = snapshot.overview.revisions
-    groups = (
-        revisions[ref].group_name
-        for consumer in consumers
-        for ref in sorted(consumer.references)
-        if ref in revisions
-    )
-    return next(filter(None, groups), "")
 
 
 def _entries(snapshot: Snapshot, workload: Consumer) -> Iterator[_Entry]:

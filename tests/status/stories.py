@@ -449,6 +449,21 @@ def external_with_a_job() -> list[Json]:
     return [*objects, attacher_job(f"--workload=Deployment/web@aa=configmap/{unused}", minutes=1)]
 
 
+def same_base_name(missing: str) -> list[Json]:
+    """Return two releases with the same base name, of which one lacks its newest revision."""
+    objects = []
+    for name in ("a", "b"):
+        group, owner = f"{name}-attach", f"Deployment/{name}"
+        old, new = (
+            config(f"{name} {text}", "app-config", DAY, owner, group=group, annotations=notes)
+            for text, notes in (("old", marked(60)), ("new", {}))
+        )
+        history = replica_set(owner, "1", DAY, 1, "app:1", name_of(new), render_id="bb")
+        objects += [account(group), old, workload(owner, "bb", name_of(new)), history]
+        objects += [new] if name != missing else []
+    return objects
+
+
 def renamed_group() -> list[Json]:
     """Return a release whose attach group got another name, with revisions of both groups."""
     mine = created(revision("mine", "web-config", "old-attach", annotations=marked(60)), 5 * DAY)

@@ -632,6 +632,21 @@ def test_on_delete_rolls_nothing(kind: str) -> None:
     assert found.progress == expected
 
 
+@pytest.mark.parametrize("missing", ["a", "b"])
+def test_a_missing_revision_belongs_to_the_release_of_its_workload(missing: str) -> None:
+    cluster = Cluster(*stories.same_base_name(missing))
+    [lost] = [item for item in status_of(cluster).revisions if item.state == "MISSING"]
+    assert lost.group_name == f"{missing}-attach"
+    for name in ("a", "b"):
+        status = status_of(cluster, group=name)
+        assert [problem.code for problem in status.problems] == ["missing"] * (name == missing)
+        assert ("It would first wait" in text_of(status)) == (name == missing)
+    assert "No revision in use exists. 1 MISSING." in text_of(
+        status_of(cluster, group=missing), None
+    )
+    check_next_runs(cluster)
+
+
 def running_job(minutes: float) -> list[Json]:
     """Return the canary with the attacher's unfinished Job."""
     objects = stories.canary_after_its_job()
