@@ -17,7 +17,7 @@ from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import JOB_LABEL
 from postrender.kubernetes.attach_groups import inventory_arguments
 from postrender.kubernetes.hashing import JOB_HASH_LENGTH, canonical_json, encode_hash
-from postrender.kubernetes.kinds import ObjectKey
+from postrender.kubernetes.kinds import CONFIG_MAP, ObjectKey
 from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.edits import attacher_key, without_tool_annotations
 from postrender.plan.groups import find_groups
@@ -88,7 +88,8 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     object to its side again, and the other side is an input, or would not get this attach group.
     """
     item = pair.newest.item
-    if item is None:
+    # With --first-release, the user applied OLD without postrender, so the attacher is new.
+    if item is None or CONFIG_MAP in old.inventory.fixed_kinds:
         return False
     side, other = (new, old) if pair.new else (old, new)
     group, namespace = _group_of(pair.newest), item.identity.namespace

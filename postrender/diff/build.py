@@ -83,6 +83,9 @@ def compare(
     else:
         old, new = _output_of(old, old_settings), _output_of(new, settings)
         is_output, old_configuration = (True, True), old_settings.configuration
+    attacher = settings.attacher
+    if is_first_release and attacher.is_enabled and (attacher.image or attacher.is_external):
+        new, is_output = _output_of(new, settings), (False, True)  # with the attacher
     history = NO_HISTORY
     if _needs_history(settings):
         history = _history_of(old, settings, is_plain=is_first_release or is_output[0])

@@ -211,3 +211,16 @@ def test_the_tracking_of_argo_cd_is_no_change(folder: Path) -> None:
     (folder / "old.yaml").write_text(tracked)
     actual = first_release(folder, "--format=json", new="new.yaml")
     assert actual.stdout.replace("new.yaml", "old.yaml") == expected.stdout
+
+
+@pytest.mark.parametrize("is_output", [True, False])
+def test_the_attacher_is_new(folder: Path, is_output: bool) -> None:
+    options = ["--attacher-image", "registry.example.com/postrender:1"]
+    if is_output:
+        output = run(["render", "--group", "web", *options, "old.yaml"], folder).stdout
+        (folder / "new.yaml").write_text(output)
+    shown = first_release(folder, *options, new="new.yaml" if is_output else "old.yaml").stdout
+    assert re.search(r"\+ Role/\S+ is added", shown)
+    assert '["configmaps"], "verbs": ["delete", ' in shown
+    assert re.search(r"\+ RoleBinding/\S+ is added", shown)
+    assert "image: registry.example.com/postrender:1\n" in shown
