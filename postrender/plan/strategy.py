@@ -28,6 +28,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
+from postrender.plan.by_label import finder_of, label_readers
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
@@ -47,6 +48,8 @@ _ALLOWED_VALUES = {
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
     ENV_FROM_ANNOTATION: ("true", "false"),
 }
+# kapp adds a number to the name, and rewrites the references.
+_VERSIONED = "kapp.k14s.io/versioned"
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
@@ -102,6 +105,7 @@ def decide_strategies(
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
+    readers = label_readers(inventory)
     for item in inventory.items:
         if not item.has_content or item.is_attacher:
             continue
@@ -111,9 +115,10 @@ def decide_strategies(
             decision = decision or StrategyDecision(item, IGNORE, "the kind keeps its names")
         else:
             _check_annotations(inventory, item)
-            decision = decision or _decide(item, item_links, mounted_in.get(item.key), settings)
+            workload = mounted_in.get(item.key)
+            decision = decision or _decide(item, item_links, workload, settings, readers)
             if decision.is_revision and not (item.is_revision or inventory.is_output):
-                is_adopted = _is_adoptable(item, item_links, settings)
+                is_adopted = _is_adoptable(item, item_links, settings, readers)
                 decision = decision._replace(is_adopted=is_adopted)
         if inventory.is_output and decision.strategy == RENAME:
             decision = StrategyDecision(item, IGNORE, "the output contains the object as it is")
@@ -232,10 +237,12 @@ def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> boo
     return fits_content(name, base_name, kind, item.content, key)
 
 
-def _is_adoptable(item: Item, links: Sequence[Link], settings: Settings) -> bool:
+def _is_adoptable(
+    item: Item, links: Sequence[Link], settings: Settings, readers: Mapping[str, str]
+) -> bool:
     """Whether a ConfigMap with the name of a revision would be renamed if it had its base name."""
     is_protected = item.identity.group_kind == CONFIG_MAP and settings.attacher.is_enabled
-    return is_protected and _decide(item, links, None, settings).strategy == RENAME
+    return is_protected and _decide(item, links, None, settings, readers).strategy == RENAME
 
 
 def _is_keyed(item: Item) -> bool:
@@ -244,7 +251,11 @@ def _is_keyed(item: Item) -> bool:
 
 
 def _decide(
-    item: Item, links: Sequence[Link], mounted_in: Item | None, settings: Settings
+    item: Item,
+    links: Sequence[Link],
+    mounted_in: Item | None,
+    settings: Settings,
+    readers: Mapping[str, str],
 ) -> StrategyDecision:
     users = [link.source for link in links if link.triggers_rename]
     users += [mounted_in] if mounted_in else []
@@ -257,7 +268,7 @@ def _decide(
         users = [link.source for link in links if link.permits_rename]
     writers = [link for link in links if link.reference.rule.is_written]
     writer = min(writers, key=lambda link: link.reference.rule.is_guess, default=None)
-    exemption = "" if is_requested else _exemption(item, writer, is_used=bool(users))
+    exemption = "" if is_requested else _exemption(item, writer, readers, is_used=bool(users))
     keep_reason, helm_hook = "", None
     if exemption:
         strategy, reason = IGNORE, exemption
@@ -301,10 +312,13 @@ def is_helm_hook(item: Item) -> bool:
     return HELM_HOOK_ANNOTATION in item.annotations
 
 
-def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
+def _exemption(
+    item: Item, writer: Link | None, readers: Mapping[str, str], *, is_used: bool
+) -> str:
     """A clause that explains why postrender does not rename an object by default, else "".
 
     writer: a reference in an object that makes a program write to the ConfigMap or Secret.
+    readers: by label, the program that finds ConfigMaps by it.
     """
     if writer:
         verb = "may make" if writer.reference.rule.is_guess else "makes"
@@ -323,6 +337,11 @@ def _exemption(item: Item, writer: Link | None, *, is_used: bool) -> str:
         return (
             f"{reader} reads the {item.identity.kind} by the well-known name {item.identity.name}"
         )
+    finder, label = finder_of(item.identity.group_kind, item.labels, readers)
+    if finder:
+        return f"{finder} may find each ConfigMap with the label {label}, also old revisions"
+    if _VERSIONED in item.annotations:
+        return f"kapp versions the {item.identity.kind}, because of the annotation {_VERSIONED}"
     path, program = find_placeholder(item.identity.group_kind, item.content, item.annotations)
     if program:
         return f"{_MAY_REPLACE} in {path}, as {program} does"

@@ -1,0 +1,90 @@
+"""A ConfigMap that a program finds by a label keeps its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from postrender.config.settings import Settings
+from postrender.inventory.build import take_inventory
+from postrender.plan.build import build_context
+from postrender.yaml.stream import read_stream
+
+APPLICATION = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: app, labels: {{{label}: "1", app.kubernetes.io/name: web}}}}
+data: {{a: b}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  template:
+    spec: {{containers: [{{name: web, envFrom: [{{configMapRef: {{name: app}}}}]}}]}}
+---
+"""
+SIDECAR = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: reader}}
+spec: {{template: {{spec: {{containers: [{{name: reader, {container}}}]}}}}}}
+"""
+OPERATOR = "apiVersion: acme.io/v1\nkind: Board\nmetadata: {{name: reader}}\nspec: {{{spec}}}\n"
+
+
+def reason(label: str, reader: str = "") -> str:
+    return decided(APPLICATION.format(label=label) + reader)
+
+
+def decided(text: str) -> str:
+    inventory = take_inventory(read_stream(text.encode(), "input"), Settings())
+    context = build_context(inventory, Settings())
+    assert context
+    (decision,) = context.decisions.values()
+    return decision.reason
+
+
+@pytest.mark.parametrize(
+    ("label", "reader", "finder"),
+    [
+        ("grafana_dashboard", "", "Grafana"),
+        ("board", SIDECAR.format(container="env: [{name: LABEL, value: board}]"), "Deployment"),
+        (
+            "acme.io/board",
+            SIDECAR.format(container="args: [--label=acme.io/board=1]"),
+            "Deployment",
+        ),
+        ("board", SIDECAR.format(container="args: [--labels, 'x,board']"), "Deployment"),
+        ("board", OPERATOR.format(spec="configMapSelector: {matchLabels: {board: x}}"), "Board"),
+    ],
+)
+def test_a_label_that_a_program_uses_keeps_the_name(label: str, reader: str, finder: str) -> None:
+    text = reason(label, reader)
+    assert text.startswith(finder)
+    assert text.endswith(f"may find each ConfigMap with the label {label}, also old revisions")
+
+
+@pytest.mark.parametrize(
+    ("label", "reader"),
+    [
+        ("board", ""),
+        (
+            "app.kubernetes.io/part-of",
+            SIDECAR.format(container="args: [--label=app.kubernetes.io/name]"),
+        ),
+        ("board", SIDECAR.format(container="env: [{name: MODE, value: board}]")),
+        ("board", OPERATOR.format(spec="podSelector: {matchLabels: {board: x}}")),
+        ("board", "kind: Board\nlabels: [board\n---\n"),
+    ],
+)
+def test_other_labels_do_not(label: str, reader: str) -> None:
+    assert reason(label, reader) == "referenced by Deployment/web"
+
+
+def test_kapp_versions_a_config_map_itself() -> None:
+    text = APPLICATION.format(label="board").replace(
+        "{name: app, ", '{name: app, annotations: {kapp.k14s.io/versioned: ""}, ', 1
+    )
+    assert decided(text) == (
+        "kapp versions the ConfigMap, because of the annotation kapp.k14s.io/versioned"
+    )
