@@ -16,14 +16,24 @@ from postrender.config.settings import NOTHING
 from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
-from postrender.kubernetes.hashing import canonical_json
+from postrender.kubernetes.hashing import CONTENT_HASH_LENGTH, canonical_json
 from postrender.kubernetes.kinds import is_namespaced_workload
 from postrender.plan.namespaces import CLUSTER_SCOPED, Candidates, Resolver
 from postrender.records import NamedTuple, grouped
+from postrender.references.built_in import is_custom
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.text import replace_words
 from postrender.yaml.edits import AddAfter, Edit, SetScalar, apply_edits
 from postrender.yaml.paths import Json, Path, item_path
+
+# From a name in a custom kind, a controller can derive the name of a volume, or a label.
+# Both have at most 63 characters. This leaves ten for what the controller adds.
+_LONGEST_IN_CUSTOM_KIND, _LONGEST_LABEL = 53, 63
+_TOO_LONG = "the controller may need a short name, for a volume or a label"
+# In these fields, the controller passes the name on to a pod, which accepts any name.
+_PASSED_ON = frozenset(
+    {"configMap", "configMapRef", "configMapKeyRef", "secretRef", "secretKeyRef"}
+)
 
 
 class Link(NamedTuple):
@@ -107,6 +117,9 @@ def find_links(
             continue
         for reference in item.references:
             for name in reference.names:
+                if _may_become_too_long(item, reference, name):
+                    rule = reference.rule._replace(keep_reason=_TOO_LONG)
+                    reference = reference._replace(rule=rule)
                 same_name = candidates.get((reference.rule.target, name), ())
                 targets = resolver.find(item, reference, same_name)
                 if len(targets) > 1:
@@ -119,6 +132,18 @@ def find_links(
                     given = resolver.release_namespace
                     findings.append(_ambiguous_finding(inventory, item, reference, name, given))
     return links, findings
+
+
+def _may_become_too_long(item: Item, reference: Reference, name: str) -> bool:
+    """Whether a controller that works with the base name may not work with a revision name."""
+    rule = reference.rule
+    return (
+        _LONGEST_IN_CUSTOM_KIND - CONTENT_HASH_LENGTH - 1 < len(name) <= _LONGEST_LABEL
+        and rule.family == OUTSIDE
+        and not (rule.origin or rule.keep_reason or rule.is_written)
+        and is_custom(item.identity.group_kind)
+        and _PASSED_ON.isdisjoint(map(str, reference.path[-2:-1]))
+    )
 
 
 def _ambiguous_finding(
