@@ -37,7 +37,6 @@ _SCANS = re.compile(
     "r?find|count|index|r?split|splitlines|replace|translate|r?partition|[lr]?strip|lower|upper|"
     "encode|decode|isascii|isprintable|isalnum|insert|remove|copy|sort|reverse"
 )
-_UNCOUNTED = ("super", "locals", "vars", "globals")  # these read the frame of their caller
 work = 0
 # The work by file and line, if `run` traces it.
 places: dict[str, int] | None = None

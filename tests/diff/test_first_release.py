@@ -175,10 +175,6 @@ def test_an_output_of_postrender_was_not_applied_without_postrender(folder: Path
     )
 
 
-def notes_of(obj: Obj) -> Obj:
-    return (obj.get("metadata") or {}).get("annotations") or {}
-
-
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
 def test_workloads_roll_exactly_if_the_rendered_template_differs_from_the_applied_template(

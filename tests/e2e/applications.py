@@ -23,7 +23,6 @@ T = TypeVar("T")
 # Rendering alone takes seconds on a busy machine.
 SYNC_SECONDS = 180
 REFRESH = "argocd.argoproj.io/refresh"
-FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def example(name: str) -> Json:

@@ -19,7 +19,6 @@ KILL_SECONDS = 5
 
 # Annotations of a namespace with which a test controls how attachers run.
 HOLD = "stand-in/attacher"  # "hold": do not start yet
-DELAY = "stand-in/attacher-delay"  # seconds after the Pod was first seen
 SERVER = "stand-in/server"  # another address of the API server, plain http: a proxy
 COMMAND = (
     "stand-in/attacher-command"  # a JSON list: run this command with the args instead of postrender
@@ -44,7 +43,6 @@ class Attachers:
     def __init__(self, plane: ControlPlane, api: Api) -> None:
         self._plane, self._api = plane, api
         self._running: dict[str, Running] = {}
-        self._seen: dict[str, float] = {}
         self._terminated: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -55,10 +53,7 @@ class Attachers:
         uid, namespace = pod["metadata"]["uid"], pod["metadata"]["namespace"]
         metadata = self._api.get("Namespace", namespace)["metadata"]
         annotations: dict[str, str] = metadata.get("annotations", {})
-        since = self._seen.setdefault(uid, time.monotonic())
-        if annotations.get(HOLD) == "hold" or time.monotonic() < since + float(
-            annotations.get(DELAY, 0)
-        ):
+        if annotations.get(HOLD) == "hold":
             return False
         folder = folder_of(self._plane, namespace, pod["metadata"]["name"])
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.e2e.api import Api
-from tests.e2e.attachers import COMMAND, DELAY, HOLD, SERVER
+from tests.e2e.attachers import COMMAND, HOLD, SERVER
 
 # Runs attach with other arguments than the rendered ones; the minimum for render is a minute.
 WITH_SHORT_TIMEOUT = """
@@ -43,11 +43,6 @@ def hold_attachers(api: Api) -> None:
 def release_attachers(api: Api) -> None:
     """Start the attachers that were held."""
     _annotate(api, HOLD, None)
-
-
-def delay_attachers(api: Api, seconds: float) -> None:
-    """Delay each attacher of the namespace by some seconds after its Pod was created."""
-    _annotate(api, DELAY, str(seconds))
 
 
 def reach_server_by(api: Api, url: str) -> None:

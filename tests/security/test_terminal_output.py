@@ -22,7 +22,6 @@ from tests.forked import run_fork
 # Characters without a shape of their own: fillers, blanks and variation selectors.
 INVISIBLE = "\u3164\uffa0\u115f\u1160\u2800\u034f\u17b4\u17b5\ufe0f\ufe00\U000e0101\u180b\U0001d159"
 BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
-CONTROL = "\x1b\x07\x9b\u200b"
 COMMANDS = ("::error::x", "  ::add-mask::x", "\t::stop-commands::x", "##[add-mask]x", "a ##[x]")
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: |\n"
 
