@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     AnyChange = WorkloadChange | ContentChange | ObjectChange
 
 # The fields of changes that contain facts. Those of the second tuple have one value.
-LISTS, SINGLE = ("causes", "in_place", "fields", "keys", "former"), ("note", "fate", "via")
+LISTS, SINGLE = (
+    ("causes", "in_place", "fields", "keys", "former"),
+    ("reason", "note", "fate", "via"),
+)
 # What stands for the name of each object of a group, and for any other name.
 _OWN_NAME, _ANY_NAME = "<name>", "*"
 _CONTAINER = re.compile(r"([cC]ontainers)\[name=[^\]]*\]")

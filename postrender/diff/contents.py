@@ -92,6 +92,7 @@ def compare_content(
         identity=pair.identity,
         change=_change(pair, is_changed=is_rewritten or bool(fields)),
         strategy=pair.newest.strategy,
+        reason=pair.newest.reason if pair.newest.strategy == "ignore" else "",
         old_revision=pair.old.name if pair.old else "",
         new_revision=pair.new.name if pair.new else "",
         keys=find_key_changes(

@@ -306,7 +306,7 @@ def _only(change: Change, values: Iterable[tuple[str, Any]], *, is_rest: bool = 
     for field, value in values:
         parts[field].append(value)
     fields: dict[str, Any] = {field: tuple(parts[field]) for field in LISTS}
-    fields |= {"note": "".join(parts["note"])}
+    fields |= {field: "".join(parts[field]) for field in ("note", "reason")}
     fields |= {field: next(iter(parts[field]), None) for field in ("fate", "via")}
     if isinstance(change, ContentChange):
         fields["keys"] = tuple(_joined_keys(parts["keys"], change.keys))

@@ -176,6 +176,7 @@ class ContentChange(NamedTuple):
     identity: the identity with the base name.
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes.
     strategy: the strategy on the newer side, or on the older side for an object that is REMOVED.
+    reason: why the object has the strategy `ignore`, else "".
     old_revision and new_revision: the name on each side, either a revision name or the base name.
     "" on a side without the object, for a Secret, and for a redacted revision name.
     keys: the keys that change, sorted; always empty for a Secret.
@@ -199,6 +200,7 @@ class ContentChange(NamedTuple):
     former: tuple[Identity, ...] = ()
     fate: Fate | None = None
     parts: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class WorkloadChange(NamedTuple):

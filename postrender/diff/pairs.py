@@ -35,6 +35,7 @@ class ComparedObject(NamedTuple):
     item: None for a revision that postrender adds from the history.
     role: CURRENT, EARLIER or ORIGINAL.
     strategy: of a ConfigMap or Secret, else "".
+    reason: why a ConfigMap or Secret keeps its name, as in the plan's decision, else "".
     is_immutable: whether a ConfigMap or Secret is immutable in the output. False for a revision
     from the history.
     """
@@ -45,6 +46,7 @@ class ComparedObject(NamedTuple):
     item: Item | None
     role: str = CURRENT
     strategy: str = ""
+    reason: str = ""
     is_immutable: bool = False
 
     @property

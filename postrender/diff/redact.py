@@ -354,6 +354,7 @@ def _redact_content(change: ContentChange, secret_names: Mapping[str, str]) -> C
         former=change.former,
         fate=change.fate,
         parts=change.parts,
+        reason=change.reason,
     )
 
 

@@ -190,6 +190,7 @@ def _compared_object(
         identity=item.identity._replace(name=base_name),
         role=EARLIER if is_retained else CURRENT,
         strategy=RENAME if decision.is_revision else decision.strategy,
+        reason=decision.reason,
         is_immutable=is_immutable,
     )
 

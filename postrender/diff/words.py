@@ -338,9 +338,9 @@ def _fates(content: ContentChange, style: Style) -> list[str]:
 
 def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     phrases = []
-    if content.strategy == "ignore":
-        phrases.append(f"not renamed (strategy {style.code(content.strategy)})")
-    elif content.strategy not in ("rename", ""):
+    if content.reason:
+        phrases.append(f"not renamed, because {style.prose(content.reason)}")
+    elif content.strategy not in ("rename", "ignore", ""):
         phrases.append(f"strategy {style.code(content.strategy)}")
     if content.note:
         phrases.append(style.prose(content.note))

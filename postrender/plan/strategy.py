@@ -54,6 +54,10 @@ _VERSIONED = "kapp.k14s.io/versioned"
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
 _UNUSED = {kind: f"workloads do not reference the {kind}" for kind in ("ConfigMap", "Secret")}
+_FIXED = {
+    "ConfigMap": "OLD was applied without postrender",
+    "Secret": "the setting secrets is not set",
+}
 _MAY_REPLACE = "a program may replace the placeholder"
 
 
@@ -112,7 +116,7 @@ def decide_strategies(
         item_links = links.get(item.key, ())
         decision = _preset_decision(item)
         if item.identity.group_kind in inventory.fixed_kinds:
-            decision = decision or StrategyDecision(item, IGNORE, "the kind keeps its names")
+            decision = decision or StrategyDecision(item, IGNORE, _FIXED[item.identity.kind])
         else:
             _check_annotations(inventory, item)
             workload = mounted_in.get(item.key)

@@ -150,6 +150,7 @@ def sample() -> Preview:
                 identity=HOSTILE,
                 change=CHANGED,
                 strategy="ignore",
+                reason="workloads do not reference the ConfigMap",
                 old_revision="web-html",
                 new_revision="web-html",
                 keys=(KeyChange("index.html", CHANGED, (HOSTILE_HUNK,)),),

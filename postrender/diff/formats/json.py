@@ -32,8 +32,8 @@ _SECTIONS = ("risks", "contents", "workloads", "revisions", "objects", "undecide
 _PROPERTIES = {
     model.Risk: "code object path fact consequence",
     model.ContentChange: (
-        "object change strategy oldRevision newRevision keys fields users formerUsers note fate"
-        " parts"
+        "object change strategy reason oldRevision newRevision keys fields users formerUsers note"
+        " fate parts"
     ),
     model.KeyChange: "key change diff fields remark oldBinary newBinary",
     model.Blob: "size sha256",
