@@ -18,6 +18,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.attach_groups import is_inventory
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
+    ANNOTATIONS,
     ATTACHER_KINDS,
     CRD,
     DATA_FIELDS,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
     from postrender.yaml.nodes import DuplicateKey
     from postrender.yaml.parser import YamlNode
-
-_ANNOTATIONS = ("metadata", "annotations")
 
 
 def examine(
@@ -101,10 +100,10 @@ class _Examiner:
 
         "false" has no effect on a Rollout that uses the pod template of another object.
         """
-        value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
+        value = mapping_at(data, ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
             return
-        path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
+        path = (*item.path, *ANNOTATIONS, REWRITE_ANNOTATION)
         if value not in ("true", "false"):
             quotes = " without quotes" if isinstance(value, bool) else ""
             problem = f'the annotation is {shown(value)}{quotes}, expected "true" or "false"'
@@ -221,7 +220,7 @@ class _Examiner:
         elif references and templates:
             for path, annotated in [(item.path, data), *templates]:
                 self.check_mapping((*path, "metadata"), value_at(annotated, ("metadata",)))
-                self.check_mapping((*path, *_ANNOTATIONS), value_at(annotated, _ANNOTATIONS))
+                self.check_mapping((*path, *ANNOTATIONS), value_at(annotated, ANNOTATIONS))
         template_source, history_limit = workload_ref(group_kind, data), _history_limit(data)
         if not (references or templates or template_source) and history_limit is None:
             return item

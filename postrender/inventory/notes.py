@@ -19,6 +19,7 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
 from postrender.kubernetes.kinds import (
+    ANNOTATIONS,
     CONFIG_MAP,
     CONTENT_KINDS,
     CRD,
@@ -38,7 +39,6 @@ from postrender.yaml.paths import (
 )
 from postrender.yaml.stream import Stream, has_content
 
-_ANNOTATIONS = ("metadata", "annotations")
 _REVISION = rf"[a-z0-9]{HASH_SUFFIX}\b"
 
 
@@ -126,7 +126,7 @@ def _idle_strategies(inventory: Inventory) -> Iterator[Finding]:
             continue  # the program that applies the manifests reports this error
         for start, root in roots_of(parsed.data):
             is_secret = isinstance(root, dict) and group_kind_of(root) == SECRET
-            path = (*_ANNOTATIONS, STRATEGY_ANNOTATION)
+            path = (*ANNOTATIONS, STRATEGY_ANNOTATION)
             if is_secret and value_at(root, path) in (RENAME, CHECKSUM):
                 yield Finding(
                     code="misplaced-annotation",
@@ -161,7 +161,7 @@ def _wrong_place(item: Item, key: str, path: Path) -> str:
     kind = item.identity.kind
     if path[-1] == "labels":
         return "as a label"
-    if path != _ANNOTATIONS:
+    if path != ANNOTATIONS:
         return f"on {format_path(path[:-2])}"
     return f"on a {kind}" if (key == REWRITE_ANNOTATION) == (kind in CONTENT_KINDS) else ""
 

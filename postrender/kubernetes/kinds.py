@@ -187,6 +187,8 @@ def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
         yield from roots_of(item, (*path, "items", number))
 
 
+# The path of the annotations in an object, and in a pod template.
+ANNOTATIONS: Path = ("metadata", "annotations")
 # Shared by all objects without labels or annotations, to save memory.
 _NO_STRINGS: dict[str, str] = {}
 

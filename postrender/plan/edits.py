@@ -43,7 +43,14 @@ from postrender.kubernetes.hashing import (
     render_id,
     revision_name,
 )
-from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, WORKLOAD_KINDS, ObjectKey, api_group
+from postrender.kubernetes.kinds import (
+    ANNOTATIONS,
+    DATA_FIELDS,
+    SECRET,
+    WORKLOAD_KINDS,
+    ObjectKey,
+    api_group,
+)
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
 from postrender.plan.groups import AttachGroups
 from postrender.plan.history import LiveState
@@ -63,9 +70,6 @@ from postrender.yaml.edits import (
     set_keys,
 )
 from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
-
-_ANNOTATIONS = ("metadata", "annotations")
-
 
 # With these fields of an exported object, the API server does not create an object of another name.
 _OF_THE_LIVE_OBJECT = ("resourceVersion", "uid", "managedFields")
@@ -250,10 +254,10 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit], *, has_id: bo
     if has_id:
         is_list = EVERY_ITEM in WORKLOAD_KINDS[item.identity.group_kind]
         identifier = render_id(_edited_templates(data, item, edits, checksums), is_list)
-        path = (*item.path, *_ANNOTATIONS)
+        path = (*item.path, *ANNOTATIONS)
         own_edits = set_keys(path, mapping_at(data, path), {RENDER_ID_ANNOTATION: identifier})
     for template, checksum in zip(item.templates, checksums, strict=True):
-        path = (*template, *_ANNOTATIONS)
+        path = (*template, *ANNOTATIONS)
         edits += set_keys(path, mapping_at(data, path), checksum)
     edits += own_edits
     return identifier
@@ -265,7 +269,7 @@ def _edited_templates(
     """The pod templates of a workload in a document, as the API server will get them."""
     templates = []
     for template, checksum in zip(item.templates, checksums, strict=True):
-        annotate = AddKeys((*template, *_ANNOTATIONS), checksum)
+        annotate = AddKeys((*template, *ANNOTATIONS), checksum)
         data = value_at(document, template)
         templates.append(apply_edits(data, [*edits, annotate], template))
     return templates

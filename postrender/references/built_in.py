@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 
 from postrender.kubernetes.kinds import (
+    ANNOTATIONS,
     CONFIG_MAP,
     RBAC_GROUP,
     SECRET,
@@ -111,7 +112,7 @@ _ISSUERS = ("cert-manager.io/issuer", "cert-manager.io/cluster-issuer", "kuberne
 
 def has_issuer(data: Json) -> bool:
     """Whether cert-manager writes the TLS Secrets of an Ingress or a Gateway."""
-    annotations = mapping_at(data, ("metadata", "annotations"))
+    annotations = mapping_at(data, ANNOTATIONS)
     return any(annotations.get(name) not in (None, "", "false") for name in _ISSUERS)
 
 
