@@ -11,10 +11,10 @@ the label, the annotations and the owner references. It deletes the revisions th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from postrender.attach.client import FORBIDDEN, PERMISSION_FIX, ApiError, Client
+from postrender.attach.client import PERMISSION_FIX, Client
 from postrender.attach.live import Consumer, Object, Revision, read_consumer, read_revision, text_at
 from postrender.attach.observe import read_consumers
 from postrender.attach.reconcile import consumers_by_revision
@@ -207,7 +207,11 @@ def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
     UserError if a workload still uses a revision, because the release still needs postrender.
     """
     group_name = group_name_for_release(group)
-    objects = list(_objects_of(client, group_name))
+    config_maps, _ = client.list_all(CONFIG_MAPS, partial(_read, CONFIG_MAPS))
+    secrets = client.list_allowed(SECRETS, partial(_read, SECRETS))
+    objects = [
+        pair for pair in (*config_maps, *(secrets or ())) if _is_of_group(pair[0], group_name)
+    ]
     consumers, unreadable = read_consumers(client)
     if not objects:
         raise unknown_group(group_name, client.namespace)
@@ -225,34 +229,27 @@ def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
                     "First release without postrender, then run this command again",
                     Location(f"namespace {client.namespace}"),
                 )
-    return [
+    lines = [
         _delete(client, revision, users[revision.key], is_dry=is_dry)
         if revision.base_name and revision.group_name
         else _give_back(client, revision, data, is_dry=is_dry)
         for revision, data in sorted(objects, key=lambda pair: bool(pair[0].base_name))
     ]
+    if secrets is None:
+        lines.append(f"adopt leaves out revisions of Secrets, because {cannot_list([SECRETS])}")
+    return lines
 
 
-def _objects_of(client: Client, group_name: str) -> Iterator[tuple[Revision, Object]]:
-    """The objects of the group, each with its metadata. Only Secrets may be forbidden.
+def _read(resource: Resource, data: Object) -> tuple[Revision, Object]:
+    return read_revision(resource, data), data
+
+
+def _is_of_group(revision: Revision, group_name: str) -> bool:
+    """Whether an object is of the group.
 
     An apply of manifests without postrender can have removed the label. The release owner, which
     attach has added, then shows the group.
     """
-    for resource in REVISED_KINDS:
-        try:
-            found, _ = client.list_all(resource, lambda data: data)
-        except ApiError as error:
-            if resource != SECRETS or error.status != FORBIDDEN:
-                raise
-            continue
-        for data in found:
-            revision = read_revision(resource, data)
-            if _is_of_group(revision, group_name):
-                yield revision, data
-
-
-def _is_of_group(revision: Revision, group_name: str) -> bool:
     if revision.group_name:
         return revision.group_name == group_name
     owners = {(resource.kind, group_name) for resource in RELEASE_OWNER_KINDS}

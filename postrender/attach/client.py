@@ -215,6 +215,17 @@ class Client:
             _GONE, f"{problem}, because the list expires before postrender has read the whole list"
         )
 
+    def list_allowed(
+        self, resource: Resource, read: Callable[[Object], Record]
+    ) -> list[Record] | None:
+        """The record of each object of a kind, None if the account may not list the kind."""
+        try:
+            return self.list_all(resource, read)[0]
+        except ApiError as error:
+            if error.status != FORBIDDEN:
+                raise
+            return None
+
     def _pages(
         self, resource: Resource, parameters: dict[str, str], name: str, *, is_whole: bool
     ) -> Iterator[tuple[str, list[Object]]]:

@@ -197,14 +197,10 @@ def read_consumers(
     consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in CONSUMER_KINDS:
-        try:
-            items, _ = client.list_all(resource, partial(read, resource))
-        except ApiError as error:
-            if error.status != FORBIDDEN:
-                raise
+        items = client.list_allowed(resource, partial(read, resource))
+        if items is None:
             unreadable.add(resource)
-            continue
-        consumers.update((consumer.uid, consumer) for consumer in items)
+        consumers.update((consumer.uid, consumer) for consumer in items or ())
     return consumers, frozenset(unreadable)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import starmap
 
-from postrender.attach.client import FORBIDDEN, ApiError, Client
+from postrender.attach.client import Client
 from postrender.attach.inventories import Inventory, Live, read_inventory
 from postrender.attach.live import (
     Consumer,
@@ -183,7 +183,7 @@ class Snapshot:
     def read_cluster(self, client: Client, targets: Iterable[NamedObject]) -> None:
         """Only ConfigMaps must be readable."""
         client.list_all(CONFIG_MAPS, partial(self._add_revision, CONFIG_MAPS))
-        self.has_secrets = _list_if_allowed(client, SECRETS, partial(self._add_revision, SECRETS))
+        self.has_secrets = _is_listed(client, SECRETS, self._add_revision)
         self._connect(*read_consumers(client, self._add_consumer))
         overview = self.overview
         live = [item for item in starmap(overview.find, targets) if item]
@@ -205,7 +205,7 @@ class Snapshot:
         if self._has_inventory:
             client.list_all(CONFIG_MAPS, self._add_inventory, INVENTORY_LABEL, is_whole=True)
         for resource in sorted(self._release_owner_kinds()):
-            if not _list_if_allowed(client, resource, partial(self._add_owner, resource)):
+            if not _is_listed(client, resource, self._add_owner):
                 self.unknown_owners.add(resource)
         self.now = client.now()
 
@@ -374,15 +374,11 @@ def _selector(overview: Overview, wanted: Iterable[RevisionRef]) -> str:
     return GROUP_LABEL if is_shared else f"{GROUP_LABEL}={group_name}"
 
 
-def _list_if_allowed(client: Client, resource: Resource, read: Callable[[Object], object]) -> bool:
-    """Read all objects of a kind, and return whether the account may list them."""
-    try:
-        client.list_all(resource, read)
-    except ApiError as error:
-        if error.status != FORBIDDEN:
-            raise
-        return False
-    return True
+def _is_listed(
+    client: Client, resource: Resource, add: Callable[[Resource, Object], object]
+) -> bool:
+    """Add all objects of a kind, and return whether the account may list them."""
+    return client.list_allowed(resource, partial(add, resource)) is not None
 
 
 def times_in(data: Object) -> Iterator[str]:

@@ -112,10 +112,14 @@ def test_without_a_list_of_consumers_nothing_changes() -> None:
     assert not cluster.writes
 
 
-def test_secrets_that_a_user_may_not_list_are_left_out() -> None:
+def test_secrets_that_a_user_may_not_list_are_left_out_with_a_notice() -> None:
     cluster = Cluster(PLAIN, original())
     cluster.refused["list", "Secret"] = 403
-    assert run(cluster) == ["adopt gives back ConfigMap/app"]
+    assert run(cluster) == [
+        "adopt gives back ConfigMap/app",
+        "adopt leaves out revisions of Secrets, because postrender cannot list secrets (HTTP "
+        "status 403)",
+    ]
 
 
 def test_an_original_without_its_label_loses_the_owners_of_attach() -> None:
