@@ -115,6 +115,8 @@ def _with_joined_labels(workload: WorkloadChange) -> WorkloadChange:
             joined.add(label.path)
             cause = cause._replace(field=label._replace(path=f"[{prefix}]{label.path}"))
         causes.append(cause)
+    if not joined:
+        return workload
     fields = tuple(field for field in workload.fields if field.path not in joined)
     return workload._replace(causes=tuple(causes), fields=fields)
 
@@ -155,7 +157,7 @@ def _labels(change: AnyChange) -> Iterator[FieldChange]:
 def _without(shared: set[str], changes: Iterable[Change]) -> Iterator[Change]:
     """The changes without shared labels, and without those of which nothing is left."""
     for change in changes:
-        if _is_refused(change):
+        if not shared or _is_refused(change):
             yield change
             continue
         rest = change._replace(fields=tuple(f for f in change.fields if repr(f) not in shared))

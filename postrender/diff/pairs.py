@@ -82,6 +82,7 @@ class Side(NamedTuple):
     """One side of a comparison: the older or newer manifests, and facts from their plan.
 
     objects: all objects, including originals and retained revisions.
+    revisions: the revisions of ConfigMaps and Secrets, with the roles CURRENT and EARLIER.
     by_item: the object of each item; if an item has a revision and an original, the revision.
     originals: the originals that stay next to their revisions, by item.
     context: the context of the plan, None as in build_context.
@@ -97,6 +98,7 @@ class Side(NamedTuple):
 
     inventory: Inventory
     objects: tuple[ComparedObject, ...]
+    revisions: Sequence[ComparedObject]
     by_item: Mapping[ItemKey, ComparedObject]
     originals: Mapping[ItemKey, ComparedObject]
     context: PlanContext | None
@@ -114,11 +116,6 @@ class Side(NamedTuple):
     def is_rendered(self) -> bool:
         """Whether the side is an output of postrender, and not an input."""
         return self.inventory.is_output
-
-    @property
-    def revisions(self) -> list[ComparedObject]:
-        """The revisions of ConfigMaps and Secrets, with the roles CURRENT and EARLIER."""
-        return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
         """The data of an object for an exact comparison: of an output, without the plan's edits."""

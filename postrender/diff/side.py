@@ -99,6 +99,7 @@ def read_side(
     return Side(
         inventory=inventory,
         objects=objects,
+        revisions=revisions,
         by_item=by_item,
         originals=originals,
         context=context,

@@ -190,8 +190,8 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         keeps_base_name = link.keeps_base_name and link.target.key in side.originals
         used = (side.originals if keeps_base_name else side.by_item)[link.target.key]
         is_in_template = _is_in_template(item, reference)
-        usage = _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
-        yield usage._replace(path=reference.path[len(item.path) :])
+        path, label = reference.path[len(item.path) :], label_of(reference.path)
+        yield _usage(used, targets, label, path, is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
         # Use the labels that label_of returns for an output, in which the mount is a field.
         # Otherwise, the edges of an input and of an output would differ.
@@ -212,7 +212,9 @@ def _is_in_template(item: Item, reference: Reference) -> bool:
     )
 
 
-def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_template: bool) -> Usage:
+def _usage(
+    used: ComparedObject, targets: _Targets, label: str, path: Path = (), *, is_in_template: bool
+) -> Usage:
     version = used.name
     if used.strategy == CHECKSUM:
         content = {key: used.data.get(key) for key in DATA_FIELDS}
@@ -225,6 +227,7 @@ def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_templat
         label=label,
         is_in_template=is_in_template,
         used=used,
+        path=path,
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import zip_longest
 
 from postrender.errors import UserError
 from postrender.text import shown
@@ -193,19 +192,20 @@ _ABSENT: Any = object()
 
 def differing_parts(old: Json, new: Json) -> Parts:
     """What differs between two values. Items of lists match by their indexes."""
-    sides: Iterable[tuple[str | int, Json, Json]]
+    keys: Iterable[Any]
     if isinstance(old, dict) and isinstance(new, dict):
-        sides = ((key, old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in {**old, **new})
+        keys, before, after = {**old, **new}, old, new
     elif isinstance(old, list) and isinstance(new, list):
-        pairs = zip_longest(old, new, fillvalue=_ABSENT)
-        sides = ((number, *pair) for number, pair in enumerate(pairs))
+        keys = range(max(len(old), len(new)))
+        before, after = dict(enumerate(old)), dict(enumerate(new))
     else:
         return None
-    return {
-        part: differing_parts(before, after)
-        for part, before, after in sides
-        if not is_same(before, after)
-    }
+    parts = {}
+    for key in keys:
+        one, other = before.get(key, _ABSENT), after.get(key, _ABSENT)
+        if not is_same(one, other):
+            parts[key] = differing_parts(one, other)
+    return parts
 
 
 def parts_at(parts: Parts, path: Path) -> Parts:
