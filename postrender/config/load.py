@@ -113,11 +113,8 @@ def _read_document(path: str, fix: str, source: Source) -> tuple[ParsedDocument,
         raise UserError(
             f"postrender cannot read the configuration ({reason})", fix, Location(path)
         ) from None
-    try:
-        document = parse_document(text, Location(path, 1))
-        data = document.data
-    except UserError as error:  # the fix of parse_document is for chart templates
-        raise UserError(error.problem, "Fix the YAML of this file", error.location) from None
+    document = parse_document(text, Location(path, 1))
+    data = document.data
     _check_duplicate_keys(document)
     return document, data
 

@@ -184,18 +184,10 @@ def _is_flow_colon(error: Exception) -> bool:
 
 
 def _refuse(error: Any, text: str, location: Location) -> NoReturn:
-    line, problem = 0, str(error).split("\n", 1)[0]
-    fix = "Fix the YAML near this line, for example the indentation, a colon or a quote"
-    if hasattr(error, "problem_mark"):
-        mark = error.problem_mark or error.context_mark
-        if (error.context or "").startswith("while scanning a quoted"):
-            mark = error.context_mark  # the opening quote; the other mark is the end of the text
-        line = mark.line if mark else 0
-        problem = " ".join(part for part in (error.context, error.problem) if part)
-        if re.match(r" *\t", "".join(text.split("\n")[line : line + 1])):
-            problem = "a tab in the indentation"
-            fix = "Replace the tab with spaces"
-    location = location._replace(line=location.line + line)
+    from postrender.yaml.mistakes import find_mistake  # its patterns are only for errors
+
+    mistake = find_mistake(error, text)
+    location = location._replace(line=location.line + mistake.line)
     if _is_flow_colon(error):
         raise UserError(
             "an unquoted value in [ ] or { } ends in a colon, which postrender reads only in "
@@ -203,11 +195,8 @@ def _refuse(error: Any, text: str, location: Location) -> NoReturn:
             "Quote the value, or split the document",
             location,
         ) from None
-    raise UserError(
-        f"the document is not valid YAML ({problem})",
-        fix,
-        location,
-    ) from None
+    problem = f"the document is not valid YAML ({mistake.problem})"
+    raise UserError(problem, mistake.fix, location) from None
 
 
 def refuse_depth(location: Location) -> NoReturn:

@@ -146,7 +146,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     ),
     "an unclosed quote": (
         f'{CONFIG_MAP}  other: "open\n',
-        ("(document 1)", "not valid YAML", "quoted scalar"),
+        ("<stdin>:7 (document 1)", "not valid YAML", "quote that opens here"),
     ),
     "an unclosed bracket": (
         f"{CONFIG_MAP}  other: [open\n---\n{DEPLOYMENT}",
@@ -637,7 +637,7 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
         "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
         ("postrender.yaml:2", "rules[0].match.kinds", '"kind"'),
     ),
-    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "Fix the YAML")),
+    "no YAML": ("rules: [\n", ("postrender.yaml:1", "not valid YAML", "[ or { is not closed")),
     "a list": ("- strict: true\n", ("postrender.yaml:1", "expected a mapping")),
     "a string": ("strict\n", ("postrender.yaml:1", "expected a mapping")),
     "a wrong type": ("# comment\nstrict: 'yes'\n", ("postrender.yaml:2 strict", "true or false")),

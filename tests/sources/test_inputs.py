@@ -200,12 +200,12 @@ def test_a_file_never_continues_in_the_next_file(first: bytes) -> None:
     [
         (
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a",
-            "two.yaml:4 (document 1): the document is not valid YAML",
+            "two.yaml:3 (document 1): the document is not valid YAML",
         ),
         ("---\napiVersion: v1\nkind: Config", "two.yaml:1 (document 1): the input ends in the"),
         (
             '{"apiVersion": "v1", "kind": "ConfigMap",',
-            "two.yaml:2 (document 1): the document is not valid YAML",
+            "two.yaml:1 (document 1): the document is not valid YAML",
         ),
     ],
 )
@@ -658,7 +658,7 @@ def test_an_error_of_diff_has_the_file_of_a_folder_and_the_line(repository: Path
         f"{CONFIG}---\nkind: ConfigMap\nmetadata: [\n"
     )
     done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
-    assert_refused(done, "rendered/two.yaml:10 (document 2): the document is not valid YAML")
+    assert_refused(done, "rendered/two.yaml:9 (document 2): the document is not valid YAML")
 
 
 @pytest.mark.parametrize("values", ["image: {tag: v2}\n", "# of a chart\n---\n- a\n- b\n"])

@@ -72,8 +72,8 @@ def test_the_line_by_line_reader_reads_the_colon(flow: str) -> None:
 @pytest.mark.parametrize(
     ("flow", "problem"),
     [
-        ("{b: c:d: e}", "while parsing a flow mapping did not find expected ',' or '}'"),
-        ("[b:[c]]", "while parsing a flow sequence expected ',' or ']', but got '['"),
+        ("{b: c:d: e}", "a { is not closed, or a comma is missing"),
+        ("[b:[c]]", "a [ is not closed, or a comma is missing"),
         ("{b: ::1}", "while parsing a flow node did not find expected node content"),
         ("{b: c:d, e: [}", "while parsing a flow node did not find expected node content"),
         ("{b: c:, e: [}", "while parsing a flow node expected the node content, but found '}'"),
