@@ -33,7 +33,8 @@ from postrender.diff.risks.broken_reference import find_missing_keys
 from postrender.diff.risks.facts import Object, objects_of
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
-from postrender.inventory.notes import find_idle_rules, find_invalid_fields, find_no_objects
+from postrender.inventory.fields import find_invalid_fields
+from postrender.inventory.notes import find_idle_rules, find_no_objects
 from postrender.kubernetes.kinds import Identity, roots_of
 from postrender.plan.namespaces import Resolver
 from postrender.sources.charts import find_unused_configuration
@@ -146,7 +147,10 @@ def _all_findings(names: Sequence[str], settings: Settings, config: str | None) 
             if one.code != "idle-rule" or idle_rules[one.problem] == len(applications)
         )
         mistakes += errors
-    return sorted(mistakes, key=lambda one: order.get(one.location.source, len(order)))
+    return sorted(
+        mistakes,
+        key=lambda one: (order.get(one.location.source, len(order)), one.location.line),
+    )
 
 
 def _tried(
@@ -208,11 +212,17 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
     stream = read_streams(sources, printable(sources[0].name) if sources else "")
     plan = plan_before_delivery(stream, settings._replace(allow_empty=True))
     parts = [read_streams([source], printable(source.name)) for source in sources]
+    invalid = [*find_invalid_fields(plan.inventory)]
+    explained = {finding.location.source for finding in invalid}
     return [
         *(finding for finding in plan.findings if finding.code != "no-objects"),
-        *filter(None, map(find_no_objects, parts)),
+        *(
+            finding
+            for finding in filter(None, map(find_no_objects, parts))
+            if finding.location.source not in explained
+        ),
         *find_idle_rules(plan.inventory, settings),
-        *find_invalid_fields(plan.inventory),
+        *invalid,
         *_find_broken(plan.inventory, settings),
         *find_unused_configuration(stream, settings, config),
     ]

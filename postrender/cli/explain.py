@@ -11,7 +11,8 @@ from postrender.cli.settings import check_not_a_function, render_settings, repor
 from postrender.errors import UsageError
 from postrender.explain import REPORTERS, build
 from postrender.inventory.build import refuse_templates
-from postrender.inventory.notes import find_idle_rules, find_invalid_fields, find_other_owners
+from postrender.inventory.fields import find_invalid_fields
+from postrender.inventory.notes import find_idle_rules, find_other_owners
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import read_input
 

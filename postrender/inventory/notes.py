@@ -1,4 +1,4 @@
-"""Notes about the input: other releases, idle annotations, objects that the API server rejects."""
+"""Notes about the input: other releases, idle annotations and rules, a wrong input."""
 
 from __future__ import annotations
 
@@ -219,39 +219,6 @@ def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Findin
                 "note",
                 location=Location(settings.configuration or inventory.stream.source),
             )
-
-
-def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
-    """A finding for each value that makes the API server reject an object.
-
-    The manifests can be fragments, so what is missing is no finding. Unlike the rest of postrender,
-    this reads every document of the input.
-    """
-    # These modules take a fifth of the time of a small render, which does not need them.
-    from postrender.kubernetes.validation import find_invalid
-    from postrender.kubernetes.validation.checks import MISSING
-
-    for index in range(len(inventory.stream.texts)):
-        try:
-            document = inventory.document(index)
-            roots = [*roots_of(document.data)]
-        except UserError:
-            continue  # the program that applies the manifests reports this error
-        for root_path, root in roots:
-            for path, problem in find_invalid(root) if isinstance(root, dict) else ():
-                if problem.endswith(MISSING) or value_at(root, path) is None:
-                    continue
-                location = document.location_of((*root_path, *path))
-                kind, _, name = location.subject.partition("/")
-                if kind == SECRET[1] and without_hash(name):  # messages show no hash of a Secret
-                    location = location._replace(subject=f"{kind}/{without_hash(name)}")
-                yield Finding(
-                    code="invalid-field",
-                    problem=f"{problem}, so the API server rejects the object",
-                    fix="Correct the manifest",
-                    location=location,
-                    strict=True,
-                )
 
 
 def find_no_objects(stream: Stream) -> Finding | None:

@@ -9,7 +9,7 @@ from postrender.records import NamedTuple
 
 FIX = "Fix the YAML near this line, for example the indentation, a colon or a quote"
 # What a template engine of Go prints for a value that it does not have.
-PRINTED_BY_GO = re.compile(r"<no value>|%![a-zA-Z]\(|<nil>")
+PRINTED_BY_GO = re.compile(r"<no value>|%![a-zA-Z]\((?:<nil>|MISSING|[\w.]{1,40}=)")
 # Lines that helm, kustomize and kubectl print on stderr.
 _PRINTED_BY_PROGRAM = re.compile(
     r"(?:[a-z_]{1,40}\.go:\d+: |(?:Error|WARNING|Warning|warning|error): |level=|Pulled: "
@@ -21,6 +21,12 @@ _KEY_AND_VALUE = re.compile(rf"{_KEY}\s*:(?:\s|$)")
 _NO_SPACE = re.compile(rf"{_KEY}:[^\s:/]")
 _SIGNS = ("while scanning an alias", "while scanning an anchor")
 _SECOND_COLON = re.compile(rf"{_KEY}\s*:\s+[^\s\"'\[{{|>].*:(?:\s|$)")
+FIX_OF_TEMPLATE = "Set the value, or give the template a default"
+
+
+def printed_by_go(text: str) -> str:
+    """The clause about a match of PRINTED_BY_GO."""
+    return f"`{text}`, which a template prints for a missing or wrong value"
 
 
 class Mistake(NamedTuple):
@@ -64,8 +70,8 @@ def _stray_text(lines: list[str], first: int, last: int) -> Mistake | None:
         if match := PRINTED_BY_GO.search(line):
             return Mistake(
                 number,
-                f"`{match[0]}`, which a template prints for a missing value",
-                "Set the value, or give the template a default",
+                printed_by_go(match[0]),
+                FIX_OF_TEMPLATE,
             )
     return None
 

@@ -114,7 +114,7 @@ def test_other_errors_have_the_same_exit_code(check: Check) -> None:
 
 def test_a_template_in_data_is_not_an_unrendered_template(check: Check) -> None:
     data = 'data:\n  key: "{{ .Release.Name }}"\n  rules: |\n    {{ range . }}\n'
-    assert check("a.yaml", a=CONFIG.partition("data")[0] + data)[0] == 0
+    assert check("a.yaml", a=CONFIG.partition("data:\n")[0] + data)[0] == 0
 
 
 def test_a_values_file_is_told_apart(check: Check) -> None:

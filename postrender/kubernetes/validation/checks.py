@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from postrender.text import shown
 from postrender.yaml.paths import Json, Parts, Path, PatternTree, mappings_in, parts_at, value_at
@@ -200,6 +201,9 @@ def find_wrong_types(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:
             if not is_part or inner is None or (key == "metadata" and not around):
                 continue
             check = _CHECKS.get(key)
+            if check is _data and not around and root.get("kind") == "ConfigMap":
+                yield from _config_map(key, inner)
+                continue
             if key == "value" and len(around) > 1 and around[-2] in _WITH_VALUES:
                 check = _string
             if check is None and isinstance(key, str) and (field := _NAMES.get(key.lower())):
@@ -229,6 +233,16 @@ def _string_map(value: Json) -> Iterator[str]:
 
 def _none(_: Json) -> Iterator[str]:
     return iter(())
+
+
+def _config_map(field: Any, values: Json) -> Iterator[Problem]:
+    """The problems of the data of a ConfigMap, each at its key."""
+    if not isinstance(values, dict):
+        yield (field,), "the value is not a mapping"
+        return
+    for key, value in values.items():
+        if not isinstance(value, (str, type(None))):
+            yield (field, key), f"the value {NOT_A_STRING}"
 
 
 def _data(value: Json) -> Iterator[str]:
