@@ -293,6 +293,47 @@ def spring_names_in_a_text(count: int) -> str:
 
 
 @of_stream
+def names_below_headings_in_a_text(count: int) -> str:
+    text = "k: |\n" + lines(4, (f"[configMap]\nname = {name}" for name in names(count)))
+    text = text.replace("\nname", "\n    name")
+    return config_maps(count) + all_used(count) + config_map("texts", text)
+
+
+@of_stream
+def names_of_settings_in_a_text(count: int) -> str:
+    text = "k: |\n" + lines(4, ("kubernetes:", *(f"config: {name}" for name in names(count))))
+    return config_maps(count) + all_used(count) + config_map("texts", text)
+
+
+@of_stream
+def names_below_deep_keys_in_a_text(count: int) -> str:
+    text = "k: |\n    spring:\n" + lines(5, ["kubernetes:"] * count) + lines(6, names(count))
+    return config_maps(count) + all_used(count) + config_map("texts", text)
+
+
+@of_stream
+def labels_in_flags(count: int) -> str:
+    labelled = "".join(config_map(name, more=f", labels: {{l-{name}: a}}") for name in names(count))
+    flags = container(
+        "        args:\n" + lines(8, (f"- --label=l-{name}" for name in names(count)))
+    )
+    return labelled + all_used(count) + workload(flags, name="reader")
+
+
+@of_stream
+def labels_that_containers_read(count: int) -> str:
+    entries = (
+        f"- {{name: a, valueFrom: {{fieldRef: {{fieldPath: \"metadata.labels['{name}']\"}}}}}}"
+        for name in names(count)
+    )
+    return (
+        config_maps(count)
+        + all_used(count)
+        + workload(container("        env:\n" + lines(8, entries)), name="reader")
+    )
+
+
+@of_stream
 def names_in_data_keys(count: int) -> str:
     text = lines(2, (f"{name}: w" for name in names(count)))
     return config_map() + USED + config_map("texts", text.strip())

@@ -72,6 +72,7 @@ from postrender.kubernetes.annotations import copier_of
 from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.plan.by_name import roles
 from postrender.plan.by_name.mentions import KUBECTL_KINDS, Evidence, Mention, Sign, sign_of
+from postrender.plan.by_name.outline import Outline
 from postrender.text import WHOLE, WORD, WordSet, letters_of, shown, words_of
 from postrender.yaml.paths import format_path
 
@@ -86,12 +87,6 @@ _COMMAND = r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)"
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 _COMMENTS = ("#", "//")
-# The maximum distance in lines between `name:` and a line `kind: …`, or a key above.
-_MAX_DISTANCE = 100
-# The maximum depth of the keys above a line.
-_MAX_DEPTH = 20
-# The value of a field `kind`, in block or flow style, in YAML or JSON.
-_KIND_FIELD = r"""\bkind["']?\s{0,9}[:=]\s{0,9}["']?([A-Za-z]+)"""
 _PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
 _KUBERNETES = "springcloudkubernetes"  # spring.cloud.kubernetes.config.name
 _KINDS = {kind.lower(): kind for kind in CONTENT_KINDS}
@@ -146,6 +141,7 @@ class _EmbeddedText(_Text):
         self.free_kinds = {
             kind for kind in self.kinds if any(_has_free_kind(line, kind) for line in lines)
         }
+        self._outline = Outline(self.lines)
         self._results: dict[tuple[int, str, bool], bool] = {}
 
     def references(self, name: str, kind: str, *, is_taken: bool) -> bool:
@@ -168,11 +164,11 @@ class _EmbeddedText(_Text):
             self._results[key] = (
                 kind in self.variable_kinds
                 or _has_kind(self.lines[number], kind)
-                or _is_below_kind(self.lines, number, kind)
+                or _is_below_kind(self._outline, number, kind)
                 or (
                     not is_taken
                     and kind in self.free_kinds
-                    and _kind_of(self.lines, number) in ("", kind)
+                    and self._outline.kind_of(number) in ("", kind)
                 )
             )
         return self._results[key]
@@ -230,33 +226,15 @@ def _read_kinds(line: str) -> set[str]:
     return found
 
 
-def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
+def _is_below_kind(outline: Outline, number: int, kind: str) -> bool:
     """Whether a line is in a mapping or list of a kind, or is the `name: …` of such an object.
 
     The kind is in the parent key (`configMap:`), or in a line `kind: …` of the same mapping or next
     to the parent key `metadata:`.
     """
-    if _kind_of(lines, number) == kind:
+    if outline.kind_of(number) == kind or kind.lower() in letters_of(outline.parent_of(number)):
         return True
-    parent = _parent_of(lines, number)
-    if parent is not None and kind.lower() in letters_of(lines[parent]):
-        return True
-    return kind == _CONFIG_MAP and _is_property("".join(_keys_above(lines, number)), _KUBERNETES)
-
-
-def _kind_of(lines: Sequence[str], number: int) -> str:
-    """The kind of the object whose `name: …` is in a line, "" if there is none."""
-    if match := re.search(_KIND_FIELD, lines[number]):
-        return match[1]
-    if not lines[number].strip(" \t-{\"'").startswith("name"):
-        return ""
-    places = [number]
-    parent = _parent_of(lines, number)
-    if parent is not None and "metadata" in lines[parent]:
-        places.append(parent)
-    siblings = (line for place in places for line in _siblings_of(lines, place))
-    matches = (re.match(rf"[\s{{-]*[\"']?{_KIND_FIELD}", line) for line in siblings)
-    return next((match[1] for match in matches if match), "")
+    return kind == _CONFIG_MAP and _is_property("".join(outline.keys_above(number)), _KUBERNETES)
 
 
 def _lines_of(text: str) -> list[str]:
@@ -278,50 +256,6 @@ def _lines_of(text: str) -> list[str]:
 
 def _is_comment(line: str) -> bool:
     return line.lstrip().startswith(_COMMENTS)
-
-
-def _parent_of(lines: Sequence[str], number: int) -> int | None:
-    """The number of the line with the parent key, or of the heading of the section in TOML.
-
-    None if no parent is near.
-    """
-    indent = _indent_of(lines[number])
-    for above in reversed(range(max(0, number - _MAX_DISTANCE), number)):
-        line = lines[above].strip()
-        if line and (
-            _indent_of(lines[above]) < indent or (line[0] == "[" and line[-1] == "]" != line[1:])
-        ):
-            return above
-    return None
-
-
-def _siblings_of(lines: Sequence[str], number: int) -> Iterator[str]:
-    """A line and the nearby lines of the same mapping, without nested lines."""
-    indent = _indent_of(lines[number])
-    for line in reversed(lines[max(0, number - _MAX_DISTANCE) : number + 1]):
-        if line.startswith("---"):
-            break
-        if line.strip() and _indent_of(line) <= indent:
-            if _indent_of(line) < indent:
-                break
-            yield line
-            if _begins_item(line):
-                break
-    for line in lines[number + 1 : number + _MAX_DISTANCE]:
-        if line.startswith("---"):
-            break
-        if line.strip() and _indent_of(line) <= indent:
-            if _indent_of(line) < indent or _begins_item(line):
-                break
-            yield line
-
-
-def _begins_item(line: str) -> bool:
-    return line.lstrip().startswith("-")
-
-
-def _indent_of(line: str) -> int:
-    return len(line) - len(line.lstrip(" -\t"))
 
 
 def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
@@ -353,6 +287,7 @@ class _SpringText(_Text):
 
     def __init__(self, text: str, names: WordSet) -> None:
         super().__init__(text.split("\n") if "spring" in text.lower() else (), names)
+        self._outline = Outline(self.lines)
         self._results: dict[int, bool] = {}
 
     def sets_name(self, name: str) -> bool:
@@ -361,24 +296,13 @@ class _SpringText(_Text):
     def _is_setting(self, number: int) -> bool:
         if number not in self._results:
             is_property = _is_property(self.lines[number])
-            self._results[number] = is_property or _is_nested(self.lines, number)
+            self._results[number] = is_property or self._is_nested(number)
         return self._results[number]
 
-
-def _is_nested(lines: Sequence[str], number: int) -> bool:
-    """Whether a line is `name: …` below the keys `spring:` and `application:`."""
-    is_name = lines[number].strip().startswith("name:")
-    return is_name and _keys_above(lines, number)[-2:] == ["spring", "application"]
-
-
-def _keys_above(lines: Sequence[str], number: int) -> list[str]:
-    """The keys of a YAML text above a line, from the root."""
-    keys: list[str] = []
-    above = _parent_of(lines, number)
-    while above is not None and len(keys) < _MAX_DEPTH:
-        keys.append(lines[above].strip(" -:\r"))
-        above = _parent_of(lines, above) if _indent_of(lines[above]) else None
-    return keys[::-1]
+    def _is_nested(self, number: int) -> bool:
+        """Whether a line is `name: …` below the keys `spring:` and `application:`."""
+        is_name = self.lines[number].strip().startswith("name:")
+        return is_name and self._outline.keys_above(number)[-2:] == ["spring", "application"]
 
 
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
@@ -406,13 +330,10 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
         is_taken = mention.name in fixed_names
         if is_taken and not _is_about_configuration(mention.fields):
             continue
-        is_one_line = "\n" not in mention.text.strip()
-        is_named = mention.name in texts[mention.text].configurations
-        if (
-            WHOLE in mention.forms
-            or (is_named and not is_taken)
-            or (is_one_line and _is_about_configuration(mention.fields) and _is_part(mention))
-        ):
+        text = texts[mention.text]
+        is_named = mention.name in text.configurations and not is_taken
+        is_part = text.has_part(mention) and _is_about_configuration(mention.fields)
+        if WHOLE in mention.forms or is_named or is_part:
             field = format_path(mention.path)
             for target in mention.targets:
                 if target.key == mention.item.key:
@@ -420,13 +341,6 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
                 source, kind = mention.item.identity, target.identity.kind
                 reason = f"{source} has the name of the {kind} as the value of {field}"
                 yield sign_of(evidence, mention, target, reason)
-
-
-def _is_part(mention: Mention) -> bool:
-    """Whether the name is an item of the value, or has a key, as in `a, web` and `web/app.yaml`."""
-    value = mention.text.strip().rpartition("=")[2]
-    has_key = value.count("/") == 1 and value.partition("/")[0] == mention.name
-    return has_key or WORD in mention.forms
 
 
 class _KeyedText(_Text):
@@ -443,6 +357,14 @@ class _KeyedText(_Text):
             for key, value in re.findall(_KEY_AND_VALUE, self.lines[number])
             if value in self.numbers and _is_about_configuration((key,))
         }
+        stripped = text.strip()
+        self._value = None if "\n" in stripped else stripped.rpartition("=")[2]
+        first, _, rest = (self._value or "").partition("/")
+        self._first = "" if "/" in rest or not rest else first
+
+    def has_part(self, mention: Mention) -> bool:
+        """Whether a name is an item of a value, or has a key, as in `a, web` and `web/app.yaml`."""
+        return self._value is not None and (WORD in mention.forms or mention.name == self._first)
 
 
 def _is_about_configuration(fields: Iterable[str]) -> bool:
