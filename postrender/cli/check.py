@@ -167,8 +167,8 @@ def _tried(
 def _read(name: str) -> tuple[Source, ...]:
     try:
         return read_inputs(name, allow_empty=True)
-    except ChartError:
-        raise chart_error(name, "check") from None
+    except ChartError as error:
+        raise chart_error(error.chart, "check") from None
 
 
 def _inventory(source: Source, settings: Settings) -> Inventory:

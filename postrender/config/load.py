@@ -132,6 +132,12 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
 def _check_object(data: Json, document: ParsedDocument) -> None:
     """Raise UserError for data that is almost a configuration object."""
     version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
+    if isinstance(kind, str) and value_at(data, ("metadata",)) and kind != KIND:
+        raise UserError(
+            f"the file is a {kind}, expected a configuration",
+            "Pass the file to postrender check, or write a configuration",
+            document.location_of(("kind",)),
+        )
     if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
         key = "apiVersion" if kind == KIND else "kind"
         value = value_at(data, (key,))

@@ -151,6 +151,12 @@ def _mistake_in_rule(rule: Mapping[str, Any]) -> tuple[str, str] | None:
     if is_about_references and others:
         problem = f"rewriteReferences and {others[0]} are for different kinds of objects"
         return problem, "Write two rules"
+    if not is_about_references and "strategy" not in rule and others:
+        return (
+            f"the rule sets {others[0]}, which is for revisions, without a strategy",
+            "Add strategy: rename. To leave objects that nothing references unchanged, also add "
+            "referenced: true to match",
+        )
     if not is_about_references and "strategy" not in rule:
         return (
             "the rule has neither of the keys strategy and rewriteReferences",
@@ -203,7 +209,10 @@ def unknown_key(
     key = str(path[-1])
     similar = similar_words(key, known, _CUTOFF)
     elsewhere = _similar_keys(path, schema)
-    if similar:
+    parent, dot, last = key.rpartition(".")
+    if dot and key in _key_paths(schema, ""):
+        fix = f"Write {last} as a key in the mapping {parent}"
+    elif similar:
         fix = f"Use {shown(similar[0])} instead, or remove the key"
     elif elsewhere:
         fix = f"Write {' or '.join(elsewhere)} instead"

@@ -40,7 +40,14 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
 
 
 class ChartError(UserError):
-    """A chart folder where postrender expects rendered manifests."""
+    """A chart folder where postrender expects rendered manifests.
+
+    chart: the folder, which can be below that of the input.
+    """
+
+    def __init__(self, chart: str, fix: str) -> None:
+        super().__init__(f"{chart} is a chart folder, expected rendered manifests", fix)
+        self.chart = chart
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:
@@ -59,7 +66,7 @@ def chart_error(chart: str, command: str = "") -> ChartError:
     # Argo CD uses this file, but a command that reads rendered manifests does not know the chart.
     if not place and os.path.isfile(os.path.join(path, FILE_NAME)):
         fix += f". Also pass --config={os.path.join(path, FILE_NAME)}"
-    return ChartError(f"{chart} is a chart folder, expected rendered manifests", fix)
+    return ChartError(chart, fix)
 
 
 def folder_error(folder: str) -> UserError:

@@ -112,6 +112,13 @@ def test_other_errors_have_the_same_exit_code(check: Check) -> None:
     assert "helm template NAME chart | postrender check" in err
 
 
+def test_a_chart_in_a_folder_has_its_own_path(check: Check) -> None:
+    files = {"web__Chart": "name: a\n", "web__templates__a": TEMPLATE, "rendered__a": CONFIG}
+    code, _, err = check(".", **files)
+    assert code == 2
+    assert err.startswith("error: ./web is a chart folder, expected rendered manifests. Render")
+
+
 def test_a_template_in_data_is_not_an_unrendered_template(check: Check) -> None:
     data = 'data:\n  key: "{{ .Release.Name }}"\n  rules: |\n    {{ range . }}\n'
     assert check("a.yaml", a=CONFIG.partition("data:\n")[0] + data)[0] == 0

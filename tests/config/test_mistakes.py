@@ -25,6 +25,16 @@ MISTAKES = {
     "rules: [{match: {}}]": (
         ":1 rules[0]: the rule has neither of the keys strategy and rewriteReferences. Add strategy"
     ),
+    "rules: [{match: {name: a}, keepOriginal: true}]": (
+        "rules[0]: the rule sets keepOriginal, which is for revisions, without a strategy. Add "
+        "strategy: rename."
+    ),
+    "rules: [{immutable: false}]": "rules[0]: the rule sets immutable, which is for revisions",
+    "attacher.image: a": ':1 ["attacher.image"]: the key is unknown. Write image as a key in the '
+    "mapping attacher.",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}": (
+        "kind: the file is a ConfigMap, expected a configuration. Pass the file "
+    ),
     "rules: [{match: {kind: Configmap}, strategy: ignore}]": (
         'rules[0]: a strategy is for ConfigMaps and Secrets, and match.kind is "Configmap". '
         "Write ConfigMap."
