@@ -280,7 +280,8 @@ def slowness(expression: Expression) -> str:
                 return f"{count} repetitions in {attack}: exponential time"
         for length in LENGTHS:
             count = max(length // len(attack.pump), 1)
-            if seconds(attack.text(count)) > SUSPECT_SECONDS:
+            took = seconds(attack.text(count))
+            if took > max(SUSPECT_SECONDS, LINEAR_RATIO * seconds(attack.text(count // 2))):
                 quarter, half, whole = (
                     seconds(attack.text(count // part), 3) for part in (4, 2, 1)
                 )
