@@ -22,6 +22,8 @@ Names = list[str]
 
 # A busy machine gets this multiple of the time that an idle machine needs.
 PATIENCE = 3
+# A request that takes longer fails. A second attempt could find that the first had an effect.
+REQUEST_SECONDS = 30 * PATIENCE
 # The pause between two calls of a predicate grows from the first to the last value (in seconds).
 # With short pauses only, the requests of waiting tests keep a core busy.
 FIRST_PAUSE, LAST_PAUSE, GROWTH = 0.03, 0.2, 1.15
@@ -246,7 +248,7 @@ class Api:
     ) -> tuple[int, bytes]:
         """Send a request on the thread's connection, or on a new one if the server closed it."""
         reused: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
-        for connection in (reused, self._connect(30)):
+        for connection in (reused, self._connect(REQUEST_SECONDS)):
             if connection is None:
                 continue
             try:

@@ -167,8 +167,12 @@ class Application:
         return commit
 
     def refresh(self, how: str = "normal") -> None:
-        """Make Argo CD read the repository, with its cache (`normal`) or without (`hard`)."""
+        """Make Argo CD read the repository, with its cache (`normal`) or without (`hard`).
+
+        The end of a refresh removes the annotation, also a request that was written meanwhile.
+        """
         if self.argocd.find("Application", self.name):
+            self.wait_for(lambda: REFRESH not in self.annotations(), "the last refresh has ended")
             self._annotate(REFRESH, how)
 
     def sync(self, *resources: Json, **options: Any) -> None:
@@ -329,7 +333,7 @@ class Application:
         """
         commit = self.repository.head()
         path = self.argocd.path("Application")
-        for event in self.argocd.watch(path, self._since, seconds=60):
+        for event in self.argocd.watch(path, self._since):
             application = event["object"]
             operation = application.get("status", {}).get("operationState", {})
             result: Json = operation.get("syncResult", {})

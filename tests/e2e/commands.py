@@ -20,11 +20,14 @@ from tests.e2e.queries import (
     UNUSED,
     age_marks,
     contents,
+    is_deleting,
     marked,
     owners,
     referenced_config_maps,
     revisions,
+    wait_for_collector,
     wait_for_phase,
+    wait_until_pruned,
 )
 from tests.e2e.releases import Done, run
 from tests.e2e.rollouts import promote
@@ -120,7 +123,7 @@ def end_canary(plane: ControlPlane, api: Api, attacher: Json) -> AttachResult:
     """Promote the only Rollout, which keeps no history, and let the grace time pass."""
     promote(api)
     wait_for_phase(api, "Healthy")
-    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+    wait_until_pruned(api)
     return pass_grace_time(plane, api, attacher)
 
 
@@ -176,11 +179,12 @@ def assert_owned_by_the_rule(api: Api) -> None:
     controller is not an owner. A workload that referenced the revision earlier may still be an
     owner.
     """
+    wait_for_collector(api)
     live = {
         obj["metadata"]["uid"]: obj
         for kind in HOLDERS.split()
         for obj in api.list(kind)
-        if not obj["metadata"].get("deletionTimestamp")
+        if not is_deleting(obj)
     }
     for revision in revisions(api):
         expected = set()

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Mapping
 from types import TracebackType
 
-from tests.e2e.api import Api, Json
+from tests.e2e.api import PATIENCE, Api, Json
 from tests.e2e.queries import (
     assert_nothing_is_missing,
+    is_deleting,
     owner_uids,
     owners,
     referenced_config_maps,
@@ -21,6 +22,7 @@ KINDS = (
 )
 OWNERS = "Rollout Deployment ReplicaSet"
 LAST = "no-more-losses"
+JOIN_SECONDS = 30 * PATIENCE
 
 
 class NothingIsLost:
@@ -51,7 +53,7 @@ class NothingIsLost:
     ) -> None:
         # The watch reports this ConfigMap after all earlier deletions.
         self._api.create({"kind": "ConfigMap", "metadata": {"name": LAST}})
-        self._thread.join(30)
+        self._thread.join(JOIN_SECONDS)
         self._api.delete("ConfigMap", LAST)
         if self._lost:
             raise AssertionError("\n".join([*self._lost, self._api.dump()])) from error
@@ -60,20 +62,31 @@ class NothingIsLost:
             assert_nothing_is_missing(self._api)
 
     def _watch(self, path: str) -> None:
+        """Watch until LAST is there. An error in this thread fails the test, too."""
+        try:
+            while self._follow(path):
+                pass
+        except Exception as error:
+            self._lost.append(f"the watch of ConfigMaps failed: {error!r}")
+
+    def _follow(self, path: str) -> bool:
+        """Look at each deletion; return whether the server ended the watch before LAST."""
         for event in self._api.watch(path, self._version):
             assert event["type"] != "ERROR", event
             metadata = event["object"]["metadata"]
             if metadata["name"] == LAST:
-                return
-            if event["type"] == "DELETED" or metadata.get("deletionTimestamp"):
+                return False
+            self._version = metadata["resourceVersion"]
+            if event["type"] == "DELETED" or is_deleting(event["object"]):
                 self._look(metadata["name"])
+        return True
 
     def _look(self, name: str) -> None:
         users = [
             f"{kind}/{obj['metadata']['name']}"
             for kind in KINDS.split()
             for obj in self._api.list(kind)
-            if name in referenced_config_maps(obj) and not obj["metadata"].get("deletionTimestamp")
+            if name in referenced_config_maps(obj) and not is_deleting(obj)
         ]
         if users and not self._api.find("ConfigMap", name):
             self._lost.append(

@@ -44,6 +44,38 @@ def apply_attached(api: Api, change: Callable[[], object]) -> Json:
     return api.wait_for(new_attachers, "a new attacher has succeeded", timeout=120)[0]
 
 
+def wait_until_pruned(api: Api, left: int = 1, labels: str = "") -> None:
+    """Wait until so many ReplicaSets are left, and no Pod is being deleted.
+
+    A Pod uses its revisions until it is deleted, so an earlier run would keep the revisions.
+    """
+
+    def is_pruned() -> bool:
+        is_left = len(api.list("ReplicaSet", labels)) == left
+        return is_left and not any(map(is_deleting, api.list("Pod")))
+
+    api.wait_for(is_pruned, f"{left} ReplicaSets are left, and the Pods of the others are gone")
+
+
+def wait_for_collector(api: Api) -> None:
+    """Wait until the garbage collector has removed the owners that are gone from the revisions."""
+
+    def exists(owner: Json) -> bool:
+        found = api.find(owner["kind"], owner["name"])
+        return found is not None and found["metadata"]["uid"] == owner["uid"]
+
+    def all_exist() -> bool:
+        objects = [revision["metadata"] for revision in revisions(api)]
+        return all(exists(owner) for obj in objects for owner in obj.get("ownerReferences", []))
+
+    api.wait_for(all_exist, "all owners of the revisions exist")
+
+
+def is_deleting(obj: Json) -> bool:
+    """Return whether an object will be gone when its finalizers or containers have ended."""
+    return "deletionTimestamp" in obj["metadata"]
+
+
 def revisions(api: Api, kind: str = "ConfigMap") -> list[Json]:
     """Return the objects with our label."""
     return api.list(kind, labels=GROUP_LABEL)
@@ -126,7 +158,7 @@ def assert_nothing_is_missing(api: Api) -> None:
     existing = {
         config_map["metadata"]["name"]
         for config_map in api.list("ConfigMap")
-        if not config_map["metadata"].get("deletionTimestamp")
+        if not is_deleting(config_map)
     }
     kinds = "Rollout Deployment StatefulSet DaemonSet CronJob Job ReplicaSet Pod Experiment"
     for kind in kinds.split():

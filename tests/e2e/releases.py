@@ -12,10 +12,11 @@ from typing import Any
 
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.plugins import link_plugin, write_postrender
+from tests.e2e.processes import GO
 from tests.e2e.programs import HERE, program, version
 
 CHART = HERE / "chart"
-TIMEOUT = 180
+TIMEOUT = 600
 
 Values = Mapping[str, Any]
 Done = subprocess.CompletedProcess[str]
@@ -181,7 +182,7 @@ def run(
         input=stdin,
         capture_output=True,
         text=True,
-        env=dict(env),
+        env={**GO, **env},
         cwd=folder,
         timeout=TIMEOUT,
         check=False,

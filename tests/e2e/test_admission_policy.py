@@ -19,7 +19,14 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.commands import attach_again, pass_grace_time
 from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.programs import ROOT
-from tests.e2e.queries import GROUP_LABEL, UNUSED, apply_attached, revision_with, revisions
+from tests.e2e.queries import (
+    GROUP_LABEL,
+    UNUSED,
+    apply_attached,
+    revision_with,
+    revisions,
+    wait_until_pruned,
+)
 from tests.e2e.releases import Release, run
 from tests.e2e.test_attacks import BINDING, POLICY
 from tests.e2e.test_rbac import ACCOUNT, WITHOUT_ROLE, apply_rbac
@@ -76,7 +83,7 @@ def test_releases_are_attached_and_swept(
     attacher = upgrade("two")
     logs.append(attachers.log(plane, attacher))
     assert len(revisions(api)) == len(revisions(api, "Secret")) == 2
-    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
+    wait_until_pruned(api)
     assert attach_again(plane, attacher).code == 0  # marks the unused ones
     mark_secrets(api)
     last = pass_grace_time(plane, api, attacher)

@@ -25,6 +25,7 @@ from tests.e2e.queries import (
     revision_with,
     revisions,
     wait_for_attachers,
+    wait_until_pruned,
 )
 from tests.e2e.releases import Release
 from tests.e2e.test_sharing import WIDGET_PATH, widget
@@ -107,7 +108,7 @@ def test_a_new_first_workload_does_not_leave_revisions(
     both = chart(deployment("api", "other-config"), web, greeting="three")
     attacher = apply_attached(api, lambda: manifests.apply(both))
     assert "api-deployment-attach" in attacher["spec"]["containers"][0]["args"]
-    api.wait_for(lambda: len(api.list("ReplicaSet", labels="app=web")) == 1, "history is pruned")
+    wait_until_pruned(api, labels="app=web")
     pass_grace_time(plane, api, attacher)
     assert greetings(api) == ["other", "three"]
 

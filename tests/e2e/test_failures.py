@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e import attachers
 from tests.e2e.accounts import is_allowed
-from tests.e2e.api import Api, Json
+from tests.e2e.api import PATIENCE, Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.namespaces import hurry_attachers
@@ -136,9 +136,9 @@ def test_a_quota_of_pods_does_not_matter(api: Api, runner: Runner, render: Rende
 def test_a_paused_deployment_is_reported_at_once(api: Api, runner: Runner, render: Render) -> None:
     paused = render({"workloads": [DEPLOYMENT | {"spec": {"paused": True}}]})
     create_all(api, paused)
-    run = runner.run(arguments_of(paused, timeout="60s", on_failure="fail"))
+    run = runner.run(arguments_of(paused, timeout="300s", on_failure="fail"))
     assert run.code == 0, run.log
-    assert run.seconds < 30
+    assert run.seconds < 30 * PATIENCE
     assert run.errors("warning") == [
         "Deployment/app is paused, so Kubernetes does not create the new ReplicaSet. To create "
         "the ReplicaSet, resume Deployment/app."

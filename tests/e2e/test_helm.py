@@ -162,9 +162,12 @@ def test_a_hook_that_helm_3_does_not_pass_waits_for_a_deleted_original(
     release.install(with_hooks("one"))
     done = release.upgrade(with_hooks("two"), "--timeout", "5s", check=False)
     assert "pre-upgrade hooks failed" in done.stderr
-    [pod] = api.list("Pod", labels="app=migrate")
-    waiting = pod["status"]["containerStatuses"][0]["state"]["waiting"]
-    assert waiting["message"] == 'configmap "once" not found'
+
+    def message() -> str:
+        pod = api.list("Pod", labels="app=migrate")[0]
+        return str(pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"])
+
+    assert api.wait_for(message, "the Pod waits") == 'configmap "once" not found'
 
 
 # Waiting.
@@ -224,10 +227,10 @@ WAITS = {
 @helm_4_in_matrix
 def test_an_attacher_that_cannot_start_does_not_fail_a_release(release: Release, api: Api) -> None:
     hold_attachers(api)
-    release.install(greeting("first", **DEPLOYMENT), "--timeout", "20s")
+    release.install(greeting("first", **DEPLOYMENT), *PATIENT)
     for number, options in enumerate(WAITS[release.tool]):
         values = greeting(f"text {number}", **DEPLOYMENT)
-        release.upgrade(values, *options, "--timeout", "20s")
+        release.upgrade(values, *options, *PATIENT)
         assert status(release) == "deployed"
     release_attachers(api)
     api.wait_for(
@@ -246,7 +249,7 @@ def test_a_hook_that_cannot_start_fails_a_release_of_helm_4(
     apply_attached(api, lambda: release.install(greeting("one", **DEPLOYMENT)))
     hold_attachers(api)
     values = greeting("two", **DEPLOYMENT)
-    done = release.upgrade(values, option, "--timeout", "6s", check=False)
+    done = release.upgrade(values, option, "--timeout", "15s", check=False)
     if option == "--wait=legacy":
         assert "post-upgrade hooks failed: timed out waiting for the condition" in done.stderr
     else:

@@ -24,6 +24,7 @@ from tests.e2e.queries import (
     revision_with,
     revisions,
     wait_for_phase,
+    wait_until_pruned,
 )
 from tests.e2e.rollouts import promote
 
@@ -375,8 +376,7 @@ def test_a_generated_configmap_is_deleted_after_its_last_pod(applied: Shell, api
         apply_attached(
             api, lambda: applied.run(f"set -o pipefail; kustomize build . | {pipe} | {apply}")
         )
-        sets = min(number, 2)
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == sets, "old ReplicaSets are pruned")
+        wait_until_pruned(api, min(number, 2))
 
     release(1)
     first = revision_with(api, A="1")

@@ -41,6 +41,7 @@ from tests.e2e.queries import (
     owners,
     revision_with,
     wait_for_phase,
+    wait_until_pruned,
 )
 from tests.e2e.recipes import Recipe, commands
 from tests.e2e.releases import Done
@@ -434,7 +435,7 @@ def test_spinnakers_versions_are_kept_and_then_collected(
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = release_with_spinnaker(recipe, api)
         api.wait_for(lambda: contents(api) == ["ciao", "ciao"], "the new release runs")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        wait_until_pruned(api)
         pass_grace_time(plane, api, attacher)
     assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
 
@@ -492,7 +493,7 @@ def test_revisions_replace_flaggers_copies(flagger: Recipe, plane: ControlPlane,
     api.wait_for(lambda: contents(api) == ["bye"], "the canary reads its revision")
     promote_canary(api)
     wait_for_primary(api, "bye")
-    api.wait_for(lambda: len(api.list("ReplicaSet")) == 2, "the old ReplicaSets are pruned")
+    wait_until_pruned(api, 2)
     recipe.run("delete the copy of Flagger")
     with NothingIsLost(api):
         change(recipe, "bye", "ciao")
@@ -503,7 +504,7 @@ def test_revisions_replace_flaggers_copies(flagger: Recipe, plane: ControlPlane,
         api.wait_for(lambda: contents(api) == ["ciao"], "the canary reads its revision")
         promote_canary(api)
         wait_for_primary(api, "ciao")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 2, "the old ReplicaSets are pruned")
+        wait_until_pruned(api, 2)
         pass_grace_time(plane, api, attacher)
     assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from tests.diff.change_cases import run
 from tests.diff.predictions import Prediction, predictions, write_sides
-from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
+from tests.e2e.api import KINDS, PATIENCE, Api, ApiError, Json, Resource
 from tests.e2e.cluster import ControlPlane, kubeconfig
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.releases import Release
@@ -35,7 +35,7 @@ WORKLOADS = (*PODS, "Job", "CronJob")
 HASHES = ("rollouts-pod-template-hash", "pod-template-hash", "controller-revision-hash")
 # Controllers that would still do something after an apply have this time.
 QUIET_SECONDS = 4
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 20 * PATIENCE
 
 Pods = dict[str, dict[str, str]]
 

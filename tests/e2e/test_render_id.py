@@ -15,6 +15,7 @@ from tests.e2e.queries import (
     owners,
     revision_with,
     revisions,
+    wait_until_pruned,
 )
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import replica_sets
@@ -117,7 +118,7 @@ def test_a_run_for_an_overtaken_apply_does_not_sweep(manifests: Release, api: Ap
         overtaken = app.applied
         app.release("two", image="app:2")
         old = revision_with(api, greeting="one")["metadata"]["name"]
-        api.wait_for(lambda: len(replica_sets(api)) == 1, "the old ReplicaSets are pruned")
+        wait_until_pruned(api)
         app.attach()
         assert old in age_marks(api, 60)
         run = app.start(overtaken, timeout="2s")
@@ -125,7 +126,7 @@ def test_a_run_for_an_overtaken_apply_does_not_sweep(manifests: Release, api: Ap
         assert "has the render ID" in " ".join(run.errors())
         assert api.find("ConfigMap", old)
         app.release("one")
-        assert contents(api) == ["one", "one"]
+        api.wait_for(lambda: contents(api) == ["one", "one"], "the first content is back")
 
 
 def test_a_change_of_the_image_is_awaited(manifests: Release, api: Api) -> None:

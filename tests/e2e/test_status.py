@@ -27,6 +27,7 @@ from tests.e2e.queries import (
     contents,
     revision_with,
     revisions,
+    wait_for_collector,
     wait_for_phase,
 )
 from tests.e2e.recipes import Recipe
@@ -83,6 +84,7 @@ def snapshot(api: Api) -> dict[str, tuple[bool, set[str]]]:
 
 def assert_the_next_run_does_it(plane: ControlPlane, api: Api, attacher: Json) -> Json:
     """Run the attacher again, and compare each change with what status had said before."""
+    wait_for_collector(api)
     document = Terminal(plane, api).document()
     said = {item["name"]: item["nextRun"] for item in document["revisions"]}
     before = snapshot(api)
