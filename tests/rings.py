@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.programs import HERE, folder, present
 
 TESTS = Path(__file__).resolve().parent
+IS_MATRIX = "POSTRENDER_E2E_CELL" in os.environ
 # For long variants of tests, of which `make e2e` runs one. `make matrix` runs all of them.
 in_matrix = pytest.mark.in_matrix
 # A behaviour that does not depend on Helm's version is tested with one of both Helms.
@@ -35,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the long variants, except in the matrix."""
-    if "POSTRENDER_E2E_CELL" not in os.environ:
+    if not IS_MATRIX:
         for item in items:
             if item.get_closest_marker(in_matrix.name):
                 item.add_marker(pytest.mark.skip(reason="a long test, which make matrix runs"))

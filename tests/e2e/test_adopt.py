@@ -28,6 +28,7 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import Release, Values
 from tests.e2e.rollouts import promote
+from tests.rings import helm_3_in_matrix
 
 OLD: Values = {}
 NEW: Values = {"configMaps": {"app-config": {"greeting": "bye"}}, "revisionHistoryLimit": 0}
@@ -84,6 +85,7 @@ def test_old_pods_keep_their_content_through_the_first_canary(
     assert not api.find("ConfigMap", "app-config")
 
 
+@helm_3_in_matrix
 def test_without_adopt_old_pods_do_not_come_back(release: Release, api: Api) -> None:
     install_plainly(release, api)
     apply_attached(api, lambda: release.upgrade(NEW))

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.programs import program
+from tests.rings import in_matrix
 from tests.security.test_argocd_plugin import Sidecar
 
 CANARY = "CANARY"
@@ -33,7 +34,8 @@ metadata: {name: %s}
 data: {password: {{ .Values.password | toJson }}}
 """
 OUT = "../../../victim"  # from the chart, apps/shop
-HELMS = ["helm3", "helm3.21", "helm4"]
+# The image of the sidecar copies the Helm of Argo CD, which is Helm 4 since Argo CD 3.5.
+HELMS = [*(pytest.param(name, marks=in_matrix) for name in ("helm3", "helm3.21")), "helm4"]
 
 
 @pytest.fixture(params=HELMS)

@@ -18,8 +18,9 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import abort, promote, replica_sets, retry, undo
+from tests.rings import IS_MATRIX
 
-UPGRADES = 8
+UPGRADES = 8 if IS_MATRIX else 4
 
 
 def config(greeting: str) -> dict[str, object]:

@@ -25,9 +25,11 @@ from tests.e2e.queries import (
     revision_with,
     revisions,
     wait_for_phase,
+    wait_until_pruned,
 )
 from tests.e2e.releases import Done, Release, run
 from tests.e2e.test_admission_policy import policy, refusal, token_client, wait_until_in_force
+from tests.rings import helm_3_in_matrix
 
 __all__ = ["policy"]
 EXTERNAL: Json = {"attacher": {"mode": "external", "group": "app"}}
@@ -77,7 +79,7 @@ def greeting(text: str) -> Json:
 def release_to(release: Release, api: Api, text: str) -> None:
     release.upgrade(greeting(text))
     wait_for_phase(api, "Healthy")
-    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+    wait_until_pruned(api)
 
 
 def mark_of(api: Api, **data: str) -> str | None:
@@ -154,6 +156,7 @@ def test_what_an_uninstall_without_collect_leaves(
     api.wait_for(lambda: not revisions(api), "collect has deleted the revision")
 
 
+@helm_3_in_matrix
 def test_the_change_from_a_job_to_an_inventory(
     release: Release, api: Api, collector: Collector
 ) -> None:
@@ -245,7 +248,7 @@ def test_argo_cd_syncs_and_deletes_an_application(
     with NothingIsLost(api):
         application.release("bye", **at_once)
         wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        wait_until_pruned(api)
         collector.run("--yes")
         assert not is_noticed(revision_with(api, greeting="hello"))
         application.wait_until("Synced", "Healthy")

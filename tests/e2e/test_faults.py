@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.api import STRATEGIC, Api, Json
+from tests.e2e.api import PATIENCE, STRATEGIC, Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, create_all, parse
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.namespaces import make_namespace
@@ -185,7 +185,8 @@ def each_once(make: Callable[[Request], Answer | Cut | None]) -> Fault:
 # The process is killed
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+# A kill before a write leaves the state of a kill after the write before.
+@pytest.mark.parametrize("when", [pytest.param("before", marks=in_matrix), "after"])
 def test_a_killed_run_keeps_revisions_and_the_next_run_completes_the_work(
     scenario: Scenario, plane: ControlPlane, when: str
 ) -> None:
@@ -290,7 +291,7 @@ def test_every_request_fails_once(
     assert state(scenario.api) == expected
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=in_matrix) for seed in (2, 3))])
 def test_a_fifth_of_all_requests_fails_at_random(
     scenario: Scenario, plane: ControlPlane, seed: int
 ) -> None:
@@ -395,7 +396,7 @@ def test_watches_that_expire_and_break_are_restarted(
     create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
     with Proxy(plane, fault) as proxy:
         run = runner.start(arguments_of(objects, on_failure="fail"), proxy.url)
-        assert watched.wait(30), run.log
+        assert watched.wait(30 * PATIENCE), run.log
         create_all(api, objects)
         assert run.code == 0, run.log
     assert len(owners(revision_with(api, greeting="version 1"))) == 2
@@ -414,42 +415,46 @@ def test_a_watch_that_is_cut_after_a_while_does_not_miss_events(
         return Cut("before", lambda: create_all(api, objects)) if is_first else None
 
     with Proxy(plane, fault) as proxy:
-        run = runner.run(arguments_of(objects, on_failure="fail"), proxy.url)
+        arguments = arguments_of(objects, on_failure="fail", timeout="300s")
+        run = runner.run(arguments, proxy.url)
     assert run.code == 0, run.log
-    assert run.seconds < 20
+    assert run.seconds < 20 * PATIENCE
 
 
 # Restarts of the API server
 
 
-@pytest.fixture
-def restarted(own_cluster: Cluster, tmp_path: Path) -> tuple[Cluster, Release]:
-    plane = own_cluster.plane
-    namespace = make_namespace(plane.api(), "restarted")
-    return own_cluster, Release("helm3", plane, namespace, tmp_path / "release")
+def test_the_api_server_restarts(own_cluster: Cluster, tmp_path: Path) -> None:
+    """While a run waits, and between two patches of a run: one cluster, because a start is slow."""
+    for step in (restart_while_attach_waits, restart_between_two_patches):
+        plane = own_cluster.plane
+        namespace = make_namespace(plane.api(), step.__name__)
+        folder = tmp_path / step.__name__
+        step(own_cluster, Release("helm3", plane, namespace, folder / "release"), folder)
 
 
-def test_the_api_server_restarts_while_attach_waits(
-    restarted: tuple[Cluster, Release], tmp_path: Path
-) -> None:
-    cluster, release = restarted
+def restart_while_attach_waits(cluster: Cluster, release: Release, folder: Path) -> None:
     api = cluster.plane.api(release.namespace)
     objects = rendered(release)
     create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
-    runner = Runner(cluster.plane, release.namespace, tmp_path / "runs")
+    runner = Runner(cluster.plane, release.namespace, folder / "runs")
     run = runner.start(arguments_of(objects, on_failure="fail")).until("waiting for")
     cluster.stop_api()
+    with pytest.raises(OSError, match="refused"):
+        api.names("ConfigMap")
     cluster.start_api()
     create_all(api, objects)
     assert run.code == 0, run.log
     assert len(owners(revision_with(api, greeting="version 1"))) == 2
+    container = {"name": "app", "image": "app:1"}
+    api.create({"kind": "Pod", "metadata": {"name": "one"}, "spec": {"containers": [container]}})
+    api.wait_for(
+        lambda: api.get("Pod", "one")["status"]["phase"] == "Running", "the harness goes on"
+    )
 
 
-def test_the_api_server_restarts_between_two_patches(
-    restarted: tuple[Cluster, Release], tmp_path: Path
-) -> None:
-    cluster, release = restarted
-    scenario = Scenario(cluster.plane, release, tmp_path)
+def restart_between_two_patches(cluster: Cluster, release: Release, folder: Path) -> None:
+    scenario = Scenario(cluster.plane, release, folder)
     scenario.reset()
     stopped = threading.Event()
 
@@ -461,7 +466,7 @@ def test_the_api_server_restarts_between_two_patches(
     with Proxy(cluster.plane) as proxy:
         proxy.fault = lambda _: Cut("before", stop) if len(proxy.writes) == 2 else None
         run = scenario.runner.start(scenario.arguments, proxy.url)
-        assert stopped.wait(30), run.log
+        assert stopped.wait(30 * PATIENCE), run.log
         cluster.start_api()
         assert run.code == 0, run.log
     after = state(scenario.api)
@@ -527,7 +532,7 @@ def test_a_waiting_attacher_reports_that_another_apply_overtook_its_apply(
 ) -> None:
     api = scenario.api
     third, fourth = rendered(manifests, 3), rendered(manifests, 4)
-    run = scenario.runner.start(arguments_of(third, timeout="5s")).until("waiting for")
+    run = scenario.runner.start(arguments_of(third, timeout="15s")).until("waiting for")
     create_all(api, fourth)
     assert run.code == 0
     errors = " ".join(run.errors())

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 
 import pytest
 
 from tests.e2e import attachers
 from tests.e2e.api import Api, Json
-from tests.e2e.cluster import Cluster, ControlPlane
+from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
 from tests.e2e.namespaces import (
     hold_attachers,
-    make_namespace,
     reach_server_by,
     release_attachers,
     replace_attachers,
 )
 from tests.e2e.programs import program
-from tests.e2e.queries import ATTACHER, wait_for_attachers
+from tests.e2e.queries import ATTACHER, contents, wait_for_attachers
 from tests.e2e.releases import Release
 
 KINDS = [
@@ -102,20 +100,15 @@ def test_a_canary_pauses_with_old_and_new_content(manifests: Release, api: Api) 
     api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
     manifests.apply({"configMaps": {"app-config": {"greeting": "bye"}}})
     api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Paused", "paused")
-    greetings = [
-        data["greeting"] for pod_object in api.list("Pod") for data in content(pod_object).values()
-    ]
-    assert sorted(greetings) == ["bye", "hello"]
+    api.wait_for(lambda: contents(api) == ["bye", "hello"], "old and new Pods run")
 
 
 def test_a_pod_waits_for_its_config_map(api: Api) -> None:
     api.create(pod("one", "late"))
     api.wait_for(lambda: waits_for(api.get("Pod", "one")) == 'configmap "late" not found')
     api.create(config_map("late", greeting="at last"))
-    started = time.monotonic()
-    api.wait_for(lambda: is_ready(api.get("Pod", "one")), "ready")
+    api.wait_for(lambda: is_ready(api.get("Pod", "one")), "ready", timeout=2)
     assert content(api.get("Pod", "one")) == {"late": {"greeting": "at last"}}
-    assert time.monotonic() - started < 2
 
 
 def test_a_pod_of_a_job_ends_unless_the_pod_is_held(api: Api) -> None:
@@ -225,15 +218,3 @@ def test_every_kind_of_the_chart_is_accepted(manifests: Release, api: Api) -> No
         "pods run",
     )
     api.wait_for(lambda: api.get("Rollout", "rolloutofdeployment")["status"]["phase"] == "Healthy")
-
-
-def test_everything_continues_after_a_restart_of_the_api_server(own_cluster: Cluster) -> None:
-    api = own_cluster.plane.api()
-    api = api.within(make_namespace(api, "restart"))
-    api.create(config_map("some", greeting="hello"))
-    own_cluster.stop_api()
-    with pytest.raises(OSError, match="refused"):
-        api.names("ConfigMap")
-    own_cluster.start_api()
-    api.create(pod("one", "some"))
-    api.wait_for(lambda: is_ready(api.get("Pod", "one")), "ready")

@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.api import Api
 from tests.e2e.queries import owners, revision_with, wait_for_attachers
 from tests.e2e.releases import Release
+from tests.rings import in_matrix
 
 # One ConfigMap for each way in which a Pod references a ConfigMap.
 WAYS = ("env", "env-from", "projected", "volume")
@@ -30,7 +31,16 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["hook", "job"])
+@pytest.mark.parametrize(
+    ("release", "mode"),
+    [
+        ("helm3", "hook"),
+        ("helm4", "job"),
+        pytest.param("helm3", "job", marks=in_matrix),
+        pytest.param("helm4", "hook", marks=in_matrix),
+    ],
+    indirect=["release"],
+)
 def test_a_first_install_is_attached(release: Release, api: Api, mode: str) -> None:
     release.config["attacher"]["mode"] = mode
     release.install(VALUES)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.api import Api
 from tests.e2e.releases import Release
+from tests.rings import helm_3_in_matrix
 
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: lookup\nversion: 1.0.0\n",
@@ -62,6 +63,7 @@ def lookup(release: Release, tmp_path: Path) -> Release:
     return release
 
 
+@helm_3_in_matrix
 def test_upgrades_find_the_secret(lookup: Release, api: Api) -> None:
     lookup.install({"version": 1})
     password = passwords(api)

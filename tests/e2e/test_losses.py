@@ -24,6 +24,7 @@ from tests.e2e.queries import (
     revisions,
 )
 from tests.e2e.releases import Release, Values
+from tests.rings import helm_3_in_matrix
 
 WEB: Json = {"name": "web", "kind": "Deployment", "envFrom": ["web-config"]}
 LIST: Json = {"apiVersion": "v1", "kind": "List"}
@@ -237,6 +238,7 @@ def mutation(api: Api) -> Iterator[None]:
     api.delete(MUTATION, name)
 
 
+@helm_3_in_matrix
 @pytest.mark.usefixtures("mutation")
 def test_content_that_admission_changes_does_not_fail_a_release(release: Release, api: Api) -> None:
     release.config["attacher"]["group"] = "web"

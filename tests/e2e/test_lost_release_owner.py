@@ -13,6 +13,7 @@ from tests.e2e.releases import Release, Values
 from tests.e2e.test_attacks import assert_survives
 from tests.e2e.test_release_owner import DEPLOYMENT, chart, workload
 from tests.e2e.test_sharing import WIDGET_PATH, widget
+from tests.rings import helm_3_in_matrix
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def shared(release: Release, plane: ControlPlane) -> Values:
     return chart(DEPLOYMENT, extra=[widget("web-config")])
 
 
+@helm_3_in_matrix
 def test_the_attacher_is_switched_off(release: Release, api: Api, shared: Values) -> None:
     apply_attached(api, lambda: release.install(shared))
     with NothingIsLost(api):
@@ -32,6 +34,7 @@ def test_the_attacher_is_switched_off(release: Release, api: Api, shared: Values
         assert_survives(api, revision_with(api, greeting="one"))
 
 
+@helm_3_in_matrix
 def test_revisions_of_later_releases_stay_without_an_attacher(
     release: Release, api: Api, shared: Values
 ) -> None:
@@ -44,6 +47,7 @@ def test_revisions_of_later_releases_stay_without_an_attacher(
         assert_survives(api, revision_with(api, greeting=greeting))
 
 
+@helm_3_in_matrix
 def test_the_group_changes(release: Release, api: Api, shared: Values) -> None:
     apply_attached(api, lambda: release.install(shared))
     with NothingIsLost(api):
@@ -54,6 +58,7 @@ def test_the_group_changes(release: Release, api: Api, shared: Values) -> None:
     assert {"Deployment/web", "ServiceAccount/shop-attach"} <= set(owners)
 
 
+@helm_3_in_matrix
 def test_a_release_is_rolled_back_during_a_rollout(
     release: Release, api: Api, shared: Values
 ) -> None:
@@ -65,6 +70,7 @@ def test_a_release_is_rolled_back_during_a_rollout(
         assert_survives(api, revision_with(api, greeting="one"))
 
 
+@helm_3_in_matrix
 def test_a_release_is_rolled_back_after_an_adoption(
     release: Release, api: Api, plane: ControlPlane, shared: Values
 ) -> None:
@@ -93,6 +99,7 @@ def test_a_rollback_to_another_kind_of_workload_keeps_the_adopted_original(
         assert_survives(api, api.get("ConfigMap", "web-config"))
 
 
+@helm_3_in_matrix
 def test_an_adopted_original_is_deleted_with_its_workload_and_applied_again(
     release: Release, api: Api, plane: ControlPlane
 ) -> None:

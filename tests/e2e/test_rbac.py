@@ -17,6 +17,7 @@ from tests.e2e.programs import ROOT
 from tests.e2e.queries import revisions, wait_for_attachers
 from tests.e2e.releases import Release, run
 from tests.e2e.test_role import assert_every_kind_is_an_owner, workloads_of_every_kind
+from tests.rings import in_matrix
 
 ACCOUNT = "postrender-attach"
 WITHOUT_ROLE = {"image": "postrender:e2e", "required": True, "rbac": {"create": False}}
@@ -82,7 +83,7 @@ def create_tenant(api: Api) -> None:
     create_account(api, "tenant", rules)
 
 
-@pytest.fixture(params=["helm3", "helm4"])
+@pytest.fixture(params=[pytest.param("helm3", marks=in_matrix), "helm4"])
 def tenant(request: pytest.FixtureRequest, plane: ControlPlane, api: Api, tmp_path: Path) -> Tenant:
     return Tenant(request.param, plane, api.namespace, tmp_path / "tenant")
 

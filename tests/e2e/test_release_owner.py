@@ -23,10 +23,12 @@ from tests.e2e.queries import (
     release_owners,
     revision_with,
     revisions,
+    wait_until_pruned,
 )
 from tests.e2e.releases import Release, Values
 from tests.e2e.test_attacks import assert_survives
 from tests.e2e.test_sharing import WIDGET_PATH, widget
+from tests.rings import helm_3_in_matrix
 
 ACCOUNT = "ServiceAccount/app-attach"
 
@@ -60,6 +62,7 @@ CHANGES = {
 }
 
 
+@helm_3_in_matrix
 @pytest.mark.parametrize("change", CHANGES)
 def test_helm_replaces_a_workload_and_its_revision_survives(
     release: Release, api: Api, change: str
@@ -110,6 +113,7 @@ def test_a_workload_ref_with_a_missed_attach(manifests: Release, api: Api) -> No
         assert_survives(api, revision_with(api, greeting="one"))
 
 
+@helm_3_in_matrix
 def test_a_custom_kind_becomes_the_only_consumer(
     release: Release, api: Api, plane: ControlPlane
 ) -> None:
@@ -140,7 +144,7 @@ def test_an_orphaned_replica_set_keeps_its_revision(manifests: Release, api: Api
         hold_attachers(api)
         manifests.apply(chart(web))
         manifests.apply(chart({**web, "image": "app:2"}))
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
+        wait_until_pruned(api)
         assert_survives(api, revision_with(api, greeting="one"))
 
 
@@ -253,6 +257,7 @@ def test_a_second_run_does_not_write(manifests: Release, api: Api, plane: Contro
     assert attach_again(plane, pod).writes == 0
 
 
+@helm_3_in_matrix
 def test_the_last_config_map_leaves_the_chart(release: Release, api: Api) -> None:
     apply_attached(api, lambda: release.install(chart(DEPLOYMENT)))
     bare: Json = {"name": "web", "kind": "Deployment"}

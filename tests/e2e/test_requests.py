@@ -16,6 +16,7 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.proxy import Proxy
 from tests.e2e.queries import owners, revisions
 from tests.e2e.releases import Release
+from tests.rings import in_matrix
 
 # The design's limit for a run, in addition to two patches for each ConfigMap.
 OTHER_REQUESTS = 30
@@ -57,7 +58,7 @@ def count_other_requests(proxy: Proxy) -> int:
     return len(proxy.requests) - proxy.verbs["patch"] - proxy.verbs["get"]
 
 
-@pytest.mark.parametrize("count", [1, 50, 500])
+@pytest.mark.parametrize("count", [1, pytest.param(50, marks=in_matrix), 500])
 def test_requests_after_an_apply_and_of_a_second_run(
     plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path, report: Report, count: int
 ) -> None:
@@ -84,7 +85,7 @@ def test_requests_after_an_apply_and_of_a_second_run(
         assert count_other_requests(proxy) <= OTHER_REQUESTS + count // PAGE
 
 
-@pytest.mark.parametrize("count", [1, 50, 500])
+@pytest.mark.parametrize("count", [1, pytest.param(50, marks=in_matrix), 500])
 def test_requests_before_an_apply(
     plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path, report: Report, count: int
 ) -> None:

@@ -24,6 +24,7 @@ from tests.e2e.queries import (
     wait_for_attachers,
 )
 from tests.e2e.releases import Release
+from tests.rings import in_matrix
 
 GROUP = "app-cronjob-attach"
 LONG_AGO = "2020-01-01T00:00:00Z"
@@ -271,6 +272,7 @@ def test_with_all_permissions_a_run_succeeds(restricted: Restricted) -> None:
     assert len(api.names("Job")) == 1
 
 
+@in_matrix
 def test_without_one_of_its_permissions_a_run_reports_it(restricted: Restricted) -> None:
     """The cases are generated from the Role: a new verb without a use fails this test."""
     needed_permissions = permissions(restricted.role)

@@ -13,11 +13,13 @@ import pytest
 
 from tests.e2e.node.keep import main
 from tests.e2e.programs import ROOT
+from tests.rings import in_matrix
 
 LIMIT_SECONDS = 300
 USE = "kubectl wait node --all --for=condition=Ready --timeout=120s && helm list --output json"
 
 
+@in_matrix
 def test_the_printed_line_leads_to_the_cluster(images: list[Path], tmp_path: Path) -> None:
     assert images
     cluster = subprocess.Popen(

@@ -24,6 +24,7 @@ from tests.e2e.node.peaks import Peaks
 from tests.e2e.node.story import CHART, Shop
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import ATTACHER
+from tests.rings import in_matrix
 
 LIMIT_SECONDS = 300
 MEBIBYTE = 1 << 20
@@ -49,7 +50,7 @@ with real_nodes(folder) as nodes:
 """
 
 
-@pytest.mark.parametrize("killed", ["test", "server"])
+@pytest.mark.parametrize("killed", ["test", pytest.param("server", marks=in_matrix)])
 def test_a_killed_process_does_not_leave_anything(
     images: list[Path], tmp_path: Path, killed: str
 ) -> None:
