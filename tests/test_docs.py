@@ -116,7 +116,7 @@ def test_a_command_prints_the_output_below_it(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert re.fullmatch(pattern_of(output), run.stdout), run.stdout
@@ -229,7 +229,7 @@ def test_the_jq_examples(shell: dict[str, str], tmp_path: Path) -> None:
         env=shell,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert "demo-web: " in run.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.model import Preview
@@ -15,6 +15,8 @@ from postrender.diff.values import Terminal
 from tests.browser.chromium import NOT_FOUND, browser_path, chromium, is_required
 
 Open = Callable[..., Page]
+# The default is five seconds, which four browsers on a busy machine can exceed.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +56,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         options["viewport"] = {"width": width, "height": height}
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         page = context.new_page()
         if may_complain:
             page.goto(path.as_uri())

@@ -91,13 +91,13 @@ def test_the_search_works_without_a_server(words: str, name: str, page: Page) ->
         page.locator(".md-header__button[for=__search]").click()
     page.locator("input.md-search__input").press_sequentially(words)
     found = page.locator(f".md-search-result__link[href*='{name}.html']").first
-    found.wait_for(timeout=15_000)
+    found.wait_for(timeout=60_000)
 
 
 def test_the_diagrams_are_drawn(page: Page) -> None:
     page.goto((BUILT / "how-it-works.html").as_uri())
     diagram = page.locator("div.mermaid")
-    diagram.wait_for(timeout=15_000)
+    diagram.wait_for(timeout=60_000)
     box = diagram.bounding_box()
     assert box
     assert box["height"] > 200

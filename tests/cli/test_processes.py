@@ -28,7 +28,7 @@ COMMAND = (sys.executable, "-m", "postrender")
 # A fork of this process instead of a new process.
 FORK = ("fork",)
 IMAGE = "registry.example/attacher:1"
-TIMEOUT = 60
+TIMEOUT = 180
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 

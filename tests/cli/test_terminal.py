@@ -40,7 +40,7 @@ def shown_by(width: int, command: list[str]) -> str:
                 parts.append(part)
         except OSError:  # the end of a terminal on Linux
             pass
-        process.wait(timeout=60)
+        process.wait(timeout=300)
     os.close(main)
     return b"".join(parts).decode().replace("\r\n", "\n")
 

@@ -268,7 +268,7 @@ def test_the_plugin_runs_in_a_shell(tmp_path: Path) -> None:
             cwd=tmp_path / "chart",
             env=variables,
             check=True,
-            timeout=60,
+            timeout=300,
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -24,7 +24,7 @@ from tests.test_actions import jobs, step
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "ci"
 MARKER = "<!-- postrender diff -->"
-TIMEOUT = 120
+TIMEOUT = 300
 
 CONFIG = """\
 apiVersion: v1

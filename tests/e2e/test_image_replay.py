@@ -28,7 +28,7 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # The folders of the machine that Python needs, in addition to its own.
 SYSTEM_FOLDERS = ("/etc", "/lib", "/lib64", "/proc", "/usr")
-TIMEOUT = 60
+TIMEOUT = 600
 
 # A CA certificate without key identifiers, as EKS has. Its key was deleted.
 CA = """\

@@ -258,7 +258,7 @@ def commit(checkout: Path) -> None:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
+    subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=300)
 
 
 # Failures. Helm itself shows only that the plugin exited with an error.
@@ -284,7 +284,7 @@ def test_a_failure_is_shown_on_a_terminal(installed: Machine) -> None:
     process = subprocess.Popen(
         command, env=dict(installed.variables), stdout=subprocess.DEVNULL, stderr=plugin_end
     )
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=300) == 1
     os.close(plugin_end)
     shown = os.read(terminal, 100_000).decode()
     os.close(terminal)
@@ -298,7 +298,7 @@ def test_a_failure_with_stderr_in_a_file_does_not_overwrite_the_file(installed: 
     command = [program("helm4"), "template", "app", str(CHART), *FAILING]
     with file.open("w") as stderr:
         subprocess.run(
-            command, env=dict(installed.variables), stderr=stderr, check=False, timeout=60
+            command, env=dict(installed.variables), stderr=stderr, check=False, timeout=300
         )
     assert file.read_text().startswith("Error: ")
     assert FAULT in installed.log.read_text()

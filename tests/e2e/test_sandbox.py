@@ -78,7 +78,7 @@ def trace(strace: str, folder: Path, *arguments: str) -> list[str]:
         },
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     return log.read_text("utf-8", "replace").splitlines()
 

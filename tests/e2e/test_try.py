@@ -34,7 +34,7 @@ def attempt(helm: str, folder: Path, *arguments: str) -> subprocess.CompletedPro
         env=variables,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -91,7 +91,7 @@ def test_the_printed_release_does_what_try_shows(helm: str, tmp_path: Path) -> N
         },
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert rendered.returncode == 0, rendered.stderr

@@ -99,7 +99,7 @@ class Windows(NamedTuple):
     def run(self, script: str, *arguments: str, text: bytes = b"", **variables: str) -> Done:
         """Run a script to its end."""
         process = self.start(script, *arguments, **variables)
-        stdout, stderr = process.communicate(text, timeout=60)
+        stdout, stderr = process.communicate(text, timeout=300)
         return Done(process.returncode, stdout, re.sub(r" ?\r\n", "\n", stderr.decode()))
 
 
@@ -121,7 +121,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert process.stdout
         assert process.stdout.readline().startswith(b"ready")
         yield folder
-        process.communicate(b"\r\n", timeout=60)
+        process.communicate(b"\r\n", timeout=300)
 
 
 def variables(prefix: Path) -> dict[str, str]:

@@ -76,7 +76,7 @@ class Sidecar:
     def run(self, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the plugin as Argo CD does."""
         process = self.start(command, **variables)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=300)
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def start(self, command: str, **variables: str) -> subprocess.Popen[str]:
@@ -616,7 +616,7 @@ def test_the_number_of_renders_at_once_is_limited(sidecar: Sidecar) -> None:
     helms[0].unlink()
     wait_for(lambda: len(list(running.iterdir())) == 3)
     (sidecar.folder / "go").touch()
-    codes = sorted(process.wait(60) for process in started)
+    codes = sorted(process.wait(300) for process in started)
     assert codes == [-signal.SIGKILL, *[0] * 8]
 
 

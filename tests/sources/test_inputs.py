@@ -682,7 +682,7 @@ def test_diff_does_not_wait_for_input_from_a_terminal() -> None:
     ours, theirs = os.openpty()
     try:
         command = [sys.executable, "-m", "postrender", "diff", "-", "rendered"]
-        done = subprocess.run(command, stdin=theirs, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(command, stdin=theirs, capture_output=True, timeout=300, check=False)
     finally:
         os.close(ours)
         os.close(theirs)

@@ -111,7 +111,7 @@ def _run_container() -> str:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=30,
+                timeout=120,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
