@@ -14,7 +14,7 @@ from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.releases import Release
-from tests.e2e.shared import argo_cd, control_plane
+from tests.e2e.shared import argo_cd, control_plane, kept_servers
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +23,13 @@ def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     base = tmp_path_factory.getbasetemp()
     # With xdist each worker has its own folder inside of the run's folder.
     return (base.parent if hasattr(request.config, "workerinput") else base) / "e2e"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers(run_folder: Path) -> Iterator[None]:
+    """Keep the servers of the run until each process of pytest has ended its part."""
+    with kept_servers(run_folder):
+        yield
 
 
 @pytest.fixture(scope="session")

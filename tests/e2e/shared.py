@@ -31,6 +31,23 @@ from tests.e2e.programs import ROOT
 
 # The address and credentials of a server, as its process publishes them.
 Answer = dict[str, str]
+# The servers that this process has started.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+@contextlib.contextmanager
+def kept_servers(run: Path) -> Iterator[None]:
+    """Let no server of the run end meanwhile. At the end, wait for those that we started.
+
+    A process of the run may need a server for the first time when all others have ended.
+    """
+    with contextlib.ExitStack() as locks:
+        for name in SERVERS:
+            (run / name).mkdir(parents=True, exist_ok=True)
+            locks.enter_context(_locked(run / name / "users", fcntl.LOCK_SH))
+        yield
+    for server in _started:
+        server.wait()
 
 
 @contextlib.contextmanager
@@ -66,8 +83,6 @@ def _shared(folder: Path) -> Iterator[Answer]:
             server = None if (folder / "answer").exists() else _start(folder)
             answer = _answer(folder, server)
         yield answer
-    if server:
-        server.wait()
 
 
 @contextlib.contextmanager
@@ -79,7 +94,7 @@ def _locked(file: Path, how: int) -> Iterator[None]:
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:
     with (folder / "server.log").open("wb") as log:
-        return subprocess.Popen(
+        server = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.shared", str(folder.parent), folder.name],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -88,6 +103,8 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
             # Ctrl-C does not reach the server; it ends after its last user.
             start_new_session=True,
         )
+    _started.append(server)
+    return server
 
 
 def _answer(folder: Path, server: subprocess.Popen[bytes] | None) -> Answer:
