@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 
 from postrender.kubernetes.annotations import INVENTORY_LABEL
-from postrender.kubernetes.hashing import JOB_HASH_LENGTH
+from postrender.kubernetes.hashing import JOB_HASH_LENGTH, sha256_hex
 from postrender.kubernetes.kinds import CONFIG_MAP, MAX_LABEL_LENGTH, GroupKind, Identity
 from postrender.yaml.paths import Json, value_at
 
@@ -41,7 +40,7 @@ def _with_suffix(name: str, hashed: str) -> str:
     is_valid = bool(name) and name == name.strip("-") and not re.search(_INVALID, name)
     if len(full) <= _MAX_LENGTH and is_valid:
         return full
-    digest = sha256(hashed.encode()).hexdigest()[:8]
+    digest = sha256_hex(hashed)[:8]
     tail = f"-{digest}{SUFFIX}"
     valid = re.sub(_INVALID, "-", full.lower()).lstrip("-")
     return (valid[: _MAX_LENGTH - len(tail)].rstrip("-") + tail).lstrip("-")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 
 from postrender.config.settings import CHECKSUM
 from postrender.errors import UserError
@@ -42,6 +41,7 @@ from postrender.kubernetes.hashing import (
     hashed_content,
     render_id,
     revision_name,
+    sha256_hex,
 )
 from postrender.kubernetes.kinds import (
     ANNOTATIONS,
@@ -294,7 +294,7 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     if not hashes:
         return {}
     lines = "".join(f"{name}={content_hash}\n" for name, content_hash in sorted(hashes.items()))
-    return {CHECKSUM_ANNOTATION: sha256(lines.encode()).hexdigest()}
+    return {CHECKSUM_ANNOTATION: sha256_hex(lines)}
 
 
 def find_replaced(context: PlanContext) -> frozenset[ItemKey]:

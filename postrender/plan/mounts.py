@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
@@ -27,6 +26,7 @@ from postrender.kubernetes.annotations import (
     MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
 )
+from postrender.kubernetes.hashing import sha256_hex
 from postrender.kubernetes.kinds import (
     MAX_LABEL_LENGTH,
     SECRET,
@@ -384,7 +384,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
     used_names = [volume.get("name") for volume in mappings_in(value_at(spec, ("volumes",)))]
     if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
         return label
-    digest = sha256(base_name.encode()).hexdigest()[:8]
+    digest = sha256_hex(base_name)[:8]
     return f"{label[: MAX_LABEL_LENGTH - 9].rstrip('-')}-{digest}"
 
 
