@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from postrender.cli.arguments import is_valid_text
 from postrender.cli.options import OTHER_VARIABLES, SETTINGS
@@ -28,7 +29,7 @@ from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list
 from postrender.sources.paths import CHART_FILE
 from postrender.text import printable, similar_words
-from postrender.yaml.stream import Stream
+from postrender.yaml.stream import Stream, has_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +226,8 @@ def render_settings(
 
 def check_not_a_function(stream: Stream) -> None:
     """Raise UserError for a ResourceList with settings, which only `postrender fn` reads."""
-    if any("ResourceList" in text for text in stream.texts):
+    texts = list(islice(filter(has_content, stream.texts), 2))
+    if len(texts) == 1 and "ResourceList" in texts[0]:
         from postrender.krm.function import check_no_function_config
 
         if parsed_list(stream) is not None:
