@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from sys import intern
 
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, parse_pattern
@@ -146,7 +147,7 @@ def is_built_in(group: str) -> bool:
 
 def api_group(api_version: str) -> str:
     """The group of an apiVersion: `apps` for `apps/v1`, "" for `v1`."""
-    return api_version.rpartition("/")[0]
+    return intern(api_version.rpartition("/")[0])  # many objects have few groups
 
 
 def group_kind_of(data: Json) -> GroupKind | None:

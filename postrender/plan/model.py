@@ -42,10 +42,9 @@ class RetentionDecision(NamedTuple):
         return self.decision in (RETAIN, LAST_TIME)
 
 
-# By workload, the objects that its pod templates use. A key consists of the index of the pod
-# template and the ItemKey of the object. The index None means all pod templates, because of an
-# auto-mount.
-WorkloadTargets = Mapping[ItemKey, Mapping[tuple[int | None, ItemKey], Item]]
+# By workload, the objects that its pod templates use, each with the index of the pod template. The
+# index None means all pod templates, because of an auto-mount.
+WorkloadTargets = Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
 
 
 class PlanContext(NamedTuple):
@@ -135,10 +134,12 @@ class PlanContext(NamedTuple):
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """The ConfigMaps and Secrets that one pod template uses, or all of an object."""
-        used = self.workload_targets.get(item.key, NOTHING)
-        if template is None or len(item.templates) <= 1:
-            return list(used.values())
-        return [target for (number, _), target in used.items() if number in (None, template)]
+        is_any = template is None or len(item.templates) <= 1
+        return [
+            target
+            for number, target in self.workload_targets.get(item.key, ())
+            if is_any or number in (None, template)
+        ]
 
     def revision_of(self, item: Item) -> str:
         return revision_of(item, self.revision_names)
@@ -163,7 +164,10 @@ def targets_by_workload(
     for key, workload_mounts in mounts.items():
         for mount in workload_mounts:
             targets[key][None, mount.item.key] = mount.item
-    return targets
+    return {
+        key: tuple((number, target) for (number, _), target in used.items())
+        for key, used in targets.items()
+    }
 
 
 def attached_pins(
@@ -182,5 +186,5 @@ def _gets_render_id(pin: Link, targets: WorkloadTargets, names: Mapping[ItemKey,
     workload = pin.source
     if pin.reference.template is None or not workload.templates:
         return False
-    used = targets.get(workload.key, NOTHING).values()
-    return workload.has_render_id or any(revision_of(target, names) for target in used)
+    used = targets.get(workload.key, ())
+    return workload.has_render_id or any(revision_of(target, names) for _, target in used)
