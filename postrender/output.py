@@ -160,6 +160,8 @@ class _DocumentEdits:
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
     """All edits, without an extra SetScalar if `edits` has a SetScalar at the same path."""
+    if not extra:
+        return list(edits)
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,

@@ -269,9 +269,10 @@ def _edited_templates(
     """The pod templates of a workload in a document, as the API server will get them."""
     templates = []
     for template, checksum in zip(item.templates, checksums, strict=True):
-        annotate = AddKeys((*template, *ANNOTATIONS), checksum)
-        data = value_at(document, template)
-        templates.append(apply_edits(data, [*edits, annotate], template))
+        all_edits = list(edits)
+        if checksum:
+            all_edits.append(AddKeys((*template, *ANNOTATIONS), checksum))
+        templates.append(apply_edits(value_at(document, template), all_edits, template))
     return templates
 
 

@@ -213,17 +213,18 @@ def find_overwritten(context: PlanContext) -> Iterator[Finding]:
 
     These objects keep their name, so old pods can read new content.
     """
+    unrenamed = {
+        key: decision.item
+        for key, decision in context.decisions.items()
+        if decision.strategy == CHECKSUM
+    }
     used = {
         target.key
-        for item in context.inventory.items
+        for item in (context.inventory.items if unrenamed else ())
         if item.is_rewritable
         for target in context.targets(item)
     }
-    items = [
-        decision.item
-        for key, decision in context.decisions.items()
-        if decision.strategy == CHECKSUM and key in used
-    ]
+    items = [item for key, item in unrenamed.items() if key in used]
     if items:
         yield Finding(
             code="checksum",
@@ -282,6 +283,8 @@ def _dropped(context: PlanContext, link: Link) -> Finding:
 
 def find_leftovers(context: PlanContext) -> Iterator[Finding]:
     """A finding for each mention of an object that the output lacks by that name."""
+    if not context.mentions:
+        return
     kept = context.kept_keys(target for mention in context.mentions for target in mention.targets)
     fixed_names = context.inventory.fixed_names
     for mention in context.mentions:

@@ -248,7 +248,7 @@ def _revisions(
     for group_key, item in pairs:
         if context.revision_of(item):
             yield group_key, _ref(context, item)
-            if context.certain_key_of(item.identity, item.base_name) in kept:
+            if kept and context.certain_key_of(item.identity, item.base_name) in kept:
                 yield group_key, (item.identity.kind.lower(), item.base_name)
 
 

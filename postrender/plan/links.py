@@ -120,7 +120,9 @@ def find_links(
                 if _may_become_too_long(item, reference, name):
                     rule = reference.rule._replace(keep_reason=_TOO_LONG)
                     reference = reference._replace(rule=rule)
-                same_name = candidates.get((reference.rule.target, name), ())
+                same_name = candidates.get((reference.rule.target, name))
+                if not same_name:
+                    continue
                 targets = resolver.find(item, reference, same_name)
                 if len(targets) > 1:
                     targets = sorted(targets, key=item_order)

@@ -18,7 +18,6 @@ The rules of this package find signs in the mentions (see the records Evidence a
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
@@ -137,18 +136,20 @@ def find_mentions(
         if is_encoded or may_escape_names(text):
             names = all_names
         elif search.may_mention(items, text):
-            names = WordSet(search.unexplained(items, text, all_names.possible_in(text)))
+            unexplained = search.unexplained(items, text, all_names.possible_in(text))
+            if not unexplained:
+                continue
+            names = WordSet(unexplained)
         else:
             continue
-        if names:
-            document = inventory.document(index)
-            labels = set(re.findall(_LABEL_READ, text)) if _LABEL_READS in text else frozenset()
-            for item in items:
-                mentions += [
-                    mention
-                    for mention in search.run(item, document, names, labels, is_encoded=is_encoded)
-                    if not any(_is_ignored(rule, mention) for rule in ignored)
-                ]
+        document = inventory.document(index)
+        labels = set(re.findall(_LABEL_READ, text)) if _LABEL_READS in text else frozenset()
+        for item in items:
+            mentions += [
+                mention
+                for mention in search.run(item, document, names, labels, is_encoded=is_encoded)
+                if not any(_is_ignored(rule, mention) for rule in ignored)
+            ]
     return mentions
 
 
@@ -190,15 +191,14 @@ class _Search:
         if "&" in text or len(items) != 1:  # an alias repeats a name
             return names
         (item,) = items
-        known = Counter(
-            reference.name
-            for reference in item.references
-            if (item.key, reference.path) in self.linked
-        )
-        known[item.base_name] += any(
-            target.key == item.key for target in self.by_name.get(item.base_name, ())
-        )
-        return {name for name in names if name not in known or text.count(name) != known[name]}
+        known = dict.fromkeys(names, 0)
+        for reference in item.references:
+            if reference.name in known and (item.key, reference.path) in self.linked:
+                known[reference.name] += 1
+        own_name = item.base_name
+        if any(target.key == item.key for target in self.by_name.get(own_name, ())):
+            known[own_name] = known.get(own_name, 0) + 1
+        return {name for name in names if text.count(name) != known[name]}
 
     def run(
         self,
