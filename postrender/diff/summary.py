@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 
 from postrender.diff.model import (
     ADDED,
@@ -25,6 +25,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.values import Forms, counted
 from postrender.diff.words import CHANGES, EFFECTS, LOST, NOUNS, OUTSIDE_DATA
+from postrender.records import grouped
 from postrender.text import conjoined
 
 
@@ -47,11 +48,8 @@ def shown_revisions(preview: Preview) -> list[RevisionChange]:
 
 
 def group_risks(risks: Iterable[Risk]) -> list[list[Risk]]:
-    """Groups of risks that differ only in the object, in the given order."""
-    groups: dict[Hashable, list[Risk]] = defaultdict(list)
-    for risk in risks:
-        groups[risk.code, risk.fact, risk.consequence, risk.path].append(risk)
-    return list(groups.values())
+    """Groups of risks with one consequence, in the given order."""
+    return list(grouped(risks, lambda risk: (risk.code, risk.consequence)).values())
 
 
 METADATA_ONLY = Forms(f"changes {OUTSIDE_DATA.one}", f"change {OUTSIDE_DATA.many}")

@@ -49,7 +49,7 @@ from postrender.diff.values import (
     name_of,
 )
 from postrender.errors import sentences
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.text import conjoined
 
 TYPE_CHECKING = False
@@ -373,11 +373,22 @@ def describe_users(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def describe_risk(risk: Risk, style: Style) -> str:
-    """The fact and the consequence, as sentences that end with the code of the rule."""
-    path = f"{style.code(risk.path)}: " if risk.path else ""
-    words = style.prose(sentences(risk.fact, risk.consequence))
-    return f"{path}{words} ({style.code(risk.code)})"
+def describe_risks(risks: Sequence[Risk], style: Style) -> tuple[list[str], str]:
+    """The facts of a group of risks, each with its objects, and what follows from all of them.
+
+    If all have one fact, it is a part of what follows, and the list is empty.
+    """
+    by_fact = grouped(risks, lambda risk: (risk.path, risk.fact))
+    first, end = risks[0], f"({style.code(risks[0].code)})"
+    if len(by_fact) == 1:
+        path = f"{style.code(first.path)}: " if first.path else ""
+        return [], f"{path}{style.prose(sentences(first.fact, first.consequence))} {end}"
+    facts = []
+    for (path, fact), same in by_fact.items():
+        names = [style.code(style.name(risk.identity)) for risk in same]
+        place = [style.code(path)] if path else []
+        facts.append(": ".join([", ".join(names), *place, style.prose(fact)]))
+    return facts, f"{style.prose(sentences(first.consequence))} {end}"
 
 
 def describe_revision(revision: RevisionChange, style: Style) -> str:

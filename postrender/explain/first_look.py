@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import ROLLS
-from postrender.diff.summary import group_risks
 from postrender.diff.values import and_more, counted, name_of
 from postrender.errors import sentences
 from postrender.explain.build import Explanation, ObjectEntry
 from postrender.kubernetes.kinds import SECRET
+from postrender.records import grouped
 from postrender.terminal import wrap
 from postrender.text import conjoined, visible
 
@@ -125,7 +125,7 @@ def first_release_lines(
 def risk_lines(risks: Sequence[Risk]) -> list[str]:
     """The lines about the risks of unstable renders."""
     lines = ["", "Risks"] if risks else []
-    for group in group_risks(risks):
+    for group in grouped(risks, lambda risk: (risk.fact, risk.consequence)).values():
         names = _names([risk.identity for risk in group])
         words = sentences(group[0].fact, group[0].consequence).removesuffix(".")
         lines += _row("unstable", f"{names}: {words}")

@@ -67,7 +67,7 @@ from postrender.diff.words import (
     describe_pods,
     describe_rest,
     describe_revision,
-    describe_risk,
+    describe_risks,
     describe_shared,
     describe_verb,
     explain_change,
@@ -226,10 +226,14 @@ def _risks(risks: Iterable[Risk], style: Style) -> Section:
     """An alert, as GitHub and GitLab call it: a quotation that begins with its kind."""
     parts = []
     for group in group_risks(risks):
-        text = partial("> - {}: {risk}\n".format, risk=describe_risk(group[0], style))
+        facts, consequence = describe_risks(group, style)
+        text: Callable[[str], str] = partial("> - {}: {risk}\n".format, risk=consequence)
         names = [code(_short(style.name(risk.identity))) for risk in group]
         kinds = [risk.identity.kind for risk in group]
-        parts.append(_part(names, text, (Cut(_RISKS),), NOUNS["risks"], kinds))
+        if facts:
+            names, text = facts, partial("> - {risk}\n>   - {}\n".format, risk=consequence)
+        joint = "\n>   - " if facts else ", "
+        parts.append(_part(names, text, (Cut(_RISKS),), NOUNS["risks"], kinds, joint))
     return Section("\n> [!CAUTION]\n> **Risks**\n>\n" if parts else "", parts)
 
 
@@ -239,16 +243,18 @@ def _part(
     cuts: Iterable[Cut],
     noun: Forms,
     kinds: Sequence[str],
+    joint: str = ", ",
 ) -> Part:
     """A part whose first cuts, if it has many names, leave out names.
 
     text: the text with the names.
+    joint: what is between two names.
     cuts: further cuts. Each that makes the text shorter counts.
     """
-    full = text(_listed(names, len(names)))
+    full = text(_listed(names, len(names), joint))
     limits = (_MOST_NAMES, _MANY_NAMES), (_NAMES, _FEW_NAMES)
     shorter = [
-        Cut(stage, text(_listed(names, limit)), "the names of", kinds[limit:])
+        Cut(stage, text(_listed(names, limit, joint)), "the names of", kinds[limit:])
         for stage, limit in limits
     ]
     shorter += [cut for cut in cuts if cut.text]
@@ -256,9 +262,9 @@ def _part(
     return Part(full, (*useful, *(cut for cut in cuts if not cut.text)), noun, kinds)
 
 
-def _listed(names: Sequence[str], limit: int) -> str:
+def _listed(names: Sequence[str], limit: int, joint: str = ", ") -> str:
     rest = len(names) - limit
-    return ", ".join(names[:limit]) + (f" {and_more(rest)}" if rest > 0 else "")
+    return joint.join(names[:limit]) + (f" {and_more(rest)}" if rest > 0 else "")
 
 
 def _workloads(groups: Iterable[Group[WorkloadChange]], style: Style) -> Section:

@@ -59,7 +59,7 @@ from postrender.diff.words import (
     describe_members,
     describe_rest,
     describe_revision,
-    describe_risk,
+    describe_risks,
     describe_shared,
     describe_verb,
     explain_change,
@@ -178,9 +178,11 @@ def _section(
 
 
 def _risks(group: Sequence[Risk], page: _Page) -> Iterator[str]:
+    facts, consequence = describe_risks(group, page.style)
     names = ", ".join(_code(page.style.name(risk.identity)) for risk in group)
-    yield from page.lines(f"! {names}", "", BOLD + RED)
-    yield from page.lines(describe_risk(group[0], page.style))
+    yield from page.lines(f"! {consequence if facts else names}", "", BOLD + RED)
+    for line in facts or [consequence]:
+        yield from page.lines(line)
 
 
 def _group(group: Group[Change], page: _Page) -> Iterator[str]:

@@ -54,7 +54,7 @@ from postrender.diff.words import (
     describe_names,
     describe_rest,
     describe_revision,
-    describe_risk,
+    describe_risks,
     describe_shared,
     describe_users,
     explain_change,
@@ -203,8 +203,12 @@ def _sentence(clause: str) -> Html:
 
 def risk_entry(group: Sequence[Risk], names: ObjectNames) -> Html:
     """The item of a risk, with the objects that it is about."""
+    facts, consequence = describe_risks(group, names.style)
+    if facts:
+        items = tag("ul", *(tag("li", Html(fact)) for fact in facts))
+        return tag("li", Html(consequence), items)
     objects = Html(", ".join(names.link(risk.identity) for risk in group))
-    return tag("li", objects, ": ", Html(describe_risk(group[0], names.style)))
+    return tag("li", objects, ": ", Html(consequence))
 
 
 def undecided_entry(item: Undecided) -> Html:
