@@ -294,7 +294,9 @@ def compare_originals(
             pairs.append(pair)
     compared = filter(None, (compare_content(pair, names, context) for pair in pairs))
     return [
-        change._replace(note=f"this entry is the original {change.identity.kind}, not a revision")
+        change._replace(
+            note=f"this entry is the original {change.identity.kind}, not a revision", reason=""
+        )
         for change, _ in compared
     ]
 
