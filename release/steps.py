@@ -160,7 +160,8 @@ def installation(version: str) -> Callable[[Bench], str]:
             raise CheckError(f"postrender version does not print {bench.version}")
         run(program, "try", "--help", cwd=folder)
         example = bench.source / "examples" / "rendered" / "v1.yaml"
-        output = run(program, "render", example, cwd=folder)
+        image = f"--attacher-image=postrender:{bench.version}"
+        output = run(program, "render", image, example, cwd=folder)
         if "postrender/base-name:" not in output:
             raise CheckError(f"{example.name} is rendered without a revision")
         # Every version of Python must write the same output.
@@ -332,7 +333,8 @@ def _install_plugin(bench: Bench, program: str, archive: Path, url: str) -> str:
         raise CheckError("Helm accepts an archive that was changed after its signature")
     run(program, "plugin", "install", *keyring, url, variables=variables)
     chart = bench.source / "examples" / "chart"
-    command = ["template", "app", chart, "--post-renderer", "postrender"]
+    image = f"--post-renderer-args=--attacher-image=postrender:{bench.version}"
+    command = ["template", "app", chart, "--post-renderer", "postrender", image]
     if "postrender/base-name:" not in run(program, *command, variables=variables):
         raise CheckError("the installed plugin does not render")
     version = run(program, "version", "--short").strip().partition("+")[0]
