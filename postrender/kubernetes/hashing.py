@@ -12,22 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.yaml.paths import Json, mapping_at
-
-try:
-    # hashlib would also load OpenSSL, which takes 2 ms (the row `helm` of the benchmarks).
-    if sys.version_info >= (3, 12):
-        from _sha2 import sha256
-    else:
-        from _sha256 import sha256
-except ImportError:  # an interpreter without these modules
-    from hashlib import sha256
 
 # The hash at the end of a revision's name, in characters. It has the length of kustomize's hash, so
 # a name that kustomize hashed is not hashed again.
@@ -62,8 +53,7 @@ def canonical_json(data: Json) -> str:
 
 def sha256_hex(text: str) -> str:
     """The SHA-256 of a text in UTF-8, in hex digits."""
-    digest: str = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return digest
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class HashKey:
