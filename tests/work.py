@@ -104,7 +104,10 @@ def _count_called(function: Any, *arguments: Any, **named: Any) -> Any:
         text = owner if isinstance(owner, (str, bytes)) else texts[0]
         end = min(len(text), *numbers[1:]) if numbers[1:] else len(text)
         found = result if isinstance(result, int) else result.start() if result else -1
-        _add(max(1, (found if found >= numbers[0] else end) - numbers[0]))
+        if name == "rfind":
+            _add(max(1, end - max(found, numbers[0])))
+        else:
+            _add(max(1, (found if found >= numbers[0] else end) - numbers[0]))
         return result
     if name in ("search", "finditer", "findall", "sub", "loads", "dumps"):
         _add(sum(map(len, texts)))

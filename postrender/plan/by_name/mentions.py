@@ -198,7 +198,7 @@ class _Search:
         own_name = item.base_name
         if any(target.key == item.key for target in self.by_name.get(own_name, ())):
             known[own_name] = known.get(own_name, 0) + 1
-        return {name for name in names if text.count(name) != known[name]}
+        return {name for name in names if not known[name] or text.count(name) != known[name]}
 
     def run(
         self,
