@@ -205,7 +205,8 @@ def test_any_preview_renders_without_loss(preview: Preview) -> None:
     assert not re.search(r"[@#*_`<>\[\]\\|~$!&]|GH-|://|www\.", words), words
     names = namer(preview)
     for identity in identities_of(preview):
-        assert any(visible(names(identity))[:200] in code_span for code_span in page.codes)
+        name = visible(with_visible_end(names(identity)))
+        assert any(name[:200] in code_span for code_span in page.codes)
     diffs = [
         "".join(f"{line}\n" for line in lines)
         for content in preview.contents

@@ -20,7 +20,10 @@ MAIN: Obj = {"name": "web", "image": "nginx:1", "volumeMounts": MOUNT}
 
 
 def found(*containers: Obj, config: Obj | None = None, labels: Obj | None = None) -> list[str]:
-    """Return what a Deployment reloads; it mounts `web`, and has variables of `other`."""
+    """Return what a Deployment reloads; it mounts `web`, and has variables of `other`.
+
+    The ConfigMaps are renamed even if a sidecar finds them by a label.
+    """
     pod = {
         "containers": [MAIN, *containers],
         "volumes": [
@@ -42,7 +45,11 @@ def found(*containers: Obj, config: Obj | None = None, labels: Obj | None = None
             {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": name, "labels": labels or {}},
+                "metadata": {
+                    "name": name,
+                    "labels": labels or {},
+                    "annotations": {"postrender/strategy": "rename"},
+                },
                 "data": {"a": "b"},
             }
             for name in ("web", "other")
