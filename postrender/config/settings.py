@@ -372,7 +372,7 @@ def is_image(text: str) -> bool:
         return True
     *folders, last = text.partition("@")[0].split("/")
     names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
-    is_readable = _IMAGE_CHARACTERS.issuperset(text)
+    is_readable = _IMAGE_CHARACTERS.issuperset(text) and last.count(":") < 2
     return is_readable and all(name and name == name.lower() for name in names)
 
 

@@ -1,7 +1,7 @@
 """The change deletes stored data.
 
-- A CustomResourceDefinition: Kubernetes deletes every object of its kind, in all namespaces.
-- A Namespace: Kubernetes deletes everything in it.
+- A CustomResourceDefinition: Kubernetes deletes all objects of its kind, in all namespaces.
+- A Namespace, with everything in it.
 - A PersistentVolumeClaim: with the reclaim policy `Delete`, the volume is deleted too.
 - A StatefulSet whose `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`: Kubernetes
   deletes the claims of all its pods. With `whenScaled: Delete`, fewer replicas delete the claims of

@@ -1,8 +1,8 @@
 """A ConfigMap that opts out of revisions changes under pods that run.
 
 With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
-pods read mounted files again within about two minutes: the new content reaches every pod at once,
-without a canary and without a way back. Secrets count only with the setting `secrets`. A sidecar
+pods read mounted files again within about two minutes: every pod at once, without a canary or a way
+back. Secrets count only with the setting `secrets`. A sidecar
 that reloads the mounted file, such as a config-reloader, is no risk.
 
 Source: the documentation of mounted ConfigMaps in Kubernetes.

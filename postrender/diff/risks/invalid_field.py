@@ -11,7 +11,7 @@
   request above its limit, a `HorizontalPodAutoscaler` with a minimum above its maximum, a path of
   an Ingress without `pathType`.
 
-Source: `postrender/kubernetes/validation.py`, which follows `pkg/apis/*/validation` of Kubernetes.
+Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of Kubernetes.
 """
 
 from __future__ import annotations

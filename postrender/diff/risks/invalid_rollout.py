@@ -1,9 +1,8 @@
 """Argo Rollouts does not accept the new spec of a Rollout, which the API server accepts.
 
-Argo Rollouts then sets the phase `InvalidSpec`, and replaces no pods until the spec is corrected.
-Examples are a strategy with both `canary` and `blueGreen`, traffic routing without a canary and a
-stable Service, a step with two actions, a weight above 100, and a pod template that is not valid,
-such as a resource request above its limit.
+Argo Rollouts sets the phase `InvalidSpec`, and replaces no pods. Examples are a strategy with both
+`canary` and `blueGreen`, traffic routing without a canary and a stable Service, a step with two
+actions, a weight above 100, and an invalid pod template.
 
 Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
 """

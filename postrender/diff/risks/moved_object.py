@@ -1,10 +1,10 @@
 """An object moves to another namespace: the tool creates a new object and deletes the old one.
 
 - The old pods of a workload stop, whether or not the new pods are ready.
-- The new volumes of a PersistentVolumeClaim, or of a StatefulSet with claims, are empty.
-- Clients that use the old address of a Service fail.
+- New volumes of a PersistentVolumeClaim, or of a StatefulSet with claims, are empty.
+- Clients of the old address of a Service fail.
 
-Source: the identity of an object, which includes its namespace; trials with Kubernetes 1.36.
+Source: the identity of an object, which includes its namespace.
 """
 
 from __future__ import annotations

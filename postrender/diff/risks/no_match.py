@@ -4,7 +4,7 @@
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
 - A Service whose `targetPort` is a name that no container of its pods has.
 
-What matched nothing before the change can match the pods of another release, and is not a risk.
+What matched nothing before can match the pods of another release, and is not a risk.
 
 Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
 """

@@ -1,11 +1,10 @@
 """Two renders of a chart differ, so each release starts new pods.
 
-Only `try` finds this risk: it renders the chart a second time, and names the objects that differ,
-such as a password from `randAlphaNum`, a certificate from `genSignedCert`, a time from `now`, or a
-checksum of one of these.
+Only `try` finds this risk, with a second render: a password from `randAlphaNum`, a certificate from
+`genSignedCert`, a time from `now`, or a checksum of one of these.
 
-- `helm upgrade` makes a new value in each release, unless the chart keeps the first one with the
-  function `lookup`, which `helm template`, and therefore `try`, does not see.
+- `helm upgrade` makes a new value in each release, unless the chart keeps the first one with
+  `lookup`, which `helm template`, and so `try`, does not see.
 - Argo CD renders charts as `helm template` does. Each new commit, each hard refresh, and the end of
   the cache (by default, after a day) make a new value, and the Application is `OutOfSync`.
 
