@@ -264,6 +264,7 @@ NOT_MIRRORED = {
     "a-missing-document-marker",  # only the new side can still be corrected
     "keys-are-repeated",  # only the new side can still be corrected
     LOSES,  # the lost owners are those of the old side
+    "an-export-of-the-cluster",  # an apply leaves what only the cluster writes
     "a-pod-changes-in-place",  # the API server accepts added tolerations, but not removed ones
     "a-namespace-is-set-and-the-content-changes",  # the namespaces are those of the new side
 }

@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "rendered"
 
 # The cases in which a text says otherwise what changes.
 OTHERWISE = {
+    "an-export-of-the-cluster": "an apply leaves what only the cluster writes",
     "a-namespace-is-added": "an undecided part names the objects",
     "a-namespace-is-set-and-the-content-changes": "an undecided part names the objects",
     "a-namespace-on-one-side-only": "an undecided part names the objects",
