@@ -48,8 +48,9 @@ _ALLOWED_VALUES = {
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
     ENV_FROM_ANNOTATION: ("true", "false"),
 }
-# kapp adds a number to the name, and rewrites the references.
-_VERSIONED = "kapp.k14s.io/versioned"
+# kapp adds a number to the name, and rewrites the references. An object that kapp has applied has
+# the label, and its number.
+_VERSIONED, _APPLIED_BY_KAPP = "kapp.k14s.io/versioned", "kapp.k14s.io/app"
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
 _NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
@@ -344,7 +345,7 @@ def _exemption(
     finder, label = finder_of(item.identity.group_kind, item.labels, readers)
     if finder:
         return f"{finder} may find each ConfigMap with the label {label}, also old revisions"
-    if _VERSIONED in item.annotations:
+    if _VERSIONED in item.annotations and _APPLIED_BY_KAPP not in item.labels:
         return f"kapp versions the {item.identity.kind}, because of the annotation {_VERSIONED}"
     path, program = find_placeholder(item.identity.group_kind, item.content, item.annotations)
     if program:

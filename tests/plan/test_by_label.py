@@ -81,10 +81,19 @@ def test_other_labels_do_not(label: str, reader: str) -> None:
     assert reason(label, reader) == "referenced by Deployment/web"
 
 
+VERSIONED = 'annotations: {kapp.k14s.io/versioned: ""}'
+
+
 def test_kapp_versions_a_config_map_itself() -> None:
     text = APPLICATION.format(label="board").replace(
-        "{name: app, ", '{name: app, annotations: {kapp.k14s.io/versioned: ""}, ', 1
+        "{name: app, ", f"{{name: app, {VERSIONED}, ", 1
     )
     assert decided(text) == (
         "kapp versions the ConfigMap, because of the annotation kapp.k14s.io/versioned"
     )
+
+
+def test_a_version_of_kapp_in_the_cluster_can_become_a_revision() -> None:
+    text = APPLICATION.format(label="kapp.k14s.io/app")
+    text = text.replace("{name: app, ", f"{{name: app, {VERSIONED}, ", 1)
+    assert decided(text) == "referenced by Deployment/web"
