@@ -35,6 +35,9 @@ PAGES = (
 WIDE = """[...document.querySelectorAll(".md-typeset__scrollwrap")]
     .filter(table => table.scrollWidth > table.clientWidth + 1).length"""
 
+# The script of the site replaces each text of a diagram with the drawn diagram.
+NO_DIAGRAM_IS_LEFT = "!document.querySelector('pre.mermaid')"
+
 pytestmark = pytest.mark.skipif(
     not IS_REQUIRED and not (BUILT / "index.html").exists(), reason="run `make site`"
 )
@@ -70,7 +73,7 @@ def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_the_screen_and_is_accessible(name: str, page: Page) -> None:
     page.goto((BUILT / name).as_uri())
-    page.wait_for_load_state("networkidle")
+    page.wait_for_function(NO_DIAGRAM_IS_LEFT, timeout=60_000)
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.evaluate("window.innerWidth")
     if width == PHONE[0]:

@@ -153,6 +153,8 @@ def test_before_during_and_after_a_canary(release: Release, plane: ControlPlane,
     wait_for_phase(api, "Healthy")
     api.wait_for(lambda: contents(api) == ["third", "third"], "the old pods are gone")
     api.wait_for(lambda: len(replica_sets(api)) == 1, "the history is gone")
+    # The Job ends later than its Pod.
+    api.wait_for(lambda: "runs now" not in terminal.text(), "the attacher's Job has ended")
     text = terminal.text()
     assert f"{old} " in text
     assert "unused, the next run marks it, and a run 10 minutes later deletes it" in text
