@@ -20,8 +20,8 @@ from tests.e2e.api import UNREACHABLE, ApiError
 # An idle machine starts a node in 20 seconds; a busy machine can need minutes.
 START_SECONDS = 300
 # Go collects garbage less often (the default is 100), and uses more memory, up to a limit. With the
-# default, a server needs a fifth of its time for this.
-GO = {"GOGC": "400", "GOMEMLIMIT": "1500MiB"}
+# default, a server needs a fifth of its time for this, and near its limit more than half.
+GO = {"GOGC": "400", "GOMEMLIMIT": "3GiB"}
 PORTS = range(10_000, 32_000)
 
 Started = TypeVar("Started", bound="Server")
