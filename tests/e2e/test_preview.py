@@ -32,6 +32,7 @@ RENDERED = ("only-the-render-id-changes",)
 # objects that are too short for a cluster, or that it rejects. tests/predictions has whole ones of
 # their kind. Server-side apply cannot change the default strategy to Recreate.
 ELSEWHERE = (
+    "an-export-of-the-cluster",  # with the uid of another cluster
     "another-namespace",
     "the-same-name-in-two-namespaces",
     "generate-name",
