@@ -43,6 +43,7 @@ from postrender.diff.usages import find_graph, index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.output import render
+from postrender.plan.attacher_job import has_image
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver
@@ -84,7 +85,7 @@ def compare(
         old, new = _output_of(old, old_settings), _output_of(new, settings)
         is_output, old_configuration = (True, True), old_settings.configuration
     attacher = settings.attacher
-    if is_first_release and attacher.is_enabled and (attacher.image or attacher.is_external):
+    if is_first_release and attacher.is_enabled and has_image(attacher):
         new, is_output = _output_of(new, settings), (False, True)  # with the attacher
     history = NO_HISTORY
     if _needs_history(settings):
