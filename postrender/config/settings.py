@@ -296,9 +296,7 @@ def settings_from(values: Values) -> Settings:
         Settings,
         _SETTINGS,
         values,
-        rules=tuple(
-            _record(StrategyRule, _RULE, rule, strategy="") for rule in values.get("rules", ())
-        ),
+        rules=tuple(_record(StrategyRule, _RULE, rule) for rule in values.get("rules", ())),
         references=tuple(_references(values.get("references", ()))),
         ignored_leftovers=tuple(map(_leftover, values.get("leftovers", {}).get("ignore", ()))),
         attacher=_record(

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.config.settings import CHECKSUM, RENAME
+from postrender.config.settings import CHECKSUM, IGNORE, RENAME
 from postrender.diff.fields import find_field_changes
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
@@ -92,7 +92,7 @@ def compare_content(
         identity=pair.identity,
         change=_change(pair, is_changed=is_rewritten or bool(fields)),
         strategy=pair.newest.strategy,
-        reason=pair.newest.reason if pair.newest.strategy == "ignore" else "",
+        reason=pair.newest.reason if pair.newest.strategy == IGNORE else "",
         old_revision=pair.old.name if pair.old else "",
         new_revision=pair.new.name if pair.new else "",
         keys=find_key_changes(

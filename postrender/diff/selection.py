@@ -38,7 +38,7 @@ from postrender.kubernetes.kinds import (
     roots_of,
     strings_at,
 )
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import decoded_values, words_of
 from postrender.yaml.document import parse_document
@@ -93,10 +93,10 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> Selection:
     counts = Counter(old.texts), Counter(new.texts)
     kinds = {text: root_kind(text) for text in {**counts[0], **counts[1]} if has_content(text)}
     selected = _selected(kinds, *counts, namespace)
-    unread: dict[str, list[int]] = defaultdict(list)
-    for index, text in enumerate(new.texts):
-        if text in kinds and text not in selected:
-            unread[kinds[text]].append(index)
+    unread = grouped(
+        (index for index, text in enumerate(new.texts) if text in kinds and text not in selected),
+        lambda index: kinds[new.texts[index]],
+    )
     old_indexes, new_indexes = (
         [index for index, text in enumerate(stream.texts) if text in selected]
         for stream in (old, new)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from postrender.config.settings import IGNORE, RENAME
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -340,7 +341,7 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     phrases = []
     if content.reason:
         phrases.append(f"not renamed, because {style.prose(content.reason)}")
-    elif content.strategy not in ("rename", "ignore", ""):
+    elif content.strategy not in (RENAME, IGNORE, ""):
         phrases.append(f"strategy {style.code(content.strategy)}")
     if content.note:
         phrases.append(style.prose(content.note))

@@ -11,7 +11,7 @@ from postrender.diff.pairs import Pair, Side
 from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
 from postrender.kubernetes.validation.checks import Problem
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.yaml.document import parse_in
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
 
@@ -67,18 +67,16 @@ class Facts(NamedTuple):
 
     def moved(self) -> Iterator[tuple[Object, Object]]:
         """The objects that leave one namespace and appear in another, with the new objects."""
-        added: dict[tuple[GroupKind, str], list[Object]] = {}
-        for pair in self.changes:
-            if pair.new and not pair.old and not pair.new.is_hook:
-                item = Object(pair.identity, pair.new.data)
-                added.setdefault((pair.identity.group_kind, pair.identity.name), []).append(item)
-        removed: dict[tuple[GroupKind, str], list[Object]] = {}
-        for item in self.removed() if added else ():
-            key = item.identity.group_kind, item.identity.name
-            if key in added and is_namespaced(key[0]):
-                removed.setdefault(key, []).append(item)
-        for key, items in removed.items():
-            if len(items) == len(added[key]) == 1:
+        added = grouped(
+            (
+                Object(pair.identity, pair.new.data)
+                for pair in self.changes
+                if pair.new and not pair.old and not pair.new.is_hook
+            ),
+            _kind_and_name,
+        )
+        for key, items in grouped(self.removed(), _kind_and_name).items():
+            if is_namespaced(key[0]) and len(items) == len(added.get(key, ())) == 1:
                 yield items[0], added[key][0]
 
     def hooks(self) -> Iterator[Object]:
@@ -134,6 +132,10 @@ class Facts(NamedTuple):
             namespace = self.resolver.namespace_of(item.identity.namespace)
             kind = target.get("kind") or "Deployment"  # KEDA
             yield item, (namespace, str(kind), str(target.get("name")))
+
+
+def _kind_and_name(item: Object) -> tuple[GroupKind, str]:
+    return item.identity.group_kind, item.identity.name
 
 
 def _has_word(text: str, words: set[str]) -> bool:
