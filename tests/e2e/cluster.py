@@ -130,7 +130,7 @@ class Cluster(Server):
             f"--cert-dir={folder / 'certificates'}",
             f"--bind-address={self._address}",
             f"--secure-port={self._ports[0]}",
-            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-cluster-ip-range=10.0.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
