@@ -93,8 +93,10 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
         _check_object(values, document)
         validate(values, document)
     values = values if isinstance(values, dict) else {}
-    if values.get("secretsHashKeyFile") and not source.read:
-        key_file = path_next_to(file, values["secretsHashKeyFile"])
+    if values.get("secretsHashKeyFile"):
+        # No commit has the key, so a configuration in git means the file in the working tree.
+        on_disk = os.path.join(source.repository, file[len(source.commit) :])
+        key_file = path_next_to(on_disk if source.read else file, values["secretsHashKeyFile"])
         values = {**values, "secretsHashKeyFile": key_file}
     config_file = ConfigFile(file=file, document=document, root=root, values=values)
     check_trust(config_file.values, source, config_file.location_of)

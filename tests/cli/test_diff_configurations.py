@@ -27,6 +27,7 @@ spec:
       containers: [{name: w, image: w, envFrom: [{configMapRef: {name: c}}]}]
 """
 CHECKSUM = "rules: [{strategy: checksum}]\n"
+SECRETS = MANIFESTS.replace("kind: ConfigMap", "kind: Secret").replace("configMapRef", "secretRef")
 RENAME = "rules: [{strategy: rename}]\n"
 
 
@@ -87,6 +88,23 @@ def test_the_nearest_file_of_the_commit_counts(repository: Path) -> None:
     commit(repository, {"sub/postrender.yaml": RENAME})
     assert strategies(diff(repository / "sub", "git:base:r", "git:HEAD:r")) == MOVED
     assert strategies(diff(repository, "git:base:r", "git:HEAD:r")) == SAME
+
+
+def test_the_hash_key_is_next_to_the_configuration_in_the_working_tree(repository: Path) -> None:
+    """The commit has the path, but never the key."""
+    secret = SECRETS.replace("a: b", "a: c")
+    config = "extends: conf/base.yaml\nsecrets: true\n"
+    files = {"sub/postrender.yaml": config, "sub/conf/base.yaml": "secretsHashKeyFile: ../../key\n"}
+    commit(repository, {**files, "r/m.yaml": SECRETS})
+    (repository / "r/m.yaml").write_text(secret)
+    done = failed(repository / "sub", "git:HEAD:r", "../r")
+    path = repository / "key"
+    assert f"{path}: postrender cannot read the hash key (No such file" in done.stderr
+    path.write_text("a key of at least 16 characters")
+    assert strategies(diff(repository / "sub", "git:HEAD:r", "../r"))[1] == ["rolls"]
+    commit(repository, {"sub/conf/base.yaml": "secretsHashKeyFile: ../../../key\n"})
+    done = failed(repository / "sub", "git:HEAD:r", "git:HEAD:r")
+    assert "must not read files outside the repository" in done.stderr
 
 
 def test_a_chosen_file_wins(repository: Path) -> None:
