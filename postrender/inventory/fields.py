@@ -24,7 +24,7 @@ from postrender.yaml.mistakes import FIX_OF_TEMPLATE, PRINTED_BY_GO, printed_by_
 from postrender.yaml.paths import Json, Path, nested_mappings, value_at
 
 # A problem and its fix at a path of an object.
-Mistake = tuple[Path, str, str]
+_Fault = tuple[Path, str, str]
 _REJECTED = ", so the API server rejects the object"
 _NAME = ("metadata", "name")
 # An object without a kind has one of these fields, unlike the values of a chart.
@@ -45,7 +45,7 @@ def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
         except UserError:
             continue  # the program that applies the manifests reports this error
         for root_path, root in roots:
-            for path, problem, fix in _mistakes(root) if isinstance(root, dict) else ():
+            for path, problem, fix in _faults(root) if isinstance(root, dict) else ():
                 place = (*root_path, *path)
                 while value_at(document.data, place) is None and len(place) > len(root_path):
                     place = place[:-1]  # the field is missing
@@ -57,7 +57,7 @@ def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
                 yield Finding("invalid-field", problem, fix, location, strict=True)
 
 
-def _mistakes(root: dict[str, Json]) -> Iterator[Mistake]:
+def _faults(root: dict[str, Json]) -> Iterator[_Fault]:
     missing = [*_missing_fields(root)]
     yield from missing
     if missing:
@@ -66,14 +66,14 @@ def _mistakes(root: dict[str, Json]) -> Iterator[Mistake]:
         yield path, f"the value contains {printed_by_go(text)}", FIX_OF_TEMPLATE
     # These modules take a fifth of the time of a small render, which does not need them.
     from postrender.kubernetes.validation import find_invalid
-    from postrender.kubernetes.validation.checks import MISSING, NOT_A_STRING
+    from postrender.kubernetes.validation.checks import Missing, NotAString
 
     is_patch = _is_patch(root)
     for path, problem in find_invalid(root):
-        is_missing = problem.endswith(MISSING)
+        is_missing = isinstance(problem, Missing)
         if (is_missing and is_patch) or (not is_missing and value_at(root, path) is None):
             continue  # the manifests can be fragments
-        fix = "Put the value in quotes" if problem.endswith(NOT_A_STRING) else "Correct the field"
+        fix = "Put the value in quotes" if isinstance(problem, NotAString) else "Correct the field"
         yield path, f"{problem}{_REJECTED}", "Add the field" if is_missing else fix
 
 
@@ -92,7 +92,7 @@ def _printed_by_go(root: dict[str, Json]) -> Iterator[tuple[Path, str]]:
                     yield (*path, key), match[0]
 
 
-def _missing_fields(root: dict[str, Json]) -> Iterator[Mistake]:
+def _missing_fields(root: dict[str, Json]) -> Iterator[_Fault]:
     """What every object needs: apiVersion, kind and metadata.name."""
     group_kind = group_kind_of(root)
     is_named = isinstance(value_at(root, _NAME), str)

@@ -20,8 +20,17 @@ _LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
 _SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
 _LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
 _PORT_NAME = re.compile(r"[-a-z0-9]{1,15}\Z")
-MISSING = "is missing"
-NOT_A_STRING = "is not a string, and needs quotes"
+
+
+class Missing(str):
+    """A clause about a field that is missing."""
+
+
+class NotAString(str):
+    """A clause about a value that needs quotes."""
+
+
+_NOT_A_STRING = NotAString("the value is not a string, and needs quotes")
 
 
 def is_label(text: str) -> bool:
@@ -41,7 +50,7 @@ def is_label_value(text: str) -> bool:
 
 def needs_quotes(value: Json) -> str:
     """The clause about a value that YAML does not read as text."""
-    return f"the value {shown(value)} {NOT_A_STRING}"
+    return NotAString(f"the value {shown(value)} is not a string, and needs quotes")
 
 
 def repeated(noun: str, names: Iterable[Json], what: str = "name") -> Iterator[str]:
@@ -73,7 +82,7 @@ def needs(*fields: str) -> Check:
     def check(value: Json) -> Iterator[str]:
         if isinstance(value, dict):
             missing = (field for field in fields if value.get(field) in (None, ""))
-            yield from (f"the field {field} {MISSING}" for field in missing)
+            yield from (Missing(f"the field {field} is missing") for field in missing)
 
     return check
 
@@ -242,12 +251,12 @@ def _config_map(field: Any, values: Json) -> Iterator[Problem]:
         return
     for key, value in values.items():
         if not isinstance(value, (str, type(None))):
-            yield (field, key), f"the value {NOT_A_STRING}"
+            yield (field, key), _NOT_A_STRING
 
 
 def _data(value: Json) -> Iterator[str]:
     # The text does not show the value, which can be of a Secret.
-    return (f"the value {NOT_A_STRING}" for _ in _string_map(value))
+    return (_NOT_A_STRING for _ in _string_map(value))
 
 
 def _number(value: Json) -> Iterator[str]:
