@@ -10,6 +10,7 @@ from postrender.errors import Finding, Location, UserError
 from postrender.krm.function import function_values, with_error, with_findings
 from postrender.krm.input import parsed_list
 from postrender.sources.inputs import read_input
+from postrender.yaml.document import parse_in
 from postrender.yaml.paths import value_at
 from postrender.yaml.stream import Stream
 
@@ -47,6 +48,9 @@ def _check_list(stream: Stream) -> None:
     """Raise UserError if the input is not a ResourceList with a list of items, or without items."""
     parsed = parsed_list(stream)
     if parsed is None:
+        for index, text in enumerate(stream.texts):
+            if "ResourceList" in text:
+                parse_in(stream, index)  # a list that is not valid has its own error
         raise UserError(
             "the input is not a ResourceList",
             "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt",

@@ -180,6 +180,17 @@ def test_a_function_config_cannot_extend_a_file(attack: Attack) -> None:
     assert "a functionConfig must not extend a file" in done.err
 
 
+def test_a_function_config_with_many_aliases_is_refused_for_them(attack: Attack) -> None:
+    levels = [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)]
+    stream = (
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+        "functionConfig:\n  a0: &a0 [x]\n" + "".join(levels)
+    )
+    done = attack.run("fn", stdin=stream)
+    assert done.code == 2
+    assert "the YAML aliases expand to more than" in done.err
+
+
 # --untrusted
 
 RESTRICTED = {
