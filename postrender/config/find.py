@@ -213,11 +213,16 @@ def extended_file(
     """
     if source.read:
         path = _path_in_commit(value, file, source)
-        is_permitted = path.endswith(_ENDINGS) and not _leaves_commit(path, source)
+        is_inner = not _leaves_commit(path, source)
+        is_permitted = is_inner and path.endswith(_ENDINGS)
+        is_file = is_inner and source.read(path) is not None
     else:
         path = path_next_to(file, value)
-        is_permitted = source.trust >= FULL or _is_permitted(path, source)
-    if not is_permitted:
+        is_trusted = source.trust >= FULL
+        is_inner = is_trusted or (bool(source.repository) and is_inside(path, source.repository))
+        is_permitted = is_trusted or _is_permitted(path, source)
+        is_file = is_inner and os.path.isfile(path)
+    if not is_permitted and (is_file or not is_inner):
         raise UserError(
             f"the extended file is {path}, expected a YAML file in the "
             + ("commit" if source.commit else f"repository {source.repository}"),
@@ -226,7 +231,6 @@ def extended_file(
             else f"Fix the path. If you trust both files, pass --config {source.file}",
             location,
         )
-    is_file = source.read(path) is not None if source.read else os.path.isfile(path)
     if not is_file:
         raise UserError(
             f"the extended file {path} is a folder"

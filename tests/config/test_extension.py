@@ -118,6 +118,8 @@ def test_both_files_may_be_objects(chart: Path) -> None:
 
 MISTAKES = {
     "extends: ../../absent.yaml": "/charts/web/postrender.yaml:1 extends: the extended file ",
+    "extends: ../../absent": "/absent does not exist. Fix the path, which is relative",
+    "extends: ../../": " is a folder. Fix the path, which is relative",
     "strict: true\nextends: ../../folder.yaml": "postrender.yaml:2 extends: the extended file ",
     "extends: postrender.yaml": "postrender.yaml:1 extends: the key `extends` leads back to",
     "extends: [a]": "expected a string",
