@@ -36,7 +36,7 @@ def read_input(name: str, command: str = "render") -> Stream:
         source = read_git_file(name, command)
     elif os.path.isdir(name):
         is_chart = os.path.isfile(os.path.join(name, CHART_FILE))
-        raise chart_error(name, command) if is_chart else folder_error(name)
+        raise (chart_error if is_chart else folder_error)(name, command)
     else:
         source = _read_file(name)
     return read_streams([source], source.name)

@@ -16,6 +16,7 @@ HELM = "helm:"
 # The endings of the file names of manifests.
 ENDINGS = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -69,8 +70,17 @@ def chart_error(chart: str, command: str = "") -> ChartError:
     return ChartError(chart, fix)
 
 
-def folder_error(folder: str) -> UserError:
-    """The error for a folder where postrender expects one file."""
+def folder_error(folder: str, command: str = "") -> UserError:
+    """The error for a folder where postrender expects one file.
+
+    command: the postrender command in the fix for a kustomization, such as `render`.
+    """
+    if command and any(os.path.isfile(os.path.join(folder, name)) for name in _KUSTOMIZATIONS):
+        return UserError(
+            "the folder is a kustomization, expected rendered manifests",
+            f"Build the folder first: kustomize build {folder} | postrender {command}",
+            Location(folder),
+        )
     return UserError(
         "the path is a folder, expected a file",
         "Pass a file in the folder, or pipe all files into stdin",

@@ -157,6 +157,16 @@ def test_a_folder_is_not_one_file() -> None:
         )
 
 
+def test_a_kustomization_is_not_one_file(repository: Path) -> None:
+    (repository / "rendered" / "kustomization.yaml").write_text("resources: [prod.yaml]\n")
+    with pytest.raises(UserError) as caught:
+        read_input("rendered", "explain")
+    assert str(caught.value) == (
+        "rendered: the folder is a kustomization, expected rendered manifests. "
+        "Build the folder first: kustomize build rendered | postrender explain."
+    )
+
+
 # --- one stream of several files -----------------------------------------------------------------
 
 BOM = b"\xef\xbb\xbf"
