@@ -202,7 +202,11 @@ def try_chart(
         set_strings=set_strings,
     )
     with progress("helm renders the chart"):
-        trial = _make_trial(chart, new_chart, options, settings)
+        try:
+            trial = _make_trial(chart, new_chart, options, settings)
+        except UserError as error:
+            error.location = error.location and _in_template(error.location)
+            raise
     with progress("postrender compares the manifests"):
         first_release, change = _preview_first_release(trial), _preview_change(trial)
     with progress("helm renders the chart once more, to find values that differ each time"):
@@ -530,9 +534,14 @@ def _check_is_page(file: str) -> None:
         )
 
 
+def _in_template(location: Location) -> Location:
+    """A location without the line of the output of helm, which the user does not see."""
+    return location._replace(line=0, document=0) if location.template else location
+
+
 def _report_findings(findings: Sequence[Finding]) -> None:
     for finding in findings[:_MOST_FINDINGS]:
-        report_finding(finding)
+        report_finding(finding._replace(location=_in_template(finding.location)))
     rest = len(findings) - _MOST_FINDINGS
     if rest > 0:
         report_warning(

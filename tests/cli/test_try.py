@@ -470,9 +470,13 @@ def test_the_configuration_in_an_archive_is_a_finding(helm: Helm, chart: str) ->
 
 def test_the_first_findings_are_printed(helm: Helm, chart: str) -> None:
     notes = "".join(f"    postrender/unknown-{number}: x\n" for number in range(9))
-    helm.print("template", GOOD.replace("  name: web\n", f"  name: web\n  annotations:\n{notes}"))
-    lines = attempt(helm, chart).err.splitlines()
+    manifests = GOOD.replace("---\n", "---\n# Source: shop/templates/a.yaml\n")
+    annotated = manifests.replace("  name: web\n", f"  name: web\n  annotations:\n{notes}")
+    helm.print("template", annotated)
+    lines = attempt(helm, chart, "--set", "a=b").err.splitlines()
     assert len(lines) == 6
+    # The user does not see the output of helm, so a line in it would not help.
+    assert lines[0].startswith("warning: shop with --set (shop/templates/a.yaml, Deployment/web) ")
     assert "try shows only 5 of 9 findings" in lines[-1]
 
 
