@@ -82,6 +82,7 @@ def test_the_postrender_of_path_is_not_used(machine: Machine) -> None:
     [
         ({}, "needs Python 3.10 or later, and PATH has none. Install Python,"),
         ({"python3": TOO_OLD}, "needs Python 3.10 or later, and PATH has none. Install Python,"),
+        ({"python3": "exit 1"}, "python3 does not start. Fix it, or install another Python,"),
         ({"python3": BARE}, "python3 cannot create a virtual environment. Install its module venv"),
         ({"python3": NO_WHEEL}, "has no wheel for python3, and could not be built. Install an"),
         ({"python3": NO_INDEX}, "Give pip access to PyPI or a mirror (PIP_INDEX_URL),"),
