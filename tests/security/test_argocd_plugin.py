@@ -258,9 +258,10 @@ def test_a_render_leaves_no_file(sidecar: Sidecar) -> None:
     assert [name for name in left if not name.startswith(".slot.")] == []
 
 
-def test_a_folder_without_a_chart_is_refused(sidecar: Sidecar) -> None:
+@pytest.mark.parametrize("command", ["init", "generate"])
+def test_a_folder_without_a_chart_is_refused(sidecar: Sidecar, command: str) -> None:
     (sidecar.chart / "Chart.yaml").rename(sidecar.chart / "kustomization.yaml")
-    done = sidecar.run("init")
+    done = sidecar.run(command)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(
         "error: this folder has no Chart.yaml, and the plugin renders only"
