@@ -27,6 +27,13 @@ _WORD = rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)"
 # A WordSet of at most this many names first searches a text for each name as a substring, which is
 # faster than splitting a text that contains none of the names.
 _FEW = 12
+# A character of a name in JSON text, such as `\u002d` for `-`.
+_ESCAPE = r"(?<!\\)\\{1,8}u00([2-7][0-9a-fA-F])"
+# A variable, a verb of a format string, and a line break in JSON text.
+_PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\\[nt]"
+_OPTION = r"(?<!\S)-+"
+# A name of more words has no parts beyond these.
+_MOST_CUTS = 8
 # Replaces every byte outside a word with a space, because splitting is faster than using _WORD.
 _TO_SPACES = bytes(
     code if code < 128 and (chr(code).isalnum() or code in b".-") else 32 for code in range(256)
@@ -46,6 +53,43 @@ def _spaced(text: str) -> bytes:
 def split_defaults(text: str) -> str:
     """Replace the `-` before the default value of each variable with a space."""
     return re.sub(_VARIABLE, lambda match: match[0][:-1] + " ", text) if "${" in text else text
+
+
+def unescaped(text: str) -> str:
+    r"""A text in which each character of a name is written as itself, also in JSON in a string."""
+    if "\\u00" not in text:
+        return text
+    return re.sub(_ESCAPE, lambda match: chr(int(match[1], 16)), text)
+
+
+def parts_of(name: str) -> Iterator[str]:
+    """The parts of a name between two `-`, and the name after a `.`.
+
+    A program can build `web-eu-config` from `web-`, `-eu-` and `-config`, and read the whole name
+    in `prod.web-eu-config`.
+    """
+    cuts = [number for number, character in enumerate(name) if character == "-"][:_MOST_CUTS]
+    for index, cut in enumerate(cuts):
+        yield name[: cut + 1]
+        yield name[cut:]
+        yield from (name[cut : end + 1] for end in cuts[index + 1 :])
+    yield f".{name}"
+
+
+def parts_in(text: str) -> set[str]:
+    """The words of a text that can be parts of names.
+
+    They begin or end with `-`, next to a variable, a placeholder or a quote, as in
+    `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or follow a `.`.
+    """
+    text = re.sub(_OPTION, " ", re.sub(_PLACEHOLDER, '"', split_defaults(text)))
+    found: set[str] = set()
+    for word in _spaced(text).decode("ascii").split():
+        if word[0] == "-" or word[-1] == "-":
+            found.add(word)
+        elif "." in word:
+            found.update(f".{part}" for part in word.split(".")[1:])
+    return found
 
 
 def letters_of(text: str) -> str:

@@ -8,11 +8,12 @@ means "ConfigMap or Secret" in this module.
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import WordSet, decoded_values
+from postrender.text import WordSet, decoded_values, parts_in
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -22,6 +23,12 @@ _UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # In a double-quoted scalar.
 _NAME_ESCAPE = r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)"
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
+# In a text that builds the name of a ConfigMap, one of these is part of the kind or of a command.
+_KIND_MARKS = (
+    *("onfigMap", "onfigmap", "ONFIGMAP", "onfig_map", "ONFIG_MAP", "onfig-map"),
+    *("kubectl", "$("),
+    " cm",
+)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
@@ -82,12 +89,15 @@ def may_hide_an_object(text: str, kind: str) -> bool:
     return first >= 0 and text.find("\nkind:", first + 1) >= 0
 
 
-def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
+def is_relevant(
+    text: str, kind: str, names: WordSet, parts: AbstractSet[str], *, has_mounts: bool
+) -> bool:
     """Whether a document with this root_kind() must be parsed, after those with ConfigMaps.
 
     It must be if it can reference a ConfigMap, or can affect the output without a reference, as a
     hook or a Rollout with a workloadRef does.
     names: the names of the ConfigMaps.
+    parts: the parts of the names (text.parts_of).
     has_mounts: whether any ConfigMap requests an auto-mount.
     """
     if kind == CRD:
@@ -99,13 +109,18 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    return _is_encoded_in(text, kind, names)
+    if any(mark in text for mark in _KIND_MARKS) and not parts.isdisjoint(parts_in(text)):
+        return True
+    return _is_encoded_in(text, kind, names, parts)
 
 
-def _is_encoded_in(text: str, kind: str, names: WordSet) -> bool:
+def _is_encoded_in(text: str, kind: str, names: WordSet, parts: AbstractSet[str]) -> bool:
     """Whether a document can contain a Secret whose data has one of the names in base64."""
     if "Secret" not in text:
         return False
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
-    return any(names.is_in(value) for value in decoded_values(text))
+    return any(
+        names.is_in(value) or not parts.isdisjoint(parts_in(value))
+        for value in decoded_values(text)
+    )

@@ -150,7 +150,7 @@ def build_context(
     ]
     mentions = find_mentions(inventory, resolver, links, searched, settings.ignored_leftovers)
     to_rename = [decision.item for decision in decisions if decision.strategy == RENAME]
-    signs = find_signs(Evidence(inventory, mentions, links, to_rename))
+    signs = find_signs(Evidence(inventory, resolver, mentions, links, to_rename))
     decisions, by_name_findings = apply_signs(decisions, signs)
     helm_3_findings = (
         () if settings.has_all_hooks else find_helm_3_hooks(inventory, decisions, signs)

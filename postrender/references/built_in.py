@@ -302,7 +302,6 @@ COVERED: dict[GroupKind, str] = {
     ("networking.k8s.io", "NetworkPolicy"): "labels, ports and addresses",
     ("policy", "PodDisruptionBudget"): "labels and numbers",
     ("", "Namespace"): "no fields",
-    ("", "Node"): "addresses, taints and versions",
     ("", "ResourceQuota"): "resources and scopes",
     ("", "LimitRange"): "resources",
     (RBAC_GROUP, "Role"): "names of objects, for which there are rules of their own",

@@ -96,6 +96,66 @@ def test_a_text_with_the_kind_keeps_the_original(name: str) -> None:
     assert is_kept(config_map(b64encode(TEXTS[name].encode()).decode(), "binaryData"))
 
 
+# The name is built at run time, or written with escapes.
+BUILT = {
+    "a variable": 'kubectl get configmap "$RELEASE-config" -o yaml',
+    "a variable with braces": 'kubectl get cm "${RELEASE}-config"',
+    "a default value": "N=${N:-web}-config; kubectl get cm $N",
+    "a loop": "for n in config routes; do kubectl get cm web-$n; done",
+    "a continued line": "kubectl get cm web-\\\nconfig",
+    "quotes": 'kubectl get cm "web"-config',
+    "Python": "api.read_namespaced_config_map(app + '-config', namespace)",
+    "Go": 'client.ConfigMaps(ns).Get(ctx, fmt.Sprintf("%s-config", app), options)',
+    "a format": "name = 'web-{}'.format(x)\napi.read_namespaced_config_map(name, ns)",
+    "a template of Helm": "kind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-config\n",
+    "a template of envsubst": "volumes:\n- configMap:\n    name: ${APP}-config\n",
+    "a part inside": 'kubectl get cm "$A-web-config" || kubectl get cm "web-$B"',
+    "a URL": "curl https://kubernetes/api/v1/namespaces/d/configmaps/$APP-config",
+    "JSONPath": "path = .configmaps.web-config.data\n",
+    "a namespace": "configmap: prod.web-config",
+    "a templated kind": "kind: {{ .Kind }}\nmetadata:\n  name: web-config\n",
+    "an escape in JSON": '{"configMap": {"name": "web\\u002dconfig"}}',
+    "an escape in JSON in JSON": r'{"m": "{\"configMap\": {\"name\": \"web\\u002dconfig\"}}"}',
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_name_that_a_text_builds_keeps_the_original(name: str) -> None:
+    assert is_kept(config_map(BUILT[name]))
+    assert is_kept(container(command=["sh", "-c", BUILT[name]]))
+    assert is_kept(widget(json.dumps({"run": BUILT[name]})))
+    assert is_kept(config_map(b64encode(BUILT[name].encode()).decode(), "binaryData"))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        container(args=["--settings=$(RELEASE)-config"], env=[{"name": "RELEASE", "value": "web"}]),
+        container(args=["--configmap", "prod.web-config"]),
+        container(env=[{"name": "N", "value": "$(R)-config"}], command=["kubectl get cm $N"]),
+        widget("{configMap: {name: '{{release}}-config'}}"),
+        "apiVersion: v1\nkind: Node\nmetadata: {name: other}\n"
+        "spec: {configSource: {configMap: {name: web-config}}}\n",
+    ],
+)
+def test_a_part_of_the_name_in_a_field_keeps_the_original(extra: str) -> None:
+    assert is_kept(extra)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        config_map("prog -config a.yaml # kubectl get cm other"),
+        config_map("# kubectl get cm\nhost: $POD-config\n"),
+        config_map("kubectl get cm other; touch web-config.yaml.bak", "data").replace("web-", "x-"),
+        container(args=["-config=/etc/a"], env=[{"name": "URL", "value": "http://$(A)-config"}]),
+        config_map("kubectl get cm $APP-routes"),
+    ],
+)
+def test_a_part_without_a_kind_or_of_another_name_does_not_count(extra: str) -> None:
+    assert not is_kept(extra)
+
+
 # The forms in which also a name that a Service has is that of the ConfigMap.
 STRUCTURED = (
     *("TOML", "XML", "a list", "a comment", "quotes", "many labels", "JSON", "JSON with tabs"),

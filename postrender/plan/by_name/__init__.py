@@ -7,6 +7,7 @@ RULES.
 from __future__ import annotations
 
 from postrender.inventory.model import ItemKey
+from postrender.plan.by_name.built_names import find_built_names
 from postrender.plan.by_name.mentions import Evidence, Sign
 from postrender.plan.by_name.roles import find_roles, with_writers
 from postrender.plan.by_name.strings import (
@@ -25,6 +26,7 @@ RULES = (
     find_embedded_texts,
     find_spring_names,
     find_whole_values,
+    find_built_names,
 )
 
 

@@ -44,7 +44,7 @@ from postrender.records import NamedTuple, grouped
 from postrender.references.built_in import COVERED, find_built_in, is_custom, names_something_else
 from postrender.references.custom import embedded_references
 from postrender.references.rule import RBAC, SELECTOR
-from postrender.text import WordSet, decoded, forms_of, letters_of, words_of
+from postrender.text import WordSet, decoded, forms_of, letters_of, unescaped, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, mapping_at, matches_start, value_at
 
@@ -132,8 +132,8 @@ def find_mentions(
     for index, items in inventory.items_by_document().items():
         text = inventory.stream.texts[index]
         # A text search misses escaped and encoded names.
-        is_encoded = "binaryData" in text or any(item.identity.kind == "Secret" for item in items)
-        if is_encoded or may_escape_names(text):
+        is_encoded = has_encoded_names(items, text)
+        if is_encoded:
             names = all_names
         elif search.may_mention(items, text):
             unexplained = search.unexplained(items, text, all_names.possible_in(text))
@@ -151,6 +151,15 @@ def find_mentions(
                 if not any(_is_ignored(rule, mention) for rule in ignored)
             ]
     return mentions
+
+
+def has_encoded_names(items: Iterable[Item], text: str) -> bool:
+    """Whether a document can have names in Base64 or with escapes."""
+    return (
+        "binaryData" in text
+        or any(item.identity.kind == "Secret" for item in items)
+        or may_escape_names(text)
+    )
 
 
 class _Search:
@@ -233,12 +242,12 @@ class _Search:
             if reference.rule.family == SELECTOR
         }
         kinds: dict[Path, list[str]] = {}
-        for path, scalar in _strings(data, None if is_encoded else names):
+        for path, scalar in strings_in(data, None if is_encoded else names):
             if (item.key, (*item.path, *path)) in self.linked or path in selected:
                 continue
-            if not (path in target_kinds or _may_reference(item, path, data, labels)):
+            if not (path in target_kinds or may_reference(item, path, data, labels)):
                 continue
-            text = decoded(scalar) if _is_encoded(item, path) else scalar
+            text = unescaped(decoded(scalar) if is_encoded_at(item, path) else scalar)
             targets = {
                 name: self.targets_of(item, name, path, target_kinds.get(path))
                 for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name)
@@ -248,7 +257,7 @@ class _Search:
                 continue
             lines = _lines_of(document, (*item.path, *path), scalar, found)
             forms = forms_of(text, found)
-            fields = _field_names(data, path, text, kinds)
+            fields = field_names(data, path, text, kinds)
             is_program = _is_program(data, path, text)
             for name in filter(targets.get, targets):
                 yield Mention(
@@ -293,11 +302,12 @@ def _secret_fields(item: Item, data: Json) -> dict[Path, GroupKind]:
     return fields
 
 
-def _is_encoded(item: Item, path: Path) -> bool:
+def is_encoded_at(item: Item, path: Path) -> bool:
+    """Whether the string at a path of an object is Base64."""
     return path[0] == ("data" if item.identity.group_kind == SECRET else "binaryData")
 
 
-def _may_reference(item: Item, path: Path, data: Json, labels: AbstractSet[str]) -> bool:
+def may_reference(item: Item, path: Path, data: Json, labels: AbstractSet[str]) -> bool:
     """Whether the string at a path of an object can be the name of a ConfigMap or Secret.
 
     labels: the keys of the labels that containers read.
@@ -333,7 +343,7 @@ def _is_free_text(path: Path) -> bool:
     return keys[-2:] == ["env", "value"]
 
 
-def _field_names(
+def field_names(
     data: Json, path: Path, text: str, kinds_in_lists: dict[Path, list[str]]
 ) -> tuple[str, ...]:
     """The value of Mention.fields.
@@ -417,7 +427,7 @@ def _lines_of(document: ParsedDocument, path: Path, text: str, names: WordSet) -
     return lines
 
 
-def _strings(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
+def strings_in(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
     """The strings with their paths, and the keys below a key such as `configMaps`.
 
     names: only strings that contain one of these names, None for all strings.
@@ -467,6 +477,7 @@ class Evidence(NamedTuple):
     """
 
     inventory: Inventory
+    resolver: Resolver
     mentions: Sequence[Mention]
     links: Sequence[Link]
     renamed: Sequence[Item]

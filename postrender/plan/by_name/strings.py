@@ -84,6 +84,8 @@ if TYPE_CHECKING:
 
 # The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
 _COMMAND = r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)"
+# In a template of a manifest, such as `kind: {{ .Kind }}`.
+_TEMPLATED_KIND = r"""\bkind["']?\s{0,9}[:=]\s{0,9}["']?(?:\{\{|[$<%])"""
 _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 _COMMENTS = ("#", "//")
@@ -116,7 +118,7 @@ class _Text:
         self.lines = lines
         self.numbers: dict[str, list[int]] = defaultdict(list)
         for number, line in enumerate(lines):
-            if names.may_be_in(line) and not _is_comment(line):
+            if names.may_be_in(line) and not is_comment(line):
                 for name in names.in_words(line):
                     self.numbers[name].append(number)
 
@@ -136,8 +138,10 @@ class _EmbeddedText(_Text):
             for kind in CONTENT_KINDS
             if kind.lower() in letters or (kind == _CONFIG_MAP and _may_be_short(letters))
         }
-        lines = [line for line in self.lines if not _is_comment(line)] if self.kinds else []
+        lines = [line for line in self.lines if not is_comment(line)] if self.kinds else []
         self.variable_kinds = {kind for line in lines if "$" in line for kind in _read_kinds(line)}
+        if re.search(_TEMPLATED_KIND, text):
+            self.kinds = self.variable_kinds = set(CONTENT_KINDS)
         self.free_kinds = {
             kind for kind in self.kinds if any(_has_free_kind(line, kind) for line in lines)
         }
@@ -163,7 +167,7 @@ class _EmbeddedText(_Text):
         if key not in self._results:
             self._results[key] = (
                 kind in self.variable_kinds
-                or _has_kind(self.lines[number], kind)
+                or has_kind(self.lines[number], kind)
                 or _is_below_kind(self._outline, number, kind)
                 or (
                     not is_taken
@@ -186,7 +190,8 @@ def _may_be_short(letters: str) -> bool:
     return "cm" in letters or ("spring" in letters and "kubernetes" in letters)
 
 
-def _has_kind(line: str, kind: str) -> bool:
+def has_kind(line: str, kind: str) -> bool:
+    """Whether a text has a kind, also in its short form, or in a property of Spring."""
     letters = letters_of(line)
     if kind.lower() in letters:
         return True
@@ -199,7 +204,7 @@ def _has_free_kind(line: str, kind: str) -> bool:
     """Whether a line has a kind, but is not a command with the name of an object of the kind."""
     if kind == _CONFIG_MAP and line.strip() == "kubernetes:":  # of Spring Cloud
         return True
-    if not _has_kind(line, kind):
+    if not has_kind(line, kind):
         return False
     return not re.search(_COMMAND, line) or kind in _read_kinds(line)
 
@@ -246,7 +251,7 @@ def _lines_of(text: str) -> list[str]:
     parts: list[str] = []
     for line in lines:
         parts.append(line.lstrip() if parts else line)
-        if line.endswith("\\") and not _is_comment(parts[0]):
+        if line.endswith("\\") and not is_comment(parts[0]):
             parts[-1] = parts[-1][:-1]
         else:
             joined.append(" ".join(parts))
@@ -254,7 +259,8 @@ def _lines_of(text: str) -> list[str]:
     return [*joined, " ".join(parts)] if parts else joined
 
 
-def _is_comment(line: str) -> bool:
+def is_comment(line: str) -> bool:
+    """Whether a line of a text is a comment in most languages."""
     return line.lstrip().startswith(_COMMENTS)
 
 
@@ -308,7 +314,7 @@ class _SpringText(_Text):
 # A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
 _FIELD_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 _CONFIGURATION_WORDS = frozenset(
-    {"cm", "cms", "config", "configs", "configuration", "configurations", "conf", "settings"}
+    {"cm", "cms", "cfg", "config", "configs", "configuration", "configurations", "conf", "settings"}
 )
 # A key or variable and its value, such as `configName: web-config` or `"config"="shop/web-config"`.
 _KEY_AND_VALUE = (
@@ -328,11 +334,11 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
         if mention.is_program or mention.is_watched:
             continue
         is_taken = mention.name in fixed_names
-        if is_taken and not _is_about_configuration(mention.fields):
+        if is_taken and not is_about_configuration(mention.fields):
             continue
         text = texts[mention.text]
         is_named = mention.name in text.configurations and not is_taken
-        is_part = text.has_part(mention) and _is_about_configuration(mention.fields)
+        is_part = text.has_part(mention) and is_about_configuration(mention.fields)
         if WHOLE in mention.forms or is_named or is_part:
             field = format_path(mention.path)
             for target in mention.targets:
@@ -355,7 +361,7 @@ class _KeyedText(_Text):
             value
             for number in set(itertools.chain.from_iterable(self.numbers.values()))
             for key, value in re.findall(_KEY_AND_VALUE, self.lines[number])
-            if value in self.numbers and _is_about_configuration((key,))
+            if value in self.numbers and is_about_configuration((key,))
         }
         stripped = text.strip()
         self._value = None if "\n" in stripped else stripped.rpartition("=")[2]
@@ -367,7 +373,8 @@ class _KeyedText(_Text):
         return self._value is not None and (WORD in mention.forms or mention.name == self._first)
 
 
-def _is_about_configuration(fields: Iterable[str]) -> bool:
+def is_about_configuration(fields: Iterable[str]) -> bool:
+    """Whether the name of a field has a word such as `config`."""
     words = {word.lower() for field in fields for word in re.findall(_FIELD_WORD, field)}
     return not words.isdisjoint(_CONFIGURATION_WORDS)
 

@@ -1,0 +1,110 @@
+"""Signs in texts that build a name at run time, and so have only a part of the name.
+
+The name `web-config` ends in a part of each of these texts:
+
+    kubectl get configmap "$RELEASE-config"
+    read_namespaced_config_map(release + "-config", namespace)
+    configMap: {name: "{{ .Release.Name }}-config"}
+
+A part counts only if the text, its field or another text of the same workload is about the kind, or
+if the part is in a field such as `--config`. So does the whole name after a namespace or a kind, as
+in `--configmap=prod.web-config` and `.configmaps.web-config`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from postrender.inventory.model import Item
+from postrender.kubernetes.kinds import CONTENT_KINDS, CRD
+from postrender.plan.by_name.mentions import (
+    Evidence,
+    Sign,
+    field_names,
+    has_encoded_names,
+    is_encoded_at,
+    may_reference,
+    strings_in,
+)
+from postrender.plan.by_name.strings import has_kind, is_about_configuration, is_comment
+from postrender.text import decoded, letters_of, parts_in, parts_of, shown, unescaped
+from postrender.yaml.document import ParsedDocument
+from postrender.yaml.paths import Path, value_at
+
+# One part can be that of many objects, and in many texts. So only the first texts in a namespace
+# count, those of pods with different ServiceAccounts separately.
+_MOST_ACCOUNTS = 8
+
+
+def find_built_names(evidence: Evidence) -> Iterator[Sign]:
+    """A sign for each renamed object whose name a text can build."""
+    targets: dict[str, list[Item]] = defaultdict(list)
+    for item in evidence.renamed:
+        for part in parts_of(item.base_name):
+            targets[part].append(item)
+    found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
+    for index, items in evidence.inventory.items_by_document().items() if targets else ():
+        text = evidence.inventory.stream.texts[index]
+        if not has_encoded_names(items, text) and targets.keys().isdisjoint(parts_in(text)):
+            continue
+        document = evidence.inventory.document(index)
+        for item in items:
+            if item.is_attacher or item.identity.kind == CRD:
+                continue
+            accounts = frozenset(
+                str(value_at(document.data, (*template, "spec", "serviceAccountName")))
+                for template in item.templates
+            )
+            for path, part, kind in _parts(item, document, targets):
+                earlier = found[part, kind, item.identity.namespace]
+                if accounts in earlier or len(earlier) >= _MOST_ACCOUNTS:
+                    continue
+                earlier.add(accounts)
+                for target in targets[part]:
+                    if target.identity.kind == kind and evidence.resolver.may_mean(item, target):
+                        yield _sign(evidence, item, path, part, target)
+
+
+def _sign(evidence: Evidence, item: Item, path: Path, part: str, target: Item) -> Sign:
+    kind = target.identity.kind
+    return Sign(
+        target=target,
+        reason=f"a text in {item.identity} reads a {kind}, and has the part {shown(part)} of its "
+        "name",
+        source=item,
+        location=evidence.inventory.location_of(item, (*item.path, *path)),
+    )
+
+
+def _parts(
+    item: Item, document: ParsedDocument, known: Mapping[str, object]
+) -> Iterator[tuple[Path, str, str]]:
+    """The path, the part and the kind of each known part in an object's texts about a kind."""
+    data = value_at(document.data, item.path)
+    texts = [
+        (path, unescaped(decoded(text) if is_encoded_at(item, path) else text))
+        for path, text in strings_in(data, None)
+        if may_reference(item, path, data, frozenset())
+    ]
+    # A variable of a container can have the name, and its command the kind.
+    shared = {kind for _, text in texts for kind in _kinds_of(text)} if item.templates else set()
+    kinds_in_lists: dict[Path, list[str]] = {}
+    for path, text in texts:
+        parts = known.keys() & parts_in(text)
+        if not parts:
+            continue
+        fields = field_names(data, path, text, kinds_in_lists)
+        letters = letters_of("".join(map(str, (*path, *fields))))
+        kinds = (
+            shared | _kinds_of(text) | {kind for kind in CONTENT_KINDS if kind.lower() in letters}
+        )
+        if "\n" not in text and is_about_configuration(fields):
+            kinds |= {"ConfigMap"}
+        for part in sorted(parts):
+            yield from ((path, part, kind) for kind in sorted(kinds))
+
+
+def _kinds_of(text: str) -> set[str]:
+    lines = "\n".join(line for line in text.split("\n") if not is_comment(line))
+    return {kind for kind in CONTENT_KINDS if has_kind(lines, kind)}
