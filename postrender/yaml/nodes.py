@@ -12,7 +12,6 @@ mappings in its value; of these mappings, the first one wins.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -21,33 +20,17 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 from postrender.yaml.parser import (
-    MAX_DEPTH,
+    MERGE,
+    RESOLVED_TAGS,
     STRING,
-    SURROGATE,
+    TAG_PREFIX,
     UNTAGGED,
     YamlNode,
-    check_depth,
-    parse,
-    refuse_depth,
+    from_base64,
+    read_nodes,
 )
 from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.scalars import WORDS, Scalar, key_text, resolve_plain
-
-MERGE = "<<"
-# Limits for hostile documents, in which nested aliases can expand to billions of nodes. A document
-# may expand to the first number, and to some values for each value of its text. go-yaml, with which
-# Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
-# come from aliases (decode.go: allowedAliasRatio).
-_ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
-# The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
-_UNFINISHED = (0, 0)
-
-_TAG_PREFIX = "tag:yaml.org,2002:"
-_RESOLVED_TAGS = ("int", "float", "bool", "null")
-_TAG = re.compile(r"(?:^|[\s\[{,:?-])!", re.M)  # also matches text inside a scalar
-# The tag `!`, also after an anchor.
-_BARE_TAG = re.compile(r"(?:&\S+(?=\s)(?:\s|#.*\n)*)?!(?=\s|\Z)")
-_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
 class NodeDocument:
@@ -115,15 +98,7 @@ def compose(text: str, location: Location) -> NodeDocument:
     UserError for text that is not YAML or is nested too deeply, and for aliases that expand to too
     many nodes.
     """
-    check_depth(text, location)
-    root = parse(text, location)
-    has_aliases = root is not None and "&" in text and _ALIAS.search(text) is not None
-    if has_aliases:  # _ALIAS also matches text inside a scalar
-        has_aliases = _has_shared_nodes(root, location)
-    if root is not None and "\\" in text and SURROGATE.search(text):
-        _join_surrogates(root, location)
-    if root is not None and "!" in text and _TAG.search(text):
-        _apply_tags(root, text)
+    root, has_aliases = read_nodes(text, location)
     return NodeDocument(text, root, location, has_aliases=has_aliases)
 
 
@@ -132,111 +107,6 @@ def _subject(node: YamlNode) -> str:
     parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
     texts = [part.value for part in parts if part.__class__ is ScalarNode]
     return "/".join(texts) if len(texts) == len(parts) else ""
-
-
-def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
-    """Whether any node is at several paths, because of an alias.
-
-    Refuses nested aliases that turn a small text into a huge or deep object, and an anchor that
-    contains an alias of itself.
-    """
-    extents: dict[int, tuple[int, int]] = {}
-    aliases = 0
-
-    def extent(node: YamlNode) -> tuple[int, int]:
-        """The number of nodes and of levels in the tree of a node."""
-        nonlocal aliases
-        known = extents.get(id(node))
-        aliases += known is not None
-        if known == _UNFINISHED:
-            raise UserError(
-                "a YAML anchor contains an alias of the anchor itself, so the value does not end",
-                "Replace the alias with a value",
-                location._replace(line=location.line + node.start_mark.line),
-            )
-        if known is None:
-            extents[id(node)] = _UNFINISHED
-            size, depth = 1, 0
-            for child_node in children(node):
-                child_size, child_depth = extent(child_node)
-                size, depth = size + child_size, max(depth, child_depth)
-            known = extents[id(node)] = size, depth + 1
-        return known
-
-    size, depth = extent(root)
-    if depth > MAX_DEPTH:
-        refuse_depth(location)
-    written = len(extents) + aliases
-    limit = min(MAX_EXPANDED_NODES, _ALWAYS_PERMITTED + _PERMITTED_RATIO * written)
-    limit = max(limit, 2 * written)
-    if size > limit:
-        raise UserError(
-            f"the YAML aliases expand to more than {limit:,} values",
-            "Use fewer aliases",
-            location,
-        )
-    return size > len(extents)
-
-
-def _every_node(root: YamlNode) -> Iterator[YamlNode]:
-    """Every node of a tree once, in the order of the text."""
-    pending, seen = [root], set()
-    while pending:
-        node = pending.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            pending += reversed(children(node))
-
-
-def _join_surrogates(root: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair in the scalars with the encoded character."""
-    for node in _every_node(root):
-        if node.__class__ is ScalarNode and not node.value.isascii():
-            try:
-                node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
-            except UnicodeDecodeError:
-                raise UserError(
-                    "the string has a single \\u escape from the range D800 to DFFF, expected a "
-                    "pair",
-                    "Write both escapes of the pair, or the character itself",
-                    location._replace(line=location.line + node.start_mark.line),
-                ) from None
-
-
-def _apply_tags(root: YamlNode, text: str) -> None:
-    """Mark scalars with the tag `!` as strings, which the parser drops, and apply tags to keys."""
-    nodes = list(_every_node(root))
-    for node in nodes:
-        if node.__class__ is ScalarNode:
-            is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
-            if is_string and node.tag is UNTAGGED and node.value != MERGE:
-                node.tag = STRING
-    for node in nodes:
-        for key, _ in node.value if node.__class__ is MappingNode else ():
-            if key.__class__ is ScalarNode:
-                _apply_tag_of_key(key)
-
-
-def _apply_tag_of_key(key: YamlNode) -> None:
-    """Give a key the style by which key_name() decides whether the key is a string.
-
-    `!!str on` is the key `on`, and `!!int "0x10"` is the key `16` (sigs.k8s.io/yaml 1.6).
-    """
-    tag = (key.tag or "").removeprefix(_TAG_PREFIX)
-    if tag in _RESOLVED_TAGS:
-        key.style = ""
-    elif tag == "binary":
-        key.value, key.style = _from_base64(key.value), "'"
-    elif key.tag is not UNTAGGED and tag != "merge":
-        key.style = key.style or "'"
-
-
-def children(node: YamlNode) -> list[YamlNode]:
-    """The items of a list, or the keys and values of a mapping; [] for a scalar."""
-    if isinstance(node, MappingNode):
-        return [child for pair in node.value for child in pair]
-    return list(node.value) if isinstance(node, SequenceNode) else []
 
 
 def _read(node: YamlNode, document: NodeDocument) -> Json:
@@ -283,21 +153,10 @@ def read_scalar(node: YamlNode) -> Scalar:
         return text
     if node.tag is UNTAGGED:
         return resolve_plain(text)
-    tag = (node.tag or "").removeprefix(_TAG_PREFIX)
+    tag = (node.tag or "").removeprefix(TAG_PREFIX)
     if tag == "binary":
-        return _from_base64(text)
-    return resolve_plain(text) if tag in _RESOLVED_TAGS else text
-
-
-def _from_base64(text: str) -> str:
-    """The decoded text; a byte that is not UTF-8 becomes U+FFFD, as in the JSON of Go."""
-    import base64
-
-    try:
-        decoded = base64.b64decode(text).decode(errors="surrogateescape")
-    except ValueError:
-        return text  # not base64: sigs.k8s.io/yaml refuses the document
-    return re.sub("[\udc80-\udcff]", "\ufffd", decoded)
+        return from_base64(text)
+    return resolve_plain(text) if tag in RESOLVED_TAGS else text
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:

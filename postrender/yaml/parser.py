@@ -1,6 +1,7 @@
 """The nodes of a text, from libyaml (PyYAML) or the pure Python parser of ruamel.yaml.
 
-Nodes have positions and text, but do not have values. The module `nodes` reads the values.
+Nodes have positions and text, but do not have values. The module `nodes` reads the values. What
+PyYAML leaves to a constructor is done here: surrogate pairs, tags of keys, and a limit for aliases.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import gc
 import operator
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NoReturn
 
@@ -39,12 +41,47 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
 _DEEP_INDENT = " " * MAX_DEPTH
 
+MERGE = "<<"
+# Limits for hostile documents, in which nested aliases can expand to billions of nodes. A document
+# may expand to the first number, and to some values for each value of its text. go-yaml, with which
+# Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
+# come from aliases (decode.go: allowedAliasRatio).
+_ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
+# The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
+_UNFINISHED = (0, 0)
+
+TAG_PREFIX = "tag:yaml.org,2002:"
+RESOLVED_TAGS = ("int", "float", "bool", "null")
+_TAG = re.compile(r"(?:^|[\s\[{,:?-])!", re.M)  # also matches text inside a scalar
+# The tag `!`, also after an anchor.
+_BARE_TAG = re.compile(r"(?:&\S+(?=\s)(?:\s|#.*\n)*)?!(?=\s|\Z)")
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
+
 
 def _resolve(_kind: object, value: str | None, implicit: Any) -> str:
     """The tag of a node without a tag in the text, without deriving a type from the text."""
     # For a scalar, `implicit` is a pair. The first part is true for an unquoted scalar without a
     # tag.
     return UNTAGGED if value is None or implicit[0] else STRING
+
+
+def read_nodes(text: str, location: Location) -> tuple[YamlNode, bool]:
+    """The root node of a document, and whether any node is at several paths because of an alias.
+
+    The root is None without content. Surrogate pairs are joined, and tags are applied to keys.
+    """
+    check_depth(text, location)
+    root = parse(text, location)
+    if root is None:
+        return None, False
+    # _ALIAS also matches text inside a scalar.
+    may_have_aliases = "&" in text and _ALIAS.search(text) is not None
+    has_aliases = may_have_aliases and _has_shared_nodes(root, location)
+    if "\\" in text and SURROGATE.search(text):
+        _join_surrogates(root, location)
+    if "!" in text and _TAG.search(text):
+        _apply_tags(root, text)
+    return root, has_aliases
 
 
 def parse(text: str, location: Location) -> YamlNode:
@@ -206,6 +243,122 @@ def refuse_depth(location: Location) -> NoReturn:
         "Remove some of the nested levels",
         location,
     ) from None
+
+
+def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
+    """Whether any node is at several paths, because of an alias.
+
+    Refuses nested aliases that turn a small text into a huge or deep object, and an anchor that
+    contains an alias of itself.
+    """
+    extents: dict[int, tuple[int, int]] = {}
+    aliases = 0
+
+    def extent(node: YamlNode) -> tuple[int, int]:
+        """The number of nodes and of levels in the tree of a node."""
+        nonlocal aliases
+        known = extents.get(id(node))
+        aliases += known is not None
+        if known == _UNFINISHED:
+            raise UserError(
+                "a YAML anchor contains an alias of the anchor itself, so the value does not end",
+                "Replace the alias with a value",
+                location._replace(line=location.line + node.start_mark.line),
+            )
+        if known is None:
+            extents[id(node)] = _UNFINISHED
+            size, depth = 1, 0
+            for child_node in children(node):
+                child_size, child_depth = extent(child_node)
+                size, depth = size + child_size, max(depth, child_depth)
+            known = extents[id(node)] = size, depth + 1
+        return known
+
+    size, depth = extent(root)
+    if depth > MAX_DEPTH:
+        refuse_depth(location)
+    written = len(extents) + aliases
+    limit = min(MAX_EXPANDED_NODES, _ALWAYS_PERMITTED + _PERMITTED_RATIO * written)
+    limit = max(limit, 2 * written)
+    if size > limit:
+        raise UserError(
+            f"the YAML aliases expand to more than {limit:,} values",
+            "Use fewer aliases",
+            location,
+        )
+    return size > len(extents)
+
+
+def _every_node(root: YamlNode) -> Iterator[YamlNode]:
+    """Every node of a tree once, in the order of the text."""
+    pending, seen = [root], set()
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            pending += reversed(children(node))
+
+
+def _join_surrogates(root: YamlNode, location: Location) -> None:
+    """Replace each surrogate pair in the scalars with the encoded character."""
+    for node in _every_node(root):
+        if node.__class__ is ScalarNode and not node.value.isascii():
+            try:
+                node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+            except UnicodeDecodeError:
+                raise UserError(
+                    "the string has a single \\u escape from the range D800 to DFFF, expected a "
+                    "pair",
+                    "Write both escapes of the pair, or the character itself",
+                    location._replace(line=location.line + node.start_mark.line),
+                ) from None
+
+
+def _apply_tags(root: YamlNode, text: str) -> None:
+    """Mark scalars with the tag `!` as strings, which the parser drops, and apply tags to keys."""
+    nodes = list(_every_node(root))
+    for node in nodes:
+        if node.__class__ is ScalarNode:
+            is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
+            if is_string and node.tag is UNTAGGED and node.value != MERGE:
+                node.tag = STRING
+    for node in nodes:
+        for key, _ in node.value if node.__class__ is MappingNode else ():
+            if key.__class__ is ScalarNode:
+                _apply_tag_of_key(key)
+
+
+def _apply_tag_of_key(key: YamlNode) -> None:
+    """Give a key the style by which key_name() decides whether the key is a string.
+
+    `!!str on` is the key `on`, and `!!int "0x10"` is the key `16` (sigs.k8s.io/yaml 1.6).
+    """
+    tag = (key.tag or "").removeprefix(TAG_PREFIX)
+    if tag in RESOLVED_TAGS:
+        key.style = ""
+    elif tag == "binary":
+        key.value, key.style = from_base64(key.value), "'"
+    elif key.tag is not UNTAGGED and tag != "merge":
+        key.style = key.style or "'"
+
+
+def children(node: YamlNode) -> list[YamlNode]:
+    """The items of a list, or the keys and values of a mapping; [] for a scalar."""
+    if isinstance(node, MappingNode):
+        return [child for pair in node.value for child in pair]
+    return list(node.value) if isinstance(node, SequenceNode) else []
+
+
+def from_base64(text: str) -> str:
+    """The decoded text; a byte that is not UTF-8 becomes U+FFFD, as in the JSON of Go."""
+    import base64
+
+    try:
+        decoded = base64.b64decode(text).decode(errors="surrogateescape")
+    except ValueError:
+        return text  # not base64: sigs.k8s.io/yaml refuses the document
+    return re.sub("[\udc80-\udcff]", "\ufffd", decoded)
 
 
 @cache
