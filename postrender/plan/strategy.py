@@ -28,10 +28,9 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
-from postrender.plan.by_label import finder_of, label_readers
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
-from postrender.plan.well_known import well_known_reader
+from postrender.plan.outside_readers import finder_of, label_readers, well_known_reader
 from postrender.records import NamedTuple
 from postrender.text import shown
 
