@@ -21,7 +21,8 @@ from postrender.config.validate import schema_text
 from postrender.errors import CODES
 from postrender.explain.meanings import finding_section, introduction, risk_section, risk_texts
 from postrender.kubernetes.kinds import Identity
-from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
+from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
+from postrender.plan.attacher_objects import HOOK
 from postrender.references.catalogue import ENTRIES
 from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Use
 from tests.e2e.matrix import PASSED, results

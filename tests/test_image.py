@@ -20,13 +20,8 @@ from packaging.utils import canonicalize_name
 from postrender import __version__
 from postrender.config.settings import AttacherSettings
 from postrender.kubernetes.kinds import Identity
-from postrender.plan.attacher_job import (
-    HOOK,
-    AttachedWorkload,
-    AttachGroup,
-    attacher_objects,
-    default_image,
-)
+from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
+from postrender.plan.attacher_objects import HOOK, default_image
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK_FILES = ("docker/requirements.txt", "docker/build-requirements.txt")

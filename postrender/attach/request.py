@@ -3,7 +3,7 @@
 Each run belongs to one output of postrender, the applied stream.
 
 To add a kind of consumer, add an entry to CONSUMER_KINDS, and a rule to the Role in
-plan/attacher_job.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
+plan/attacher_objects.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from postrender.config.settings import EXTERNAL, settings_from
 from postrender.config.validate import schema_text
 from postrender.errors import Location, UsageError, UserError
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
-from postrender.plan.attacher_job import has_image
+from postrender.plan.attacher_objects import has_image
 from postrender.text import printable
 from postrender.yaml.emit import block_text
 from postrender.yaml.paths import Json, Path, value_at

@@ -15,7 +15,7 @@ from postrender.config.settings import Settings
 from postrender.errors import NEVER_DELETED, Finding, Location, StrictError, UserError
 from postrender.inventory.build import Inventory, take_inventory
 from postrender.inventory.notes import find_idle_annotations, find_no_objects
-from postrender.plan.attacher_job import check_image
+from postrender.plan.attacher_objects import check_image
 from postrender.plan.build import Plan, make_plan
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import Stream

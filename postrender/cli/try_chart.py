@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,6 @@ from postrender.cli.options import (
     settings_options,
 )
 from postrender.cli.progress import progress
-from postrender.cli.render import plan_before_delivery
 from postrender.cli.report import (
     DONE,
     report_finding,
@@ -34,73 +32,36 @@ from postrender.cli.report import (
     write_for_reader,
 )
 from postrender.cli.settings import config_source, settings_of, with_hash_key
+from postrender.cli.trial import (
+    Trial,
+    make_trial,
+    preview_change,
+    preview_first_release,
+    render_again,
+)
 from postrender.config.find import FILE_NAME, shown_path
 from postrender.config.load import load_config
-from postrender.config.settings import HASH, HistorySettings, Settings
-from postrender.diff.build import compare
+from postrender.config.settings import Settings
 from postrender.diff.formats import REPORTERS
-from postrender.diff.model import Preview, Risk, Undecided, only_sections
-from postrender.diff.risks.unstable_render import find_unstable
-from postrender.diff.undecided import as_undecided
+from postrender.diff.model import Preview, only_sections
 from postrender.diff.values import Terminal
 from postrender.diff.words import describe_configuration
-from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
-from postrender.plan.attacher_job import has_image
-from postrender.plan.build import Plan
+from postrender.plan.attacher_objects import has_image
 from postrender.plan.reloads import find_reloads
-from postrender.records import NamedTuple
 from postrender.sources.charts import (
     ChartOptions,
     check_chart,
     check_values,
     has_archived_configuration,
-    passes_hooks,
     release_name,
-    render_chart,
 )
 from postrender.text import printable, visible
-from postrender.yaml.stream import Source, Stream, read_streams
 
 # try prints at most this many findings. If there are more findings, a last line shows the total.
 _MOST_FINDINGS = 5
-
-
-class _Trial(NamedTuple):
-    """A chart, and what try shows of it.
-
-    With Helm 3, which does not pass hooks to a post-renderer, the manifests lack the hooks if a
-    finding is about one.
-    old: the manifests before the change, or all manifests if `new` is None.
-    new: the manifests after the change, None without a preview of a change.
-    remark: what try prints instead of a preview that does not exist or has no changes, "" for none.
-    settings: for the previews: not strict, and without --previous.
-    plan: the plan for `old`.
-    findings: about `new`, or else `old`.
-    left_out: the problems that the previews do not show: with Helm 4, those of hooks with Helm 3.
-    hooks: with Helm 3, the findings about hooks, which the previews show as undecided, unless:
-    keeps_originals: whether the release must keep every original, because of such a hook.
-    options: with which helm has rendered `new`, or else `old`.
-    rendered: the time after the renders, in seconds.
-    """
-
-    title: str
-    old: Stream
-    new: Stream | None
-    remark: str
-    settings: Settings
-    plan: Plan
-    findings: tuple[Finding, ...]
-    left_out: frozenset[str] = frozenset()
-    hooks: tuple[Finding, ...] = ()
-    keeps_originals: bool = False
-    options: ChartOptions = ChartOptions("")
-    rendered: float = 0
-
-    @property
-    def undecided(self) -> tuple[Undecided, ...]:
-        return tuple(map(as_undecided, self.hooks))
 
 
 @command(
@@ -203,14 +164,14 @@ def try_chart(
     )
     with progress("helm renders the chart"):
         try:
-            trial = _make_trial(chart, new_chart, options, settings)
+            trial = make_trial(chart, new_chart, options, settings)
         except UserError as error:
             error.location = error.location and _in_template(error.location)
             raise
     with progress("postrender compares the manifests"):
-        first_release, change = _preview_first_release(trial), _preview_change(trial)
+        first_release, change = preview_first_release(trial), preview_change(trial)
     with progress("helm renders the chart once more, to find values that differ each time"):
-        unstable = _find_unstable(trial, current)
+        unstable = render_again(trial, current)
     shown = change or first_release
     file = _write_page(shown._replace(risks=(*shown.risks, *unstable)), page)
     explanation = explain(trial.plan)
@@ -286,140 +247,19 @@ def _configuration_findings(
         )
 
 
-def _make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> _Trial:
-    """Render the chart, and make the plan.
-
-    settings: the user's settings.
-    """
-    settings = settings._replace(
-        is_strict=False,
-        history=HistorySettings(),
-        naming=HASH,  # the naming `sequence` needs --previous
-    )
-    # The user can build the attacher's image later.
-    planned = settings._replace(attacher=settings.attacher._replace(is_enabled=False))
-    old, new, remark = _sides(chart, new_chart, options)
-    plans = [plan_before_delivery(side, planned) for side in (old, new) if side]
-    trial = _Trial(
-        chart,
-        old,
-        new,
-        remark,
-        settings,
-        plans[0],
-        plans[-1].findings,
-        options=options,
-        rendered=time.time(),
-    )
-    hook_findings = {item for plan in plans for item in plan.findings if _is_about_hooks(item)}
-    if not hook_findings:
-        return trial
-    if passes_hooks():
-        return trial._replace(
-            findings=tuple(item for item in trial.findings if not _is_about_hooks(item)),
-            left_out=frozenset(finding.problem for finding in hook_findings),
-        )
-    options = options._replace(with_hooks=False)
-    old, new, remark = _sides(chart, new_chart, options)
-    if settings.keep_original is None:
-        planned = planned._replace(keep_original=True)
-        trial = trial._replace(settings=settings._replace(keep_original=True), keeps_originals=True)
-    return trial._replace(
-        options=options,
-        rendered=time.time(),
-        old=old,
-        new=new,
-        remark=remark,
-        plan=plan_before_delivery(old, planned),
-        hooks=tuple(filter(_is_about_hooks, trial.findings)),
-    )
-
-
-def _hook_warning(finding: Finding, trial: _Trial) -> str:
+def _hook_warning(finding: Finding, trial: Trial) -> str:
     if not trial.keeps_originals:
         return f"{finding.problem}. {finding.fix}"
     return f"{finding.reason}, so the command below keeps every original. Or: {finding.fix}"
 
 
-def _is_about_hooks(finding: Finding) -> bool:
-    return finding.code == HOOK_ON_HELM_3
-
-
-def _sides(chart: str, new_chart: str, options: ChartOptions) -> tuple[Stream, Stream | None, str]:
-    """The manifests before and after the change, and the remark of the trial."""
-    if new_chart:
-        old = _manifests(chart, chart, options._replace(new_values=()))
-        return old, _manifests(new_chart, new_chart, options), ""
-    changes = options.changes
-    if not changes:
-        return _manifests(chart, chart, options), None, ""
-    new = _manifests(chart, f"{chart} with {changes}", options)
-    try:
-        old = _manifests(chart, f"{chart} without {changes}", options.before_change)
-    except UserError:
-        remark = (
-            f"Without {changes}, helm fails or does not print manifests, so try cannot preview a "
-            f"change. Pass the required values with -f, and only the change with {changes}."
-        )
-        return new, None, remark
-    remark = (
-        f"The manifests do not change with {changes}. "
-        f"To see the names of all values, run: helm show values {chart}"
-    )
-    return old, new, remark
-
-
-def _manifests(chart: str, title: str, options: ChartOptions) -> Stream:
-    """Render a chart with helm. title: the name of the result in messages."""
-    stream = read_streams([Source(title, render_chart(chart, options))], title)
-    if stream.is_empty:
-        raise UserError(
-            "helm template does not print manifests",
-            "Use -f or --set to pass the values that enable a part of the chart",
-            Location(title),
-        )
-    return stream
-
-
-def _preview_change(trial: _Trial, context: int = 3) -> Preview | None:
-    """context: the number of unchanged lines around each changed line of a text."""
-    if trial.new is None:
-        return None
-    preview = _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
-    unused = (item for item in trial.settings.findings if item.code == "config-unused")
-    return preview._replace(undecided=(*map(as_undecided, unused), *preview.undecided))
-
-
-def _preview_first_release(trial: _Trial) -> Preview:
-    preview = compare(trial.old, trial.old, trial.settings, is_first_release=True)
-    title = trial.old.source
-    return _with_hooks(trial, preview)._replace(
-        old=f"{title} without postrender", new=f"{title} with postrender"
-    )
-
-
-def _find_unstable(trial: _Trial, chart: str) -> tuple[Risk, ...]:
-    """The risks of values that differ in each render. This renders the chart once more."""
-    first = trial.new or trial.old
-    # Charts write times in whole seconds.
-    time.sleep(max(0, int(trial.rendered) + 1 - time.time()))
-    again = read_streams([Source(first.source, render_chart(chart, trial.options))], first.source)
-    return tuple(find_unstable(compare(first, again, trial.settings)))
-
-
-def _with_hooks(trial: _Trial, preview: Preview) -> Preview:
-    parts = (part for part in preview.undecided if part.problem not in trial.left_out)
-    of_hooks = () if trial.keeps_originals else trial.undecided
-    return preview._replace(undecided=(*parts, *of_hooks))
-
-
-def _change_report(trial: _Trial, other_lines: int) -> list[str]:
+def _change_report(trial: Trial, other_lines: int) -> list[str]:
     """The lines about the change.
 
     other_lines: the number of lines in the rest of the report.
     """
     # The report must fit on a screen, so the diffs contain only changed lines.
-    preview = _preview_change(trial, context=0)
+    preview = preview_change(trial, context=0)
     if preview is None or (trial.remark and not preview.has_changes):
         return [trial.remark, ""] if trial.remark else []
     # The lines about the first release already contain `trial.undecided`.
@@ -463,7 +303,7 @@ def _next_steps(
     chart: str,
     new_chart: str,
     options: ChartOptions,
-    trial: _Trial,
+    trial: Trial,
     render_arguments: Sequence[str],
 ) -> list[str]:
     before = options.before_change._replace(with_hooks=True, namespace="")

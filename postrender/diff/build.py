@@ -43,7 +43,7 @@ from postrender.diff.usages import find_graph, index_usages
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.output import render
-from postrender.plan.attacher_job import has_image
+from postrender.plan.attacher_objects import has_image
 from postrender.plan.build import make_plan
 from postrender.plan.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.plan.namespaces import Resolver

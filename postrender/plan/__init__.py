@@ -3,5 +3,6 @@
 `build` runs the steps in order. Each decision has its module: which object a reference means
 (namespaces, links), auto-mounts (mounts), the strategy (strategy, outside_readers), programs that
 read by name (by_name), revision names (names), retained revisions (history, retained), edits
-(edits), the attacher (groups, attacher_job, admission), findings (findings).
+(edits), the attacher (groups, attacher_job, attacher_objects, admission),
+findings (findings).
 """

@@ -23,7 +23,7 @@ from postrender.kubernetes.annotations import (
     UNUSED_ANNOTATION,
 )
 from postrender.kubernetes.attach_groups import SUFFIX
-from postrender.plan.attacher_job import (
+from postrender.plan.attacher_objects import (
     HOOK,
     JOB,
     labels_of,

@@ -51,7 +51,7 @@ from postrender.kubernetes.kinds import (
     ObjectKey,
     api_group,
 )
-from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
+from postrender.plan.attacher_job import AttachGroup, attacher_objects
 from postrender.plan.groups import AttachGroups
 from postrender.plan.history import LiveState
 from postrender.plan.links import reference_edits
@@ -67,6 +67,7 @@ from postrender.yaml.edits import (
     Remove,
     SetScalar,
     apply_edits,
+    merge_patch,
     set_keys,
 )
 from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at

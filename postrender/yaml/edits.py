@@ -192,3 +192,19 @@ class _Edited:
             data[part] = self.copy_of(data[part])
             data = data[part]
         return data
+
+
+def merge_patch(data: Json, patch: Json) -> Json:
+    """Data after the application of a patch.
+
+    Mappings merge by key, and a null in the patch removes the key. Lists merge by name if every
+    item of both has a string as `name`. Any other value replaces the existing value.
+    """
+    if isinstance(data, dict) and isinstance(patch, Mapping):
+        merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}
+        both = {**data, **merged}
+        return {key: value for key, value in both.items() if patch.get(key, "") is not None}
+    if isinstance(patch, Mapping):
+        return {key: value for key, value in patch.items() if value is not None}
+    merged_list = merge_by_name(data, patch, merge_patch)
+    return patch if merged_list is None else merged_list

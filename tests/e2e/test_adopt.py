@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from postrender.plan.attacher_job import JOB, role_rules
+from postrender.plan.attacher_objects import JOB, role_rules
 from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig, create_account
 from tests.e2e.api import Api, Json

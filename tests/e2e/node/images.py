@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from postrender.plan.attacher_job import default_image
+from postrender.plan.attacher_objects import default_image
 from tests.e2e.programs import ROOT, folder, program
 
 HERE = Path(__file__).resolve().parent
