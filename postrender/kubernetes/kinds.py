@@ -70,9 +70,9 @@ _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 #
 # A new kind here needs more, and tests compare the lists: the API resource in CONSUMER_KINDS and,
 # if the controller keeps old templates in another kind, HISTORY_KINDS (attach/request.py); the
-# resource in the Role (plan/attacher_objects.py); the effect of a new template, if it does not replace
-# the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind that the
-# attacher need not follow is a custom kind in the catalogue instead.
+# resource in the Role (plan/attacher_objects.py); the effect of a new template, if it does not
+# replace the pods at once (diff/workloads.py); and a row in docs/reference/decisions.md. A kind
+# that the attacher need not follow is a custom kind in the catalogue instead.
 WORKLOAD_KINDS: dict[GroupKind, tuple[str, ...]] = {
     ROLLOUT: _SPEC_TEMPLATE,
     ("apps", "Deployment"): _SPEC_TEMPLATE,
