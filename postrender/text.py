@@ -247,7 +247,8 @@ _BLANK = (
 
 # Cyrillic and Greek letters that look like Latin letters, next to a Latin letter.
 _LOOK_ALIKE = "[АВЕКМНОРСТХІЈЅаеорсухіјѕһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]"
-_MIXED = rf"(?<=[A-Za-z]){_LOOK_ALIKE}|{_LOOK_ALIKE}(?=[A-Za-z])"
+# An accent that is a character of its own looks like the letter with the accent.
+_MIXED = rf"(?<=[A-Za-z])(?:{_LOOK_ALIKE}|[\u0300-\u036f])|{_LOOK_ALIKE}(?=[A-Za-z])"
 
 
 def escape_of(character: str) -> str:

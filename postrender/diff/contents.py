@@ -100,7 +100,7 @@ def compare_content(
         ),
         fields=fields,
         users=tuple(users),
-        note=_note(pair, len(users), len(former), is_rewritten=is_rewritten),
+        note=_note(pair, len(users), is_rewritten=is_rewritten),
         former=tuple(former),
         parts=_parts(fields, is_rewritten=is_rewritten) if _is_secret(pair) and pair.both else (),
     )
@@ -226,7 +226,7 @@ def _nulls(data: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
     return fields
 
 
-def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
+def _note(pair: Pair, users: int, *, is_rewritten: bool) -> str:
     """A remark about a change, or "".
 
     It lacks the object's name, because formats group objects with equal remarks.
@@ -235,11 +235,6 @@ def _note(pair: Pair, users: int, former: int, *, is_rewritten: bool) -> str:
     keeper = keeper_of(strings_at(pair.old.data, "annotations")) if pair.old else ""
     if pair.old and pair.new is None and keeper and not pair.old.is_revised:
         return f"{keeper} keeps the {kind}"
-    if pair.new is None and users > former:
-        return (
-            f"a workload still references the {kind}. Without the {kind}, new pods do not start, "
-            "except if the reference is optional"
-        )
     if pair.both is None or not is_rewritten or pair.both[0].name != pair.both[1].name:
         return ""
     old, new = pair.both

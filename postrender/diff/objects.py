@@ -23,6 +23,7 @@ _LABELS = "metadata.labels"
 _WORD = re.compile(r"[^\s,{}]+\Z")
 # From this number on, added or removed fields of list items are one entry.
 _MANY_FIELDS = 4
+_SHORT_VALUE = 120
 
 
 def describe_object(fields: Iterable[FieldChange], style: Style) -> Iterator[Description]:
@@ -73,14 +74,24 @@ def _is_scalar(value: Json) -> bool:
 def split_schemas(
     fields: Iterable[FieldChange],
 ) -> tuple[list[FieldChange], dict[str, list[FieldChange]]]:
-    """The changes outside of schemas of custom kinds, and those inside, by path of the schema."""
+    """The changes outside of schemas of custom kinds, and those inside, by path of the schema.
+
+    A few small changes of a schema count as outside.
+    """
     others: list[FieldChange] = []
     schemas: dict[str, list[FieldChange]] = {}
     for field in fields:
         version, mark, _ = field.path.partition(SCHEMA)
         group = schemas.setdefault(version + mark, []) if mark else others
         group.append(field)
+    for path, changes in list(schemas.items()):
+        if len(changes) < _MANY_FIELDS and all(map(_is_small, changes)):
+            others += schemas.pop(path)
     return others, schemas
+
+
+def _is_small(field: FieldChange) -> bool:
+    return all(len(text_of(value)) <= _SHORT_VALUE for value in (field.old, field.new))
 
 
 def _describe_schema(changes: Iterable[FieldChange], style: Style) -> str:

@@ -70,11 +70,12 @@ def compare_texts(
         is_named = is_json or name.endswith((".yaml", ".yml"))
         return (), (NO_LONGER_JSON if is_json else NO_LONGER_YAML) if is_named else ""
     fields = tuple(find_field_changes(data, after[0]))
+    lines = [line.text for hunk in hunks for line in hunk.lines if line.sign != " "]
+    is_ambiguous = not is_json and any(map(_AMBIGUOUS.search, lines))
     if not fields:
-        lines = [line.text for hunk in hunks for line in hunk.lines if line.sign != " "]
-        is_ambiguous = not is_json and any(map(_AMBIGUOUS.search, lines))
         return (), "" if is_ambiguous else ONLY_NOTATION
-    return (() if not is_json and _changes_comments(hunks) else fields), ""
+    has_comments = not is_json and any(line.lstrip().startswith("#") for line in lines)
+    return (() if is_ambiguous or has_comments else fields), ""
 
 
 class Difference(NamedTuple):
@@ -98,14 +99,6 @@ def compare_long(old: str, new: str) -> Difference:
     if "\n" in old or "\n" in new:
         return Difference(hunks=hunks, remark=remark)
     return Difference(words=tuple(word_changes(old, new)), remark=remark)
-
-
-def _changes_comments(hunks: Iterable[Hunk]) -> bool:
-    return any(
-        line.sign != " " and line.text.lstrip().startswith("#")
-        for hunk in hunks
-        for line in hunk.lines
-    )
 
 
 def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, bool] | None:

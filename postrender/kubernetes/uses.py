@@ -6,7 +6,7 @@ References to ConfigMaps and Secrets that postrender rewrites are in postrender.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity
 from postrender.records import NamedTuple
@@ -18,6 +18,7 @@ from postrender.yaml.paths import (
     item_path,
     mapping_at,
     mappings_in,
+    nested_mappings,
     parts_at,
     readable_path,
     value_at,
@@ -35,6 +36,8 @@ _NO_WEBHOOK = "Calls of the webhook fail, and with failurePolicy Fail so do the 
 _INVALID_SPEC = "Argo Rollouts reports InvalidSpec, and replaces no pods"
 _NO_SCALER = "The autoscaler no longer scales anything"
 _NO_PORT = "The probe of new pods fails"
+_NO_HOOK = "The hook of new pods fails"
+_NOT_EXPANDED = "Kubernetes does not replace the variable, and the container gets its name"
 # The kinds of targets, each with its group.
 TARGETS = {
     **dict.fromkeys(("ConfigMap", "Secret", "Service", "Container"), ""),
@@ -46,6 +49,8 @@ TARGETS = {
     "PriorityClass": "scheduling.k8s.io",
     "RuntimeClass": "node.k8s.io",
     "StorageClass": "storage.k8s.io",
+    **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate"), "resource.k8s.io"),
+    "Ingress": "networking.k8s.io",
     "IngressClass": "networking.k8s.io",
 }
 _GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
@@ -65,6 +70,9 @@ _POD_ROWS: tuple[_Row, ...] = (
     ("runtimeClassName", "RuntimeClass", _NOT_CREATED),
     ("imagePullSecrets[].name", "Secret", _NO_LOGIN),
     ("volumes[].persistentVolumeClaim.claimName", "PersistentVolumeClaim", _PENDING),
+    ("volumes[].ephemeral.volumeClaimTemplate.spec.storageClassName", "StorageClass", _PENDING),
+    ("resourceClaims[].resourceClaimName", "ResourceClaim", _PENDING),
+    ("resourceClaims[].resourceClaimTemplateName", "ResourceClaimTemplate", _PENDING),
     ("volumes[].configMap.name", "ConfigMap", _MOUNT_ERROR),
     ("volumes[].secret.secretName", "Secret", _MOUNT_ERROR),
     ("volumes[].projected.sources[].configMap.name", "ConfigMap", _MOUNT_ERROR),
@@ -117,6 +125,13 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
         ("spec.strategy.canary.stableService", "Service", _INVALID_SPEC),
         ("spec.strategy.blueGreen.activeService", "Service", _INVALID_SPEC),
         ("spec.strategy.blueGreen.previewService", "Service", _INVALID_SPEC),
+        ("spec.strategy.canary.trafficRouting.nginx.stableIngress", "Ingress", _INVALID_SPEC),
+        ("spec.strategy.canary.trafficRouting.alb.ingress", "Ingress", _INVALID_SPEC),
+        (
+            "spec.strategy.canary.steps[].experiment.analyses[].templateName",
+            "AnalysisTemplate",
+            "The step fails, and the rollout stops",
+        ),
         *(
             (f"spec.strategy.{step}.templates[].templateName", "AnalysisTemplate", _INVALID_SPEC)
             for step in (
@@ -143,11 +158,17 @@ _POD_TREE = _tree(_POD_ROWS)
 _TREES = {kind: _tree(rows) for kind, rows in _KIND_ROWS.items()}
 
 
+CONTAINER, VARIABLE = ("", "Container"), ("", "Variable")
+# `$$(NAME)` is not replaced.
+_EXPANSION = re.compile(r"(?<!\$)\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
+
+
 class Use(NamedTuple):
     """What an object needs: another object, or a key or port of it.
 
     path: of the reference, or of the list item around it.
     depth: the number of parts of the path that lead to the spec of a pod template, or 0.
+    fact: a clause that says more than that the target does not exist, or "".
     """
 
     group_kind: GroupKind
@@ -157,6 +178,7 @@ class Use(NamedTuple):
     path: Path
     depth: int
     consequence: str
+    fact: str = ""
 
     def place_in(self, data: dict[str, Json]) -> str:
         """The path as text, from the spec of the pod template on."""
@@ -214,6 +236,46 @@ def _named(
             yield Use((TARGETS[kind], kind), name, key, space, path, len(start), consequence)
 
 
+# Custom kinds name other objects by convention: `issuerRef: {name: ca}`, `gateways: [public]`.
+_SUFFIX = re.compile(r"(?:Refs?|References?|Names?|s)\Z")
+_OTHER_WORDS = {
+    "parent": "gateway",
+    "backend": "service",
+    "host": "service",
+    "authentication": "triggerauthentication",
+}
+_FAILS = "What needs the reference fails"
+
+
+def uses_by_convention(
+    identity: Identity, data: dict[str, Json], kinds: Mapping[str, GroupKind]
+) -> Iterator[Use]:
+    """The uses in fields that have the name of a kind, outside of pod templates.
+
+    kinds: the kinds to look for, by the name in lower case.
+    """
+    for path, around in nested_mappings(data):
+        if path[:1] == ("metadata",) or "template" in path or path[-1:] == ("matchLabels",):
+            continue
+        for key, value in around.items():
+            word = _SUFFIX.sub("", key).lower()
+            word = _OTHER_WORDS.get(word, word)
+            is_named = key.endswith(("Name", "Ref")) or key == "host"
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, dict):
+                    name, kind = one.get("name"), str(one.get("kind") or word).lower()
+                    namespace = one.get("namespace") or identity.namespace
+                elif is_named or isinstance(value, list):
+                    name, kind, namespace = one, word, identity.namespace
+                else:
+                    continue
+                if kind in kinds and isinstance(name, str):
+                    name, *others = name.split(".") if kind == "service" else [name]
+                    namespace = others[0] if others[1:2] == ["svc"] else namespace
+                    space = namespace if isinstance(namespace, str) else None
+                    yield Use(kinds[kind], name, "", space, (*path, key), 0, _FAILS)
+
+
 def _keys_at(around: dict[str, Json]) -> list[str]:
     """The keys or ports next to a name."""
     port = around.get("port")
@@ -242,13 +304,50 @@ def _container_uses(identity: Identity, data: dict[str, Json], start: Path) -> I
                         depth=len(start),
                         consequence=_EMPTY,
                     )
+            name = str(container.get("name"))
             ports = [port.get("name") for port in mappings_in(container.get("ports"))]
-            for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
-                for handler in ("httpGet", "tcpSocket") if container.get(probe) else ():
-                    port = value_at(container, (probe, handler, "port"))
-                    if isinstance(port, str) and not port.isdigit() and port not in ports:
-                        name, where = str(container.get("name")), (*path, probe)
-                        yield Use(("", "Container"), name, port, None, where, len(start), _NO_PORT)
+            for where, handler, consequence in _handlers(container):
+                port = value_at(handler, ("port",))
+                if isinstance(port, str) and not port.isdigit() and port not in ports:
+                    place = (*path, *where)
+                    yield Use(CONTAINER, name, port, None, place, len(start), consequence)
+            for where, variable in _undefined(container):
+                place, fact = (*path, *where), f"the container has no variable for $({variable})"
+                consequence = _CONFIG_ERROR if "subPathExpr" in where else _NOT_EXPANDED
+                place = item_path(place[:-1]) if "subPathExpr" in where else place
+                yield Use(VARIABLE, name, variable, None, place, len(start), consequence, fact)
+
+
+def _handlers(container: dict[str, Json]) -> Iterator[tuple[Path, Json, str]]:
+    """What reads a port in a probe or a hook, with what follows if the port does not exist."""
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        for kind in ("httpGet", "tcpSocket") if container.get(probe) else ():
+            yield (probe,), value_at(container, (probe, kind)), _NO_PORT
+    for event in ("postStart", "preStop") if container.get("lifecycle") else ():
+        yield ("lifecycle", event), value_at(container, ("lifecycle", event, "httpGet")), _NO_HOOK
+
+
+def _undefined(container: dict[str, Json]) -> Iterator[tuple[Path, str]]:
+    """The variables in texts that no earlier item of `env` defines, with the place of the text."""
+    texts: list[tuple[Path, Json]] = []
+    defined: set[Json] = set()
+    for number, variable in enumerate(mappings_in(container.get("env"))):
+        value = variable.get("value")
+        for name in _expanded(value):
+            if name not in defined:
+                yield ("env", number), name
+        defined.add(variable.get("name"))
+    for field in ("command", "args"):
+        values = container.get(field)
+        texts += [((field,), text) for text in values] if isinstance(values, list) else []
+    for number, mount in enumerate(mappings_in(container.get("volumeMounts"))):
+        texts.append((("volumeMounts", number, "subPathExpr"), mount.get("subPathExpr")))
+    for path, text in texts:
+        yield from ((path, name) for name in _expanded(text) if name not in defined)
+
+
+def _expanded(text: Json) -> list[str]:
+    return _EXPANSION.findall(text) if isinstance(text, str) and "$(" in text else []
 
 
 def _sources(identity: Identity, spec: dict[str, Json]) -> dict[str, Use | None]:

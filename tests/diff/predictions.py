@@ -10,6 +10,7 @@ A file is a list of changes of one kind. The fields of a change:
 - `rejected`: objects that the API server rejects, with a pattern of its message
 - `facts`: each a list of patterns that occur together in one entry of the preview
 - `never`: the same for what would be false
+- `no_cluster: true`: the cluster of the tests does not have the kinds
 - `untold: true`: `diff` does not tell all of this yet
 
     python -m tests.diff.predictions
@@ -73,6 +74,7 @@ class Prediction(NamedTuple):
     rejected: Mapping[str, str] = NOTHING
     facts: Sequence[Sequence[str]] = ()
     never: Sequence[Sequence[str]] = ()
+    no_cluster: bool = False
     untold: bool = False
 
     def side(self, sign: str) -> str:

@@ -320,7 +320,8 @@ def test_a_removed_configmap_is_still_referenced_if_only_the_configmap_has_a_nam
     assert effects(preview) == {"shop": "rolls"}
     (content,) = preview["contents"]
     assert (content["formerUsers"], len(content["users"])) == ([], 1)
-    assert "still references" in content["note"]
+    (cause,) = preview["workloads"][0]["causes"]
+    assert cause["what"] == "removed, but the workload still references the name"
 
 
 NOTE = (

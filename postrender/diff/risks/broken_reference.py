@@ -3,16 +3,13 @@
 - A key of a ConfigMap or Secret (`configMapKeyRef`, `secretKeyRef`, `items`): the container stays
   in `CreateContainerConfigError`, or the volume cannot be mounted. A missing `subPath` becomes an
   empty folder.
-- Another object that a pod template needs and that the change removes: a ConfigMap, Secret,
-  ServiceAccount, PersistentVolumeClaim, PriorityClass or RuntimeClass.
-- The Service of an Ingress, HTTPRoute, StatefulSet, Rollout, webhook or APIService, and its port;
-  the Secret of an Ingress or ServiceAccount; the role and the accounts of a binding; the template
-  of an analysis; the target of an autoscaler; a StorageClass or IngressClass; the named port of a
-  probe.
+- An object that the change removes: what a pod template needs, such as a Secret or PriorityClass,
+  and what a field names by its kind, such as `issuerRef` or `parentRefs`. A Secret also goes with
+  the ExternalSecret, SealedSecret or Certificate that writes it.
+- The port of a Service, the named port of a probe or hook, and the variable in `$(NAME)`.
 
-References with `optional: true` do not count, nor do objects that are in neither input, because
-another release can own them. A hook before the upgrade (`pre-upgrade`, `PreSync`) reads the objects
-of the previous release.
+References with `optional: true` do not count, nor do objects in neither input, which another
+release can own. A `pre-upgrade` or `PreSync` hook reads the previous objects.
 
 Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins, probes), the
 admission plugins ServiceAccount, Priority and RuntimeClass, and the validation of Argo Rollouts.
@@ -24,14 +21,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 
 from postrender.config.settings import NOTHING
-from postrender.diff.kinds import pod_templates_of
-from postrender.diff.model import Risk
+from postrender.diff.kinds import pod_templates_of, template_path
+from postrender.diff.model import REMOVED, Risk
 from postrender.diff.pairs import EARLIER
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
 from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey, strings_at
-from postrender.kubernetes.uses import TARGETS, WITH_KEYS, WITH_PORTS, Use, uses_of
+from postrender.kubernetes.uses import (
+    CONTAINER,
+    TARGETS,
+    VARIABLE,
+    WITH_KEYS,
+    WITH_PORTS,
+    Use,
+    uses_by_convention,
+    uses_of,
+)
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Parts, Path, mapping_at, mappings_in, value_at
@@ -41,6 +47,8 @@ _NOW = (
     "The hook runs before the upgrade, with the objects of the previous release, so its pod cannot "
     "start, and the upgrade fails"
 )
+_ABSENT = "does not exist"
+_UNREAD = "What the object reads from it is missing"
 _LATER = "The hook of this upgrade still finds it, and that of the next upgrade cannot start"
 
 # The objects with keys or ports, found when a use needs them.
@@ -48,12 +56,21 @@ _Contents = Callable[[], Mapping[ObjectKey, Object]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
+    removed = _removed(facts)
+    risks = list(_find(facts, removed))
+    yield from risks
+    known = {(risk.identity, risk.fact) for risk in risks}
+    for content in facts.contents.values():
+        if content.change == REMOVED and facts.resolver.key_of(content.identity) in removed:
+            fact = f"{content.identity} {_ABSENT}"
+            for user in content.users:
+                is_known = template_path(user.group_kind) or (user, fact) in known
+                if user not in content.former and not is_known:
+                    yield Risk(user, fact, _UNREAD)
+
+
+def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
     names = Names(facts.resolver, facts.base_names)
-    removed = {
-        facts.resolver.key_of(item.identity)
-        for item in facts.removed()
-        if item.identity.kind in TARGETS and not _stays(item)
-    }
     before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
 
@@ -81,6 +98,33 @@ def find(facts: Facts) -> Iterator[Risk]:
             # One risk for an object or key, however many containers use it.
             new = {use[:3]: use for use in broken if (use[:3], use.place_in(item.data)) not in both}
             yield from (_risk(item, use) for use in new.values())
+
+
+def _removed(facts: Facts) -> dict[ObjectKey, str]:
+    """The objects that are no longer there, each with a clause if another object wrote it."""
+    before, after = (
+        {
+            facts.resolver.key_of(Identity(*reference.rule.target, namespace, reference.name)): item
+            for item in side.inventory.items
+            for reference in item.references
+            if reference.rule.is_written
+            for namespace in [reference.namespace or item.identity.namespace]
+        }
+        for side in (facts.old, facts.new)
+    )
+    removed = {
+        facts.resolver.key_of(one.identity): "" for one in facts.removed() if not _stays(one)
+    }
+    unwritten = {
+        key: f"{item.identity} no longer writes {key.group_kind[1]}/{key.name}"
+        for key, item in before.items()
+    }
+    there = {facts.resolver.key_of(one.identity) for one in facts.new.objects}
+    return {
+        key: fact
+        for key, fact in {**unwritten, **removed}.items()
+        if key not in after and key not in there
+    }
 
 
 def _candidates(facts: Facts, removed: Collection[ObjectKey]) -> Iterator[tuple[Object, Parts]]:
@@ -161,9 +205,11 @@ def _risk(item: Object, use: Use) -> Risk:
 
 
 def _fact(use: Use) -> str:
+    if use.fact:
+        return use.fact
     noun = "key" if use.group_kind[1] in ("ConfigMap", "Secret") else "port"
     key = f"the {noun} {use.key} of " if use.key else ""
-    return f"{key}{use.group_kind[1]}/{use.name} does not exist"
+    return f"{key}{use.group_kind[1]}/{use.name} {_ABSENT}"
 
 
 def find_missing_keys(
@@ -199,20 +245,45 @@ def _broken(
 ) -> Iterator[Use]:
     """The uses whose target is removed, or does not have the key."""
     templates = pod_templates_of(item.identity.group_kind, item.data)
-    uses = uses_of(item.identity, item.data, templates, parts, with_objects=bool(removed))
+    uses = list(uses_of(item.identity, item.data, templates, parts, with_objects=bool(removed)))
+    kinds = {
+        key.group_kind[1].lower(): key.group_kind
+        for key in removed
+        if key.group_kind[1] not in ("ConfigMap", "Secret", "Namespace")
+    }
+    if kinds:
+        uses = [*uses_by_convention(item.identity, item.data, kinds), *uses]
     for use in dict.fromkeys(uses):
-        if use.group_kind[1] == "Container":
+        if use.group_kind == CONTAINER or (
+            use.group_kind == VARIABLE and _is_undefined(names, item, use, contents)
+        ):
             yield use
+        if use.group_kind in (CONTAINER, VARIABLE):
             continue
         target = Identity(*use.group_kind, use.namespace, use.name)
         name = names.base_names.get(use.name, use.name)
         key = names.resolver.key_of(target, name)
         if key in removed:
-            yield use._replace(name=name, key="")
+            fact = removed[key] if isinstance(removed, dict) else ""
+            yield use._replace(name=name, key="", fact=fact)
         elif use.key:
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
             if found and use.key not in _keys_of(found.data):
                 yield use._replace(name=name)
+
+
+def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:
+    """Whether the `envFrom` of a container is known, and does not have a variable."""
+    for source in mappings_in(value_at(item.data, (*use.path[: use.depth + 2], "envFrom"))):
+        for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            if name := value_at(source, (field, "name")):
+                target = Identity("", kind, item.identity.namespace, str(name))
+                found = contents().get(names.resolver.key_of(target))
+                prefix = str(source.get("prefix") or "")
+                keys = _keys_of(found.data) if found else set()
+                if not keys or use.key in {f"{prefix}{key}" for key in keys}:
+                    return False
+    return True
 
 
 def _keys_of(data: dict[str, Json]) -> set[Json]:

@@ -4,10 +4,9 @@
 ConfigMap; Helm stops in the middle. Delete and re-create the object, or give it
 another name.
 
-The rule knows selectors of workloads, all fixed fields of StatefulSets, Jobs, Pods,
-PersistentVolumes and PersistentVolumeClaims, `roleRef`, the addresses of a Service, StorageClasses,
-CSIDrivers, PriorityClasses, RuntimeClasses, IngressClasses, CustomResourceDefinitions, the type of
-a Secret, and ConfigMaps and Secrets with `immutable: true`. Helm and Argo CD re-create hooks.
+The rule knows selectors of workloads, the fixed fields of StatefulSets, Jobs, Pods, volumes,
+claims, Services and classes, `roleRef`, the type of a Secret, and ConfigMaps and Secrets with
+`immutable: true`. Helm and Argo CD re-create hooks.
 
 Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes, and trials with an
 API server of Kubernetes 1.36.

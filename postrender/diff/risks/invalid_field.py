@@ -2,8 +2,7 @@
 
 - A name, a label or a key of a ConfigMap has a character that Kubernetes does not allow, or is too
   long.
-- A value has a wrong type, often because it lacks quotes, such as `true` in an annotation or `8080`
-  in the value of a variable.
+- A value has a wrong type, often because it lacks quotes, such as `true` in an annotation.
 - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
 - A selector does not match the labels of its own pod template.
 - Two containers, volumes or ports have one name, or a mount names a volume that does not exist.

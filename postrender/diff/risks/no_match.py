@@ -3,6 +3,7 @@
 - A Service without pods refuses every connection.
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
 - A Service whose `targetPort` is a name that no container of its pods has.
+- A ServiceMonitor or PodMonitor without Services, pods or the named port.
 
 What matched nothing before can match the pods of another release, and is not a risk.
 
@@ -12,7 +13,7 @@ Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
@@ -21,12 +22,23 @@ from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import GroupKind
 from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
 
+_UNSEEN = "Prometheus no longer reads the metrics"
 _SELECTORS = {
     "Service": (("spec", "selector"), "Connections to the Service fail"),
     "PodDisruptionBudget": (("spec", "selector"), "Nothing protects the pods during a drain"),
     "NetworkPolicy": (("spec", "podSelector"), "The policy no longer restricts any pod"),
+    "ServiceMonitor": (("spec", "selector"), _UNSEEN),
+    "PodMonitor": (("spec", "selector"), _UNSEEN),
 }
-_PORT = "port "  # not a character of a label
+# Where each kind names ports.
+_PORTS = {
+    "Service": ("ports", "targetPort"),
+    "ServiceMonitor": ("endpoints", "port"),
+    "PodMonitor": ("podMetricsEndpoints", "port"),
+}
+# Pseudo labels of a pod or Service; a label has no blank.
+_PORT, _KIND = "port ", "kind "
+_SERVICE = ("", "Service")
 _MOST_CANDIDATES = 1_000
 
 _Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
@@ -45,7 +57,8 @@ def find(facts: Facts) -> Iterator[Risk]:
         before = _is_matched(facts, old[item.identity], templates[0])
         if before and not _is_matched(facts, item, templates[1]):
             path, consequence = _SELECTORS[item.identity.kind]
-            fact = "the selector matched pods before the change, and now matches none"
+            matched = _matched_kind(item.identity.kind)
+            fact = f"the selector matched {matched} before the change, and now matches none"
             yield Risk(item.identity, fact, consequence, ".".join(path))
         elif before:
             yield from _ports(facts, old[item.identity], item, templates)
@@ -60,13 +73,18 @@ def _ports(
         for item, side in zip((old, new), templates, strict=True)
     )
     for name in sorted(after - before):
-        fact = f"no container of its pods has a port with the name {name}"
-        yield Risk(new.identity, fact, "Connections to the port fail", "spec.ports")
+        kind = new.identity.kind
+        field, _ = _PORTS[kind]
+        whose = "of its Services" if kind == "ServiceMonitor" else "container of its pods"
+        consequence = "Connections to the port fail" if kind == "Service" else _UNSEEN
+        fact = f"no {whose} has a port with the name {name}"
+        yield Risk(new.identity, fact, consequence, f"spec.{field}")
 
 
 def _named_ports(item: Object) -> Iterator[str]:
-    for port in mappings_in(value_at(item.data, ("spec", "ports"))):
-        name = port.get("targetPort")
+    field, key = _PORTS.get(item.identity.kind, ("", ""))
+    for port in mappings_in(value_at(item.data, ("spec", field))):
+        name = port.get(key)
         if isinstance(name, str) and not name.isdigit():
             yield name
 
@@ -85,6 +103,8 @@ def _lost_labels(facts: Facts) -> set[str]:
 
 
 def _may_lose_labels(pair: Pair) -> bool:
+    if pair.identity.group_kind == _SERVICE:
+        return any(parts_at(pair.parts, path) != {} for path in (("metadata",), ("spec", "ports")))
     for path, _ in pod_templates_of(pair.identity.group_kind, pair.old.data) if pair.old else ():
         containers = parts_at(pair.parts, (*path, "spec", "containers"))
         if (
@@ -117,6 +137,8 @@ def _selector(item: Object) -> dict[str, Json]:
     if item.identity.kind == "Service":
         labels: Json = value_at(item.data, ("spec", "selector"))
         return {"matchLabels": labels} if labels and isinstance(labels, dict) else {}
+    if item.identity.kind in _PORTS and mapping_at(item.data, ("spec", "namespaceSelector")):
+        return {}  # of other namespaces
     return mapping_at(item.data, _SELECTORS[item.identity.kind][0])
 
 
@@ -127,12 +149,11 @@ def _words(selector: dict[str, Json]) -> Iterator[str]:
 
 
 def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
-    """The labels of all pod templates, by namespace and one label; all of them also by no label."""
+    """The labels of all pod templates and Services, by namespace and one label."""
     found: defaultdict[tuple[str | None, str, str], list[dict[str, str]]] = defaultdict(list)
     for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
         namespace = facts.resolver.namespace_of(item.identity.namespace)
         for labels in _labels(item.identity.group_kind, item.data):
-            found[namespace, "", ""].append(labels)
             for key, value in labels.items():
                 found[namespace, key, value].append(labels)
     return found
@@ -140,6 +161,10 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templa
 
 def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
     found = []
+    if group_kind == _SERVICE:
+        labels = mapping_at(data, ("metadata", "labels"))
+        names = [str(port.get("name")) for port in mappings_in(value_at(data, ("spec", "ports")))]
+        return [_with_ports(labels, names, "Services")]
     for _, template in pod_templates_of(group_kind, data):
         labels = mapping_at(template, ("metadata", "labels"))
         ports = [
@@ -147,13 +172,17 @@ def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]
             for container in mappings_in(value_at(template, ("spec", "containers")))
             for port in mappings_in(container.get("ports"))
         ]
-        found.append(
-            {
-                **{str(key): str(value) for key, value in labels.items()},
-                **{f"{_PORT}{name}": name for name in ports},
-            }
-        )
+        found.append(_with_ports(labels, ports, "pods"))
     return found
+
+
+def _with_ports(labels: dict[str, Json], ports: Iterable[str], kind: str) -> dict[str, str]:
+    texts = {str(key): str(value) for key, value in labels.items()}
+    return {**texts, **{f"{_PORT}{name}": name for name in ports}, _KIND: kind}
+
+
+def _matched_kind(kind: str) -> str:
+    return "Services" if kind == "ServiceMonitor" else "pods"
 
 
 def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "") -> bool:
@@ -162,10 +191,14 @@ def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "
     """
     namespace, selector = facts.resolver.namespace_of(item.identity.namespace), _selector(item)
     ports = {f"{_PORT}{port}": port} if port else {}
-    wanted = {**mapping_at(selector, ("matchLabels",)), **ports}
+    wanted = {
+        **mapping_at(selector, ("matchLabels",)),
+        **ports,
+        _KIND: _matched_kind(item.identity.kind),
+    }
     selector = {**selector, "matchLabels": wanted}
     groups = [templates.get((namespace, key, str(value)), []) for key, value in wanted.items()]
-    candidates = min(groups or [templates.get((namespace, "", ""), [])], key=len)
+    candidates = min(groups, key=len)
     return len(candidates) > _MOST_CANDIDATES or any(
         _matches(selector, candidate) for candidate in candidates
     )

@@ -119,6 +119,10 @@ def expression(*operators: str) -> Check:
         yield from one_of(*_OPERATORS, *operators)(operator)
         if bool(values) == (operator in _OPERATORS[2:]) and operator in _OPERATORS:
             yield f"the operator {operator} {'cannot have' if values else 'needs'} values"
+        if operator in operators and not (
+            isinstance(values, list) and len(values) == 1 and str(values[0]).lstrip("-").isdigit()
+        ):
+            yield f"the operator {operator} needs one number"
 
     return check
 
@@ -184,8 +188,17 @@ def tree_of(rows: Iterable[tuple[str, Check]]) -> PatternTree:
     """The checks by path, where `[]` is every item, and `*` is every key."""
     tree = PatternTree()
     for path, check in rows:
-        tree.add(path.replace("[]", ".[]").strip(".").split("."), check)
+        parts = path.replace("[]", ".[]").strip(".")
+        tree.add(parts.split(".") if parts else (), check)
     return tree
+
+
+def deadline(value: Json) -> Iterator[str]:
+    """A check of the spec of a workload with a deadline for its progress."""
+    ready, limit = (value_at(value, (f,)) for f in ("minReadySeconds", "progressDeadlineSeconds"))
+    limit = 600 if limit is None else limit
+    if isinstance(ready, int) and isinstance(limit, int) and ready >= limit:
+        yield f"minReadySeconds ({ready}) is not below progressDeadlineSeconds ({limit})"
 
 
 PORT = between(1, 65_535)
@@ -259,7 +272,8 @@ def _data(value: Json) -> Iterator[str]:
     return (_NOT_A_STRING for _ in _string_map(value))
 
 
-def _number(value: Json) -> Iterator[str]:
+def number(value: Json) -> Iterator[str]:
+    """A check of a whole number."""
     is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if not is_number or isinstance(value, bool):
         yield f"the value {shown(value)} is not a whole number"
@@ -317,7 +331,7 @@ _CHECKS = {
     ),
     **_of(_data, "stringData data binaryData"),
     **_of(
-        _number,
+        number,
         "replicas containerPort hostPort nodePort revisionHistoryLimit "
         "terminationGracePeriodSeconds minReplicas maxReplicas completions parallelism "
         "backoffLimit periodSeconds timeoutSeconds failureThreshold successThreshold "

@@ -14,7 +14,7 @@ from postrender.kubernetes.validation.checks import (
     expression,
     label,
     needs,
-    one_of,
+    number,
     port_name,
     quantity,
     quantity_text,
@@ -24,6 +24,7 @@ from postrender.kubernetes.validation.checks import (
     tree_of,
     unique,
 )
+from postrender.kubernetes.validation.values import pod_rows
 from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
@@ -43,15 +44,15 @@ def across_containers(
     if not mappings_in(pod.get("containers")):
         yield (*path, "containers"), "the pod has no containers"
     for field, containers in both:
-        for number, container in enumerate(mappings_in(containers)):
+        for place, container in enumerate(mappings_in(containers)):
             for mount in mappings_in(container.get("volumeMounts")):
                 if str(mount.get("name")) not in volumes:
-                    where = (*path, field, number, "volumeMounts")
+                    where = (*path, field, place, "volumeMounts")
                     yield where, f"the volume {mount.get('name')} does not exist"
             for port in mappings_in(container.get("ports")):
                 host = port.get("hostPort") or port.get("containerPort")
                 if pod.get("hostNetwork") is True and host != port.get("containerPort"):
-                    where = (*path, field, number, "ports")
+                    where = (*path, field, place, "ports")
                     yield where, "with hostNetwork, a hostPort must be the containerPort"
 
 
@@ -96,6 +97,9 @@ def _toleration(value: Json) -> Iterator[str]:
         yield "a toleration without a key needs the operator Exists"
     if operator == "Exists" and value_at(value, ("value",)):
         yield "a toleration with the operator Exists has a value"
+    seconds, effect = (value_at(value, (field,)) for field in ("tolerationSeconds", "effect"))
+    if seconds is not None and effect != "NoExecute":
+        yield "tolerationSeconds needs the effect NoExecute"
 
 
 def _variable(value: Json) -> Iterator[str]:
@@ -137,6 +141,109 @@ def _resources(value: Json) -> Iterator[str]:
             yield f"the request of {name} ({requested}) is above the limit ({limits[name]})"
 
 
+_ONE = quantity(1) or 0
+# The resources of a container without a domain, besides hugepages.
+_NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
+
+
+def _extended(value: Json) -> Iterator[str]:
+    """The API server wants an equal limit for each request of hugepages and extended resources."""
+    requests, limits = (mapping_at(value, (field,)) for field in ("requests", "limits"))
+    for name, amount in {**requests, **limits}.items():
+        is_huge = name.startswith("hugepages-")
+        if "/" not in name and not is_huge and name not in _NATIVE:
+            yield f"the resource {name} does not exist. A resource of a vendor has a domain"
+        elif name not in _NATIVE and "kubernetes.io/" not in name:
+            limit, request = quantity(limits.get(name)), quantity(requests.get(name, amount))
+            if limit != request:
+                yield f"the request of {name} needs an equal limit"
+            elif not is_huge and limit is not None and limit % _ONE:
+                yield f"the amount of {name} is not a whole number"
+
+
+_FIELDS = (
+    "metadata.name metadata.namespace metadata.uid metadata.labels metadata.annotations "
+    "spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs"
+)
+
+
+def _field(value: Json) -> Iterator[str]:
+    name = str(value).partition("[")[0]
+    if isinstance(value, str) and value and name not in _FIELDS.split():
+        yield f"the field {shown(value)} is not one of {', '.join(_FIELDS.split())}"
+
+
+def _resource_field(value: Json) -> Iterator[str]:
+    way, _, name = str(value).partition(".")
+    is_known = name in _NATIVE[:3] or name.startswith("hugepages-")
+    if isinstance(value, str) and value and not (way in ("limits", "requests") and is_known):
+        yield f"the resource {shown(value)} is not one such as limits.cpu or requests.memory"
+
+
+def _mount(value: Json) -> Iterator[str]:
+    if value_at(value, ("subPath",)) and value_at(value, ("subPathExpr",)):
+        yield "subPath and subPathExpr are both set"
+
+
+def _propagation(value: Json) -> Iterator[str]:
+    if value_at(value, ("securityContext", "privileged")) is not True:
+        for mount in mappings_in(value_at(value, ("volumeMounts",))):
+            if mount.get("mountPropagation") == "Bidirectional":
+                yield f"the mount {mount.get('name')} is Bidirectional, which needs privileged"
+
+
+def _profile(value: Json) -> Iterator[str]:
+    has_path = bool(value_at(value, ("localhostProfile",)))
+    if has_path != (value_at(value, ("type",)) == "Localhost"):
+        yield "localhostProfile and the type Localhost need each other"
+
+
+def _domains(value: Json) -> Iterator[str]:
+    least = value_at(value, ("minDomains",))
+    if least is not None and value_at(value, ("whenUnsatisfiable",)) == "ScheduleAnyway":
+        yield "minDomains needs whenUnsatisfiable: DoNotSchedule"
+    elif isinstance(least, int) and least < 1:
+        yield "minDomains is not at least 1"
+
+
+def _paths(value: Json) -> Iterator[str]:
+    """The files that two sources of a projected volume write."""
+    files = [
+        item.get("path")
+        for source in mappings_in(value_at(value, ("sources",)))
+        for one in source.values()
+        for item in (mappings_in(value_at(one, ("items",))) or [mapping_at(one, ())])
+    ]
+    yield from repeated("file", files, "path")
+
+
+def _address(value: Json) -> Iterator[str]:
+    from ipaddress import ip_address  # rarely needed
+
+    try:
+        ip_address(str(value))
+    except ValueError:
+        yield f"the value {shown(value)} is not an IP address"
+
+
+def _pod(value: Json) -> Iterator[str]:
+    pod = mapping_at(value, ())
+    if pod.get("hostPID") is True and pod.get("shareProcessNamespace") is True:
+        yield "hostPID and shareProcessNamespace are both true"
+    if pod.get("dnsPolicy") == "None" and not value_at(pod, ("dnsConfig", "nameservers")):
+        yield "the dnsPolicy None needs nameservers in dnsConfig"
+    claims = [claim.get("name") for claim in mappings_in(pod.get("resourceClaims"))]
+    grace = pod.get("terminationGracePeriodSeconds")
+    for container in (*mappings_in(pod.get("initContainers")), *mappings_in(pod.get("containers"))):
+        for claim in mappings_in(value_at(container, ("resources", "claims"))):
+            if claim.get("name") not in claims:
+                yield f"the claim {claim.get('name')} is not one of the resourceClaims"
+        sleep = value_at(container, ("lifecycle", "preStop", "sleep", "seconds"))
+        limit = 30 if grace is None else grace
+        if isinstance(sleep, int) and isinstance(limit, int) and sleep > limit:
+            yield f"preStop sleeps {sleep} s, longer than terminationGracePeriodSeconds ({limit})"
+
+
 _SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 
@@ -146,10 +253,16 @@ def _hook(value: Json) -> Iterator[str]:
         yield "the hook has no handler, such as exec"
 
 
+_ADMIN = "CAP_SYS_ADMIN"  # not SYS_ADMIN, which the API server accepts
+
+
 def _privileges(value: Json) -> Iterator[str]:
     fields = [value_at(value, (field,)) for field in ("privileged", "allowPrivilegeEscalation")]
-    if fields == [True, False]:
-        yield "privileged needs allowPrivilegeEscalation"
+    added = value_at(value, ("capabilities", "add"))
+    names = added if isinstance(added, list) else []
+    for is_there, what in ((fields[0] is True, "privileged"), (_ADMIN in names, _ADMIN)):
+        if is_there and fields[1] is False:
+            yield f"{what} needs allowPrivilegeEscalation"
 
 
 def _once(value: Json) -> Iterator[str]:
@@ -168,16 +281,18 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     ("", needs("name", "image")),
     (".name", label),
-    (".imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
     (".ports", unique("port")),
     (".ports[].containerPort", PORT),
     (".ports[].hostPort", between(0, 65_535)),
     (".ports[].name", port_name),
-    (".ports[].protocol", one_of("TCP", "UDP", "SCTP")),
     (".env[]", _variable),
+    (".env[].valueFrom.fieldRef.fieldPath", _field),
+    (".env[].valueFrom.resourceFieldRef.resource", _resource_field),
     (".volumeMounts[]", needs("mountPath")),
+    (".volumeMounts[]", _mount),
     (".volumeMounts[].subPath", _relative),
     (".resources", _resources),
+    (".resources", _extended),
     (".resources.limits.*", quantity_text),
     (".resources.requests.*", quantity_text),
     *((f".{probe}", _probe) for probe in _PROBES),
@@ -189,10 +304,14 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
         for check in (PORT, port_name)
     ),
     *((f".{probe}.{field}", COUNT) for probe in _PROBES for field in _SECONDS),
+    *((f".{probe}.grpc.port", check) for probe in _PROBES for check in (PORT, number)),
     (".lifecycle.postStart", _hook),
     (".lifecycle.preStop", _hook),
     (".securityContext.runAsUser", COUNT),
     (".securityContext", _privileges),
+    (".securityContext.seccompProfile", _profile),
+    (".securityContext.appArmorProfile", _profile),
+    ("", _propagation),
 )
 _CONTAINERS = ("initContainers", "containers")
 _FILES = ("configMap", "secret", "downwardAPI", "projected", "projected.sources[].configMap")
@@ -224,10 +343,7 @@ POD_ROWS = tree_of(
         ),
         ("topologySpreadConstraints[]", needs("topologyKey", "whenUnsatisfiable", "maxSkew")),
         ("topologySpreadConstraints[].maxSkew", between(1)),
-        (
-            "topologySpreadConstraints[].whenUnsatisfiable",
-            one_of("DoNotSchedule", "ScheduleAnyway"),
-        ),
+        ("topologySpreadConstraints[]", _domains),
         *((f"{field}[]{path}", check) for field in _CONTAINERS for path, check in _CONTAINER_ROWS),
         ("volumes[]", _volume),
         ("volumes[]", needs("name")),
@@ -241,7 +357,18 @@ POD_ROWS = tree_of(
         ("volumes[].persistentVolumeClaim", needs("claimName")),
         ("volumes[].hostPath", needs("path")),
         ("hostname", label),
-        ("dnsPolicy", one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
+        ("securityContext.seccompProfile", _profile),
+        ("securityContext.appArmorProfile", _profile),
+        ("volumes[].emptyDir.sizeLimit", quantity_text),
+        (
+            "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
+            between(600, 2**32),
+        ),
+        ("volumes[].projected", _paths),
+        ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
+        ("hostAliases[].ip", _address),
+        ("", _pod),
+        *pod_rows(),
     )
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import ROLLOUT
-from postrender.kubernetes.validation.checks import Problem, between, tree_of
+from postrender.kubernetes.validation.checks import Problem, between, deadline, tree_of
 from postrender.kubernetes.validation.pods import (
     NEW_POD_ROWS,
     POD_ROWS,
@@ -66,6 +66,7 @@ def _strategy(value: Json) -> Iterator[str]:
 
 _ROWS = tree_of(
     (
+        ("spec", deadline),
         ("spec.strategy", _strategy),
         ("spec.strategy.canary", _canary),
         ("spec.strategy.canary.steps[]", _step),

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
 from postrender.kubernetes.validation.checks import (
-    COUNT,
     PORT,
     Check,
     between,
+    deadline,
     expression,
     is_subdomain,
     label,
     needs,
-    one_of,
     port_name,
     quantity,
     quantity_text,
@@ -24,6 +24,7 @@ from postrender.kubernetes.validation.checks import (
     tree_of,
     unique,
 )
+from postrender.kubernetes.validation.values import KINDS, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -58,13 +59,6 @@ def _deployment(value: Json) -> Iterator[str]:
         yield "the strategy Recreate cannot have rollingUpdate"
     if [rolling.get(field) for field in ("maxSurge", "maxUnavailable")] in ([0, 0], ["0%", "0%"]):
         yield "maxSurge and maxUnavailable are both 0"
-
-
-def _deadline(value: Json) -> Iterator[str]:
-    ready, limit = (value_at(value, (f,)) for f in ("minReadySeconds", "progressDeadlineSeconds"))
-    limit = 600 if limit is None else limit
-    if isinstance(ready, int) and isinstance(limit, int) and ready >= limit:
-        yield f"minReadySeconds ({ready}) is not below progressDeadlineSeconds ({limit})"
 
 
 def _daemon_set(value: Json) -> Iterator[str]:
@@ -281,55 +275,50 @@ def _rule(value: Json) -> Iterator[str]:
         yield "the rule has no apiGroups"
 
 
+_WEBHOOKS = (
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+)
+
+
+def _limits(value: Json) -> Iterator[str]:
+    names = ("min", "defaultRequest", "default", "max")
+    for resource in {key: None for name in names for key in mapping_at(value, (name,))}:
+        sizes = [(name, quantity(value_at(value, (name, resource)))) for name in names]
+        known = [(name, size) for name, size in sizes if size is not None]
+        for (low, least), (high, most) in pairwise(known):
+            if least > most:
+                yield f"the {low} of {resource} is above the {high}"
+
+
 _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "Deployment"): (
-        ("spec.replicas", COUNT),
-        ("spec.revisionHistoryLimit", COUNT),
         ("spec.strategy", _deployment),
-        ("spec.strategy.type", one_of("RollingUpdate", "Recreate")),
         ("spec.strategy.rollingUpdate.maxUnavailable", _share(100)),
         ("spec.strategy.rollingUpdate.maxSurge", _share(10**9)),
-        ("spec", _deadline),
+        ("spec", deadline),
     ),
-    ("apps", "StatefulSet"): (
-        ("spec.replicas", COUNT),
-        ("spec.updateStrategy", _stateful_set),
-        ("spec.updateStrategy.type", one_of("RollingUpdate", "OnDelete")),
-        ("spec.updateStrategy.rollingUpdate.partition", COUNT),
-        ("spec.podManagementPolicy", one_of("OrderedReady", "Parallel")),
-    ),
-    ("apps", "DaemonSet"): (
-        ("spec.updateStrategy.rollingUpdate", _daemon_set),
-        ("spec.updateStrategy.type", one_of("RollingUpdate", "OnDelete")),
-    ),
-    ("apps", "ReplicaSet"): (("spec.replicas", COUNT),),
+    ("apps", "StatefulSet"): (("spec.updateStrategy", _stateful_set),),
+    ("apps", "DaemonSet"): (("spec.updateStrategy.rollingUpdate", _daemon_set),),
     ("batch", "CronJob"): (
         ("spec.schedule", _schedule),
         ("spec.timeZone", _time_zone),
-        ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
     ),
     ("", "Service"): (
         ("spec", _service),
         ("spec.selector.*", selected),
-        ("spec.type", one_of("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")),
-        ("spec.sessionAffinity", one_of("None", "ClientIP")),
         ("spec.ports", unique("port")),
         ("spec.ports", unique("port", "nodePort", "protocol")),
         ("spec.ports[].name", label),
         ("spec.ports[].port", PORT),
         ("spec.ports[].targetPort", PORT),
         ("spec.ports[].targetPort", port_name),
-        ("spec.ports[].protocol", one_of("TCP", "UDP", "SCTP")),
         ("spec.ports[].nodePort", _node_port),
     ),
     ("", "PersistentVolumeClaim"): (
         ("spec", needs("accessModes", "resources")),
         ("spec.resources", needs("requests")),
         ("spec.resources.requests", needs("storage")),
-        (
-            "spec.accessModes[]",
-            one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
-        ),
         ("spec.resources.requests.storage", quantity_text),
         ("spec.resources.requests.storage", _size),
     ),
@@ -347,7 +336,6 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.maxUnavailable", _share(100)),
     ),
     ("networking.k8s.io", "NetworkPolicy"): (
-        ("spec.policyTypes[]", one_of("Ingress", "Egress")),
         *(
             (f"spec.{way}[].{path}", check)
             for way, peers in (("ingress", "from"), ("egress", "to"))
@@ -365,10 +353,6 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.rules[].host", _host),
         ("spec.rules[].http.paths[]", needs("pathType")),
         ("spec.rules[].http.paths[]", _ingress_path),
-        (
-            "spec.rules[].http.paths[].pathType",
-            one_of("Exact", "Prefix", "ImplementationSpecific"),
-        ),
     ),
     (RBAC_GROUP, "ClusterRole"): (("rules[]", _rule),),
     (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[]", _cluster_rule)),
@@ -378,9 +362,15 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions", unique("version")),
         ("spec.versions[]", needs("schema")),
     ),
-    (RBAC_GROUP, "ClusterRoleBinding"): (
-        ("subjects[]", _subject),
-        ("roleRef.kind", one_of("ClusterRole")),
+    (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject),),
+    ("", "LimitRange"): (("spec.limits[]", _limits),),
+    ("", "ResourceQuota"): (("spec.hard.*", quantity_text),),
+    **dict.fromkeys(
+        _WEBHOOKS,
+        (
+            ("webhooks[]", needs("admissionReviewVersions", "sideEffects", "clientConfig")),
+            ("webhooks[].timeoutSeconds", between(1, 30)),
+        ),
     ),
 }
 _SELECTORS = {
@@ -388,18 +378,13 @@ _SELECTORS = {
     "PodDisruptionBudget": "spec.selector",
     "NetworkPolicy": "spec.podSelector",
 }
-for _group_kind in _ROWS:
+for _group_kind in {**_ROWS, **KINDS}:
+    _ROWS[_group_kind] = (*_ROWS.get(_group_kind, ()), *rows_of(_group_kind))
     if path := _SELECTORS.get(_group_kind[1]):
         _ROWS[_group_kind] += ((f"{path}.matchExpressions[]", expression()),)
 # For a live object, kubectl and Helm 3 merge two items with one key.
 NEW_KIND_ROWS = {
     ("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))]),
-    **dict.fromkeys(
-        (
-            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-            ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-        ),
-        tree_of([("webhooks", unique("webhook"))]),
-    ),
+    **dict.fromkeys(_WEBHOOKS, tree_of([("webhooks", unique("webhook"))])),
 }
 KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}
