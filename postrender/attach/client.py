@@ -66,7 +66,7 @@ _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 # The statuses of an ApiError without a readable answer.
 _NO_ANSWER, _UNTRUSTED = 0, -1
 _UNAUTHORIZED, FORBIDDEN = 401, 403
-_NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
+_NOT_FOUND, CONFLICT, _GONE = 404, 409, 410
 _TRANSIENT = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -95,7 +95,7 @@ _FIXES = {
     _UNAUTHORIZED: "Check the token or the client certificate",
     FORBIDDEN: PERMISSION_FIX,
     **dict.fromkeys(
-        (_CONFLICT, _GONE, *sorted(_TRANSIENT - {_NO_ANSWER})),
+        (CONFLICT, _GONE, *sorted(_TRANSIENT - {_NO_ANSWER})),
         "Try again later, or fix the cause in this message",
     ),
 }
@@ -321,7 +321,7 @@ class Client:
             "propagationPolicy": "Background",
         }
         try:
-            return self._change("delete", resource, name, body, _CONFLICT)
+            return self._change("delete", resource, name, body, CONFLICT)
         except ApiError as error:
             # An earlier try may have deleted the object, without an answer to the client.
             if error.status == _NOT_FOUND:
@@ -331,7 +331,7 @@ class Client:
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object with a name that nobody else uses."""
         # After a conflict, an earlier try created the object, without an answer to the client.
-        self._change("create", resource, "", data, _CONFLICT)
+        self._change("create", resource, "", data, CONFLICT)
 
     def read(self, resource: Resource, name: str) -> Object | None:
         """One whole object, None if it does not exist."""
@@ -404,7 +404,10 @@ class Client:
                 return self._try(method, url, action, name, arguments, check, max_bytes)
             except ApiError as error:
                 delay = max(pause * random.uniform(0.5, 1.5), error.retry_after)
-                if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
+                # With a resourceVersion, a retry would end in the same conflict.
+                is_final = error.status == CONFLICT and _has_version(body)
+                seconds = time.monotonic() - started + delay
+                if is_final or not self._should_retry(error, method, seconds, delay):
                     raise
                 if pause == _FIRST_PAUSE_SECONDS:
                     is_refusal = _is_refusal(error)
@@ -460,7 +463,7 @@ class Client:
             return self._forbidden_seconds >= 0
         if error.status == _NO_ANSWER and not self._is_patient and self._server_time is None:
             return False
-        is_conflict = error.status == _CONFLICT and method == "PATCH"
+        is_conflict = error.status == CONFLICT and method == "PATCH"
         is_in_time = seconds <= self._retry_seconds and time.monotonic() + delay <= self._deadline
         return is_in_time and (is_conflict or error.status in _TRANSIENT)
 
@@ -486,6 +489,10 @@ class Client:
         if status == _NOT_FOUND and not is_known:
             status = _NO_ANSWER
         return ApiError(status, text, _retry_after(answer))
+
+
+def _has_version(body: Object | None) -> bool:
+    return bool(text_at(body, "metadata", "resourceVersion"))
 
 
 def _is_refusal(error: ApiError) -> bool:

@@ -8,8 +8,10 @@ An apply can use an old revision again while a pass runs: the tool applies the i
 attacher's Job and the revision, and later the workload. Two rules make this safe. What any
 inventory or attacher's Job of the namespace names is never marked or deleted. And a marked revision
 is deleted only if nobody has applied it since the mark (see the module `reconcile`), so that an
-apply of it has begun before the mark, at least GRACE ago, and its inventory or Job exists. A
-release without both has only the time, so --older-than counts for the age of its marks too.
+apply of it has begun before the mark, at least GRACE ago, and its inventory exists. A release
+without an inventory has only the time, so --older-than counts for the age of its marks too. What a
+release with a Job applied last is not marked: the Job can be in a later sync wave, and an apply of
+what is not marked changes nothing.
 
 A group whose workloads do not fit its inventory is in the middle of an apply: nothing of it is
 marked or deleted.
@@ -45,7 +47,7 @@ from postrender.attach.run import decide, send
 from postrender.attach.sweep import EDITED, delete, edit_reason
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
-from postrender.kubernetes.annotations import COLLECT_LABEL
+from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 
@@ -248,7 +250,7 @@ def decide_group(
     )
     patches = [
         patch._replace(mark=None)
-        if patch.mark and (patch.revision.key in named or not is_safe)
+        if patch.mark and (keep_reason(patch.revision, live, named) or not is_safe)
         else patch
         for patch in patches
     ]
@@ -263,6 +265,17 @@ def decide_group(
         arrival=arrival,
         scope=scope,
     )
+
+
+def keep_reason(revision: Revision, live: Live, named: frozenset[RevisionRef]) -> str:
+    """Why a pass does not mark or delete a revision, as an apply may use it; "" if it does."""
+    if revision.key in live.named_by_jobs:
+        return "an attacher's Job names the revision"
+    if revision.key in named:
+        return "an inventory names the revision"
+    if revision.applied not in (None, BY_INVENTORY):
+        return "a release without an inventory applied the revision last, and could use it again"
+    return ""
 
 
 def _orphans(

@@ -123,8 +123,8 @@ class Revision(NamedTuple):
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
     is_original_in_stream: whether the object is an original in the applied stream, which is the
         output of postrender for which attach runs.
-    is_applied: whether the object has APPLIED_ANNOTATION. On a marked revision, this means that
-        somebody has applied the revision after the mark.
+    applied: the value of APPLIED_ANNOTATION, None if absent. A marked revision with the annotation
+        has been applied after the mark.
     """
 
     resource: Resource
@@ -140,8 +140,12 @@ class Revision(NamedTuple):
     proven_owners: frozenset[str]
     unused_since: str | None
     is_original_in_stream: bool = False
-    is_applied: bool = False
+    applied: str | None = None
     finalizers: tuple[str, ...] = ()
+
+    @property
+    def is_applied(self) -> bool:
+        return self.applied is not None
 
     @property
     def is_original(self) -> bool:
@@ -196,7 +200,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         proven_owners=frozenset(
             uid for manager, uid in _managed_owners(data) if manager == FIELD_MANAGER
         ),
-        is_applied=APPLIED_ANNOTATION in annotations,
+        applied=annotations.get(APPLIED_ANNOTATION),
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
         finalizers=tuple(map(str, finalizers)) if isinstance(finalizers, list) else (),
     )

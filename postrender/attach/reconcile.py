@@ -125,6 +125,7 @@ class Patch(NamedTuple):
         """The strategic merge patch. The API server keeps the owners that are not in it.
 
         With the uid, the API server refuses the patch of an object that somebody has re-created.
+        With the resourceVersion, it refuses to mark what somebody has applied in the meantime.
         """
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
@@ -134,6 +135,8 @@ class Patch(NamedTuple):
         if self.mark is not None:
             applied = {APPLIED_ANNOTATION: None} if self.mark and self.revision.is_applied else {}
             metadata["annotations"] = {UNUSED_ANNOTATION: self.mark or None, **applied}
+        if self.mark:
+            metadata["resourceVersion"] = self.revision.resource_version
         return {"metadata": metadata}
 
     def changes(self) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from postrender.attach.client import ApiError, Client
+from postrender.attach.client import CONFLICT, ApiError, Client
 from postrender.attach.connect import Account
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import (
@@ -159,7 +159,10 @@ def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[Us
         except ApiError as error:
             if not error.is_answer:
                 raise
-            refusals.append(error)
+            if error.status == CONFLICT:
+                _log.info(f"attach did not change {patch.revision}, which changed during this run")
+            else:
+                refusals.append(error)
             continue
         if exists:
             patched.append(patch)

@@ -48,9 +48,10 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 # can be mutable.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH, KUSTOMIZE_HASH = "hmac-sha256", "kustomize"
-# On a revision. A mark removes the annotation, so a marked revision with the annotation has been
-# applied again.
+# On a revision: "true", or BY_INVENTORY if its release has an inventory. A mark removes the
+# annotation, so a marked revision with the annotation has been applied again.
 APPLIED_ANNOTATION = PREFIX + "applied"
+BY_INVENTORY = "external"
 # The attach group of an inventory (see the module `inventories`).
 INVENTORY_LABEL = PREFIX + "inventory"
 # Users set this label to "true" on a ConfigMap of another tool that `collect` may delete.

@@ -21,6 +21,7 @@ from postrender.krm.input import outdated_annotations, own_annotations
 from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
+    BY_INVENTORY,
     CHECKSUM_ANNOTATION,
     GROUP_LABEL,
     HASH_ANNOTATION,
@@ -105,6 +106,11 @@ def add_revision_edits(
         edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
 
 
+def _applied(context: PlanContext) -> str:
+    attacher = context.settings.attacher
+    return BY_INVENTORY if attacher.is_enabled and attacher.is_external else "true"
+
+
 def _revision_edits(
     context: PlanContext, decision: StrategyDecision, group_name: str, *, is_sweepable: bool
 ) -> list[Edit]:
@@ -122,7 +128,7 @@ def _revision_edits(
     annotations = {
         BASE_NAME_ANNOTATION: decision.base_name,
         PAIRING_ANNOTATION: decision.base_name,
-        APPLIED_ANNOTATION: "true",
+        APPLIED_ANNOTATION: _applied(context),
     }
     if decision.is_adopted:
         annotations[HASH_ANNOTATION] = KUSTOMIZE_HASH
@@ -193,7 +199,7 @@ def _retained_object(
             kept = keep_annotations()
         else:
             annotations = without_keep(annotations)
-        kept |= {APPLIED_ANNOTATION: "true", NUMBER_ANNOTATION: str(revision.order)}
+        kept |= {APPLIED_ANNOTATION: _applied(context), NUMBER_ANNOTATION: str(revision.order)}
         annotations |= changed_values(annotations, kept)
         metadata["labels"] = {**revision.item.labels, GROUP_LABEL: group_name}
     if retained.decision == LAST_TIME:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
-from postrender.attach.collect import Group, decide_group, without_foreign
+from postrender.attach.collect import Group, decide_group, keep_reason, without_foreign
 from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
@@ -153,8 +153,7 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
         stop = stop if request.prunes else _NO_PRUNE
 
     def block(revision: Revision) -> str:
-        namer = "attacher's Job" if revision.key in live.named_by_jobs else "inventory"
-        return stop or (f"an {namer} names the revision" if revision.key in named else "")
+        return stop or keep_reason(revision, live, named)
 
     return NextRun(
         group_name=inventory.group_name,

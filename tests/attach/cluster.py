@@ -389,6 +389,9 @@ class Cluster:
             if field == "uid":
                 if value != metadata["uid"]:
                     return self._respond(422, {"message": "metadata.uid is immutable"})
+            elif field == "resourceVersion":
+                if value != metadata[field]:
+                    return self._respond(409, {"message": "the object has been modified"})
             elif field == "ownerReferences":
                 merged = {owner["uid"]: owner for owner in metadata.get(field, [])}
                 for owner in value:

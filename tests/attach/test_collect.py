@@ -32,7 +32,7 @@ from tests.attach.cluster import (
 from tests.attach.faulty import FAULTS, FaultyCluster, user
 from tests.effort import examples
 
-APPLIED = {"postrender/applied": "true"}
+APPLIED = {"postrender/applied": "external"}
 DAY = timedelta(days=1)
 
 
@@ -375,10 +375,17 @@ def test_a_revert_without_an_inventory_does_not_lose_its_revision(world: tuple[J
 
 
 # The Job of a release that uses the old revision again.
+OF_A_JOB = revision("old", annotations={"postrender/applied": "true"})
 OLD_JOB = job("app-attach-1", 0, "attach", "--group", GROUP, "--workload", WANTED_OLD)
 
 
-def slow_revert(seed: int, older_than: timedelta, *world: Json, with_job: Json | None) -> bool:
+def slow_revert(
+    seed: int,
+    older_than: timedelta,
+    *world: Json,
+    with_job: Json | None = None,
+    manifest: Json = OLD,
+) -> bool:
     """As revert_without_inventory, but the workload follows hours after the revision.
 
     with_job: the Job that the tool creates within GRACE after the revision.
@@ -387,7 +394,7 @@ def slow_revert(seed: int, older_than: timedelta, *world: Json, with_job: Json |
     cluster = StepCluster(*world)
     at = random.randrange(1, 75)
     steps: list[Callable[[], object]] = [
-        lambda: apply(cluster, OLD),
+        lambda: apply(cluster, manifest),
         lambda: cluster.add(*([with_job] if with_job else ())),
         lambda: cluster.add(workload("Deployment/app", "aa", OLD_NAME), OLD_SET),
         lambda: cluster.objects.pop(OWNER, None),
@@ -416,14 +423,35 @@ def test_what_the_job_of_an_apply_names_stays_until_its_workload_follows() -> No
     seeds = range(examples(100))
     no_time = timedelta(0)
     assert not [seed for seed in seeds if slow_revert(seed, no_time, *world, with_job=OLD_JOB)]
-    assert any(slow_revert(seed, no_time, *world, with_job=None) for seed in range(100))
+    assert any(slow_revert(seed, no_time, *world) for seed in range(100))
+
+
+@pytest.mark.parametrize("live", [OLD, OF_A_JOB], ids=["last applied by an inventory", "by a Job"])
+def test_a_rollback_to_a_job_in_a_late_sync_wave(live: Json) -> None:
+    """The revision comes hours before its Job, and the apply of an unmarked one changes nothing."""
+    world = (*RELEASE, live)
+    seeds = range(examples(100))
+    assert not [seed for seed in seeds if slow_revert(seed, DAY, *world, manifest=OF_A_JOB)]
+    # Without the rollback, only what an inventory applied is marked.
+    cluster = Cluster(*world)
+    collect(cluster)
+    assert (cluster.mark(OLD_KEY) is None) == (live is OF_A_JOB)
+
+
+def test_what_is_applied_while_a_pass_marks_it_stays_unmarked() -> None:
+    cluster = Cluster(*RELEASE, OLD)
+    cluster.before(f"patch {OLD_KEY}", OF_A_JOB)
+    run = collect(cluster)
+    assert not run.problems
+    assert cluster.mark(OLD_KEY) is None
+    assert cluster.requests.count(f"patch {OLD_KEY}") == 1
 
 
 def test_older_than_is_the_time_for_the_workload_of_a_release_without_an_attacher() -> None:
     world = (DEPLOYMENT, NEW_SET, NEW, CREATED)
     seeds = range(examples(100))
-    assert not [seed for seed in seeds if slow_revert(seed, DAY, *world, with_job=None)]
-    assert any(slow_revert(seed, timedelta(0), *world, with_job=None) for seed in range(100))
+    assert not [seed for seed in seeds if slow_revert(seed, DAY, *world)]
+    assert any(slow_revert(seed, timedelta(0), *world) for seed in range(100))
 
 
 def test_a_job_of_a_later_version_protects_what_it_names() -> None:

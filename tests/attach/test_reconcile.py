@@ -378,6 +378,7 @@ def test_an_unused_revision_is_marked_with_the_time() -> None:
         "metadata": {
             "uid": "app-old-uid",
             "annotations": {"postrender/unused-since": "2026-11-21T12:00:00Z"},
+            "resourceVersion": "1",
         }
     }
 

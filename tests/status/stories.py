@@ -421,7 +421,7 @@ def external(options: str = "") -> list[Json]:
     """Return a release with an inventory, which retains a revision, and unused revisions."""
     objects = [item for item in deployment("web", "a", "b") if item["kind"] != "ServiceAccount"]
     owner = f"ConfigMap/{GROUP}-inventory"
-    applied = {"postrender/applied": "true"}
+    applied = {"postrender/applied": "external"}
     retained, unused, again = (
         created(revision(text, "web-config", owners=[owner], annotations=annotations), 5 * DAY)
         for text, annotations in (
