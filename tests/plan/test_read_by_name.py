@@ -112,7 +112,6 @@ BUILT = {
     "a part inside": 'kubectl get cm "$A-web-config" || kubectl get cm "web-$B"',
     "a URL": "curl https://kubernetes/api/v1/namespaces/d/configmaps/$APP-config",
     "JSONPath": "path = .configmaps.web-config.data\n",
-    "a namespace": "configmap: prod.web-config",
     "a templated kind": "kind: {{ .Kind }}\nmetadata:\n  name: web-config\n",
     "an escape in JSON": '{"configMap": {"name": "web\\u002dconfig"}}',
     "an escape in JSON in JSON": r'{"m": "{\"configMap\": {\"name\": \"web\\u002dconfig\"}}"}',
@@ -150,6 +149,7 @@ def test_a_part_of_the_name_in_a_field_keeps_the_original(extra: str) -> None:
         config_map("kubectl get cm other; touch web-config.yaml.bak", "data").replace("web-", "x-"),
         container(args=["-config=/etc/a"], env=[{"name": "URL", "value": "http://$(A)-config"}]),
         config_map("kubectl get cm $APP-routes"),
+        config_map("cp /config-map/a .\nmysql -h $(hostname)-0.web-config"),
     ],
 )
 def test_a_part_without_a_kind_or_of_another_name_does_not_count(extra: str) -> None:

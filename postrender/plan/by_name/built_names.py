@@ -13,6 +13,7 @@ in `--configmap=prod.web-config` and `.configmaps.web-config`.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -35,6 +36,7 @@ from postrender.yaml.paths import Path, value_at
 # One part can be that of many objects, and in many texts. So only the first texts in a namespace
 # count, those of pods with different ServiceAccounts separately.
 _MOST_ACCOUNTS = 8
+_AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)(\.[a-z0-9-]+)"
 
 
 def find_built_names(evidence: Evidence) -> Iterator[Sign]:
@@ -96,13 +98,15 @@ def _parts(
             continue
         fields = field_names(data, path, text, kinds_in_lists)
         letters = letters_of("".join(map(str, (*path, *fields))))
-        kinds = (
-            shared | _kinds_of(text) | {kind for kind in CONTENT_KINDS if kind.lower() in letters}
-        )
+        of_field = {kind for kind in CONTENT_KINDS if kind.lower() in letters}
+        kinds = shared | of_field | _kinds_of(text)
         if "\n" not in text and is_about_configuration(fields):
             kinds |= {"ConfigMap"}
+        after_kinds = set(re.findall(_AFTER_KIND, text))
         for part in sorted(parts):
-            yield from ((path, part, kind) for kind in sorted(kinds))
+            # A host such as `web-0.web-config` has the name after a `.` too.
+            can_be_host = part[0] == "." and part not in after_kinds
+            yield from ((path, part, kind) for kind in sorted(of_field if can_be_host else kinds))
 
 
 def _kinds_of(text: str) -> set[str]:
