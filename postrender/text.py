@@ -317,3 +317,22 @@ def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[
     from difflib import get_close_matches  # a large module, which only mistakes need
 
     return get_close_matches(word, list(known), 1, cutoff)
+
+
+_IMAGE_CHARACTERS = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
+)
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is "", a placeholder, or can be the name of an image.
+
+    A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
+    Source: github.com/distribution/reference.
+    """
+    if not text or "<" in text or "://" in text:
+        return True
+    *folders, last = text.partition("@")[0].split("/")
+    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
+    is_readable = _IMAGE_CHARACTERS.issuperset(text) and last.count(":") < 2
+    return is_readable and all(name and name == name.lower() for name in names)

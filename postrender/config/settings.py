@@ -15,7 +15,7 @@ from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
-from postrender.text import shown
+from postrender.text import is_image, shown
 from postrender.yaml.paths import Json, format_path, parse_pattern, value_at
 
 TYPE_CHECKING = False
@@ -354,24 +354,7 @@ def _leftover(entry: Values) -> IgnoredLeftover:
 
 
 EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/postrender:0.1.0"
-_IMAGE_CHARACTERS = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/@+[]"
-)
 _DNS_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-
-
-def is_image(text: str) -> bool:
-    """Whether a text is "", a placeholder, or can be the name of an image.
-
-    A program can replace a placeholder, such as `<path:images#attacher>`, after postrender.
-    Source: github.com/distribution/reference.
-    """
-    if not text or "<" in text or "://" in text:
-        return True
-    *folders, last = text.partition("@")[0].split("/")
-    names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
-    is_readable = _IMAGE_CHARACTERS.issuperset(text) and last.count(":") < 2
-    return is_readable and all(name and name == name.lower() for name in names)
 
 
 def is_namespace(text: str) -> bool:

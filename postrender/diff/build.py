@@ -35,7 +35,7 @@ from postrender.diff.revisions import (
     with_fates,
 )
 from postrender.diff.risks import find_risks
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks.facts import Facts, find_new_rejections
 from postrender.diff.selection import select_all, select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_adoption, find_undecided
@@ -214,15 +214,17 @@ def _compare(
         *compare_originals_exactly(contents, old, new, resolver),
     ]
     named = [pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher]
+    differing = [pair for pair in named if pair.parts != {}]
     facts = Facts(
         pairs=named,
-        changes=[pair for pair in named if pair.parts != {}],
+        changes=differing,
         old=old,
         new=new,
         unread=unread,
         resolver=resolver,
         base_names=names.of_all,
         contents={change.identity: change for change in changed.values()},
+        rejections=find_new_rejections(differing),
         workloads=tuple(workloads.values()),
     )
     rejections = find_risks(facts, rejected=True)

@@ -123,10 +123,14 @@ class PatternTree:
 
     def add(self, pattern: Iterable[str], payload: Any) -> None:
         """Add a pattern. find() returns the payload with each match."""
+        self.at(pattern).payloads.append(payload)
+
+    def at(self, pattern: Iterable[str]) -> PatternTree:
+        """The part of the tree below a pattern, which is empty before an addition."""
         tree = self
         for part in pattern:
             tree = tree.children.setdefault(part, PatternTree())
-        tree.payloads.append(payload)
+        return tree
 
     def find(self, data: Json, parts: Parts = None) -> list[tuple[Path, Json, Any]]:
         """The (path, value, payload) of every match; for one pattern, in the order of add().

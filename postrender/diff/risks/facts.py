@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
 from postrender.diff.kinds import SCALER_TARGET, SCALERS
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
-from postrender.kubernetes.validation.checks import Problem
+from postrender.kubernetes.validation import find_rejections
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple, grouped
 from postrender.yaml.document import parse_in
@@ -38,6 +38,7 @@ class Facts(NamedTuple):
     changes: the pairs of objects that differ, or that only one side has.
     unread: as in Selection.
     base_names: the base names, by revision name.
+    rejections: as find_new_rejections returns them.
     """
 
     pairs: Sequence[Pair]
@@ -48,6 +49,7 @@ class Facts(NamedTuple):
     resolver: Resolver
     base_names: Mapping[str, str]
     contents: Mapping[Identity, ContentChange] = NOTHING
+    rejections: Mapping[str, Sequence[tuple[Identity, str, str]]] = NOTHING
     workloads: Sequence[WorkloadChange] = ()
     revisions: Sequence[RevisionChange] = ()
 
@@ -104,24 +106,6 @@ class Facts(NamedTuple):
             if wanted is None or _has_word(stream.texts[index], wanted):
                 yield from objects_of(parse_in(stream, index).data)
 
-    def new_problems(
-        self, find: Callable[[dict[str, Json], Parts, bool], Iterator[Problem]], *kinds: GroupKind
-    ) -> Iterator[tuple[Identity, str, str]]:
-        """The problems that only the newer side has, with the identity and the path of each.
-
-        find: what finds them in parts of an object; its last argument is whether the object is new.
-        kinds: of the objects, all without kinds.
-        """
-
-        def found(data: dict[str, Json], parts: Parts, *, is_new: bool) -> list[tuple[str, str]]:
-            return [(readable_path(data, path), text) for path, text in find(data, parts, is_new)]
-
-        for pair in self.changes:
-            if pair.new and (not kinds or pair.identity.group_kind in kinds):
-                after = dict.fromkeys(found(pair.new.data, pair.parts, is_new=not pair.old))
-                before = set(found(pair.old.data, None, is_new=False)) if after and pair.old else ()
-                yield from ((pair.identity, *one) for one in after if one not in before)
-
     def scalers(self, names: Iterable[str]) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
         """The autoscalers of the newer side, each with the namespace, kind and name of its target.
 
@@ -132,6 +116,34 @@ class Facts(NamedTuple):
             namespace = self.resolver.namespace_of(item.identity.namespace)
             kind = target.get("kind") or "Deployment"  # KEDA
             yield item, (namespace, str(kind), str(target.get("name")))
+
+
+def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identity, str, str]]]:
+    """What something rejects only on the newer side, by who rejects it.
+
+    Each has the identity of the object, the path, and a clause.
+    """
+
+    def found(
+        data: dict[str, Json], parts: Parts, *, is_new: bool
+    ) -> dict[tuple[str, str, str], None]:
+        return {
+            (judge, readable_path(data, path), str(text)): None
+            for judge, path, text in find_rejections(data, parts, is_new=is_new)
+        }
+
+    new = (
+        (pair.identity, rejection)
+        for pair in changes
+        if pair.new and (after := found(pair.new.data, pair.parts, is_new=not pair.old))
+        for before in [found(pair.old.data, None, is_new=False) if pair.old else {}]
+        for rejection in after
+        if rejection not in before
+    )
+    rejections: dict[str, list[tuple[Identity, str, str]]] = {}
+    for identity, (judge, path, text) in new:
+        rejections.setdefault(judge, []).append((identity, path, text))
+    return rejections
 
 
 def _kind_and_name(item: Object) -> tuple[GroupKind, str]:

@@ -19,14 +19,11 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts, rejection
-from postrender.kubernetes.validation import find_invalid
+from postrender.kubernetes.validation import API_SERVER
 
 REJECTS = True
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    problems = facts.new_problems(
-        lambda data, parts, is_new: find_invalid(data, parts, is_new=is_new)
-    )
-    for identity, path, fact in problems:
+    for identity, path, fact in facts.rejections.get(API_SERVER, ()):
         yield rejection(facts, identity, fact, path)

@@ -13,16 +13,13 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts
-from postrender.kubernetes.kinds import ROLLOUT
-from postrender.kubernetes.validation.rollouts import find_invalid_spec
+from postrender.kubernetes.validation import ROLLOUTS
 
 REJECTS = True
 CODE = "invalid-rollout"
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    for identity, path, fact in facts.new_problems(
-        lambda data, parts, _: find_invalid_spec(data, parts), ROLLOUT
-    ):
+    for identity, path, fact in facts.rejections.get(ROLLOUTS, ()):
         consequence = "Argo Rollouts reports InvalidSpec, and replaces no pods"
         yield Risk(identity, fact, consequence, path)

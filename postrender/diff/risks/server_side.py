@@ -14,9 +14,8 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts
-from postrender.kubernetes.validation import find_invalid, find_repeated
-from postrender.kubernetes.validation.checks import Problem
-from postrender.yaml.paths import Json, Parts, mapping_at
+from postrender.kubernetes.validation import SERVER_SIDE
+from postrender.yaml.paths import mapping_at
 
 _CONSEQUENCE = (
     "A server-side apply (Helm 4, or Argo CD with the option ServerSideApply) rejects the object"
@@ -24,17 +23,10 @@ _CONSEQUENCE = (
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    for identity, path, fact in facts.new_problems(_repeated):
+    for identity, path, fact in facts.rejections.get(SERVER_SIDE, ()):
         other = "kubectl apply and Helm 3 can lose one of the two"
         yield Risk(identity, fact, f"{_CONSEQUENCE}. {other}", path)
     yield from _strategies(facts)
-
-
-def _repeated(data: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[Problem]:
-    """The repeated items, without those for which every apply fails."""
-    if found := list(find_repeated(data, parts)):
-        invalid = set(find_invalid(data, parts, is_new=is_new))
-        yield from (problem for problem in found if problem not in invalid)
 
 
 def _strategies(facts: Facts) -> Iterator[Risk]:

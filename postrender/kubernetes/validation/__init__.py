@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
     CRD,
     DATA_FIELDS,
     MAX_CONTENT_SIZE,
+    POD,
     RBAC_GROUP,
     ROLLOUT,
+    WORKLOAD_KINDS,
     GroupKind,
     content_size,
     group_kind_of,
@@ -35,6 +37,7 @@ from postrender.kubernetes.validation.checks import (
     needs_quotes,
 )
 from postrender.kubernetes.validation.pods import (
+    IMAGE_ROWS,
     LIVE_POD_ROWS,
     NEW_POD_ROWS,
     POD_ROWS,
@@ -43,6 +46,7 @@ from postrender.kubernetes.validation.pods import (
     across_containers,
     restart_policy,
 )
+from postrender.kubernetes.validation.rollouts import SPEC_ROWS, find_invalid_weights
 from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
 from postrender.text import decoded
 from postrender.yaml.paths import (
@@ -62,84 +66,161 @@ _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
+# Who rejects a value: the API server in every apply, or only in a server-side one; Argo Rollouts,
+# which then replaces no pods; or a node, so that no new pod starts.
+API_SERVER, SERVER_SIDE, ROLLOUTS, NODE = "API server", "server-side apply", "Argo Rollouts", "node"
+# In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
+# a live object.
+_NEW, _LIVE = "new", "live"
 
-def find_invalid(
-    root: dict[str, Json], parts: Parts = None, *, is_new: bool = True
-) -> Iterator[Problem]:
+# Who rejects a value, its path, and a clause about it.
+Rejection = tuple[str, Path, str]
+
+
+def find_invalid(root: dict[str, Json]) -> Iterator[Problem]:
     """The values of an object for which the API server rejects a new object.
 
-    A custom resource has only rules about names, labels and, if it is a Rollout, types. A value
-    with a placeholder, such as `${REPLICAS}`, does not count, because a program replaces the value.
+    A custom resource has only rules about names, labels and, if it is a Rollout, types.
+    """
+    for judge, path, text in find_rejections(root):
+        if judge == API_SERVER:
+            yield path, text
+
+
+def find_rejections(
+    root: dict[str, Json], parts: Parts = None, *, is_new: bool = True
+) -> list[Rejection]:
+    """The values of an object that something rejects.
+
+    A value with a placeholder, such as `${REPLICAS}`, does not count, because a program replaces
+    the value.
     parts: of the object, to check only values that contain one, or are in one.
     is_new: whether the cluster lacks the object. Otherwise, `kubectl apply` and Helm 3 merge
         two containers, volumes or mounts of one name into the list of the live object, if it has
         the list, and the API server sees only one.
     """
-    for path, text in _problems(root, parts, is_new=is_new):
-        if not _is_placeholder(value_at(root, path)):
-            yield path, text
+    found = [one for one in _rejections(root, parts, is_new) if not _is_replaced(root, one)]
+    always = {(path, text) for judge, path, text in found if judge == API_SERVER}
+    return [one for one in found if one[0] != SERVER_SIDE or one[1:] not in always]
 
 
-def find_repeated(root: dict[str, Json], parts: Parts = None) -> Iterator[Problem]:
-    """The items of lists with equal keys, which only a server-side apply rejects in an object."""
-    group_kind = group_kind_of(root)
-    if group_kind is not None and is_built_in(group_kind[0]):
-        for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
-            yield from ((path, text) for text in check(value))
-        for start, template in pod_templates(group_kind, root):
-            for path, value, check in REPEATED_ROWS.find(template, parts_at(parts, start)):
-                yield from (((*start, *path), text) for text in check(value))
+def _is_replaced(root: dict[str, Json], rejection: Rejection) -> bool:
+    judge, path, _ = rejection
+    return judge != NODE and _is_placeholder(value_at(root, path))
 
 
 def _is_placeholder(value: Json) -> bool:
     return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
 
-def _problems(root: dict[str, Json], parts: Parts, *, is_new: bool) -> Iterator[Problem]:
+def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[Rejection]:
     group_kind = group_kind_of(root)
     if group_kind is None:
         return
-    templates = pod_templates(group_kind, root)
-    if parts_at(parts, ("metadata",)) != {} or group_kind[1] == CRD:
-        yield from _name(group_kind, root)
-    for path, value in (((), root), *templates):
-        if parts_at(parts, (*path, "metadata")) != {}:
-            yield from _labels((*path, "metadata"), mapping_at(value, ("metadata",)))
-    if not (is_built_in(group_kind[0]) or group_kind == ROLLOUT):
-        return
-    if group_kind[1] != CRD:
-        yield from find_wrong_types(root, parts)
-    if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
-        yield from _content(group_kind[1], root)
-    for path, value, check in KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
-        yield from ((path, text) for text in check(value))
-    for path, value, check in NEW_KIND_ROWS.get(group_kind, _NO_ROWS).find(root, parts):
-        if is_new or _is_added(parts_at(parts, path)):
-            yield from ((path, text) for text in check(value))
-    if group_kind == ("", "Pod"):
-        templates = [((), root)]
-    claims = ("spec", "volumeClaimTemplates")
-    for start, template in templates:
-        path, pod = (*start, "spec"), mapping_at(template, ("spec",))
-        inside = parts_at(parts, path)
-        trees = [ROLLOUT_ROWS] if group_kind == ROLLOUT else [POD_ROWS]
-        if group_kind != ROLLOUT:
-            trees += [NEW_POD_ROWS] if is_new else [NEW_POD_ROWS, LIVE_POD_ROWS]
-        for tree in trees:
-            for inner, value, check in tree.find(pod, inside):
-                if tree is not NEW_POD_ROWS or is_new or _is_added(parts_at(inside, inner)):
-                    yield from (((*path, *inner), text) for text in check(value))
-        if group_kind != ROLLOUT and (inside != {} or parts_at(parts, claims) != {}):
-            names = mappings_in(value_at(root, claims))
-            yield from across_containers(path, pod, names, is_new=is_new)
-            yield from restart_policy(group_kind, path, pod)
+    is_checked, is_rollout = _is_checked(group_kind)
+    found = [((), root)] if group_kind == POD else pod_templates(group_kind, root)
+    templates: dict[Path, Json] = dict(found)
+    for path, text in _of_object(group_kind, root, templates, parts, is_checked=is_checked):
+        yield API_SERVER, path, text
+    for path, value, (check, judge) in _rows_of(group_kind).find(root, parts):
+        for text in check(value):
+            if judge == _NEW:
+                is_added = is_new or _is_added(parts_at(parts, path))
+                yield API_SERVER if is_added else SERVER_SIDE, path, text
+            elif judge != _LIVE or not is_new:
+                yield API_SERVER if judge == _LIVE else judge, path, text
+    for path, text in find_invalid_weights(root, parts) if is_rollout else ():
+        yield ROLLOUTS, path, text
+    is_whole = is_new or is_rollout  # no apply merges two containers
+    for start, template in templates.items() if is_checked else ():
+        if isinstance(template, dict) or not is_rollout:  # a Rollout can have a workloadRef
+            for path, text in _of_pod(group_kind, root, (*start, "spec"), parts, is_new=is_whole):
+                yield ROLLOUTS if is_rollout else API_SERVER, path, text
     if group_kind[0] == "apps" and templates:
-        yield from _selector(root)
+        yield from ((API_SERVER, path, text) for path, text in _selector(root))
 
 
 def _is_added(parts: Parts) -> bool:
     """Whether all items of a list are new, from the parts of the list that differ."""
     return parts is None or (0 in parts and all(inner is None for inner in parts.values()))
+
+
+def _of_object(
+    group_kind: GroupKind,
+    root: dict[str, Json],
+    templates: Mapping[Path, Json],
+    parts: Parts,
+    *,
+    is_checked: bool,
+) -> Iterator[Problem]:
+    """The problems of names, labels, types and contents."""
+    if parts_at(parts, ("metadata",)) != {} or group_kind[1] == CRD:
+        yield from _name(group_kind, root)
+    for path, value in {(): root, **templates}.items():
+        if parts_at(parts, (*path, "metadata")) != {}:
+            yield from _labels((*path, "metadata"), mapping_at(value, ("metadata",)))
+    if is_checked and group_kind[1] != CRD:
+        yield from find_wrong_types(root, parts)
+    if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
+        yield from _content(group_kind[1], root)
+
+
+def _of_pod(
+    group_kind: GroupKind, root: dict[str, Json], path: Path, parts: Parts, *, is_new: bool
+) -> Iterator[Problem]:
+    """The problems of a whole pod spec, which is at `path`."""
+    claims = ("spec", "volumeClaimTemplates")
+    if parts_at(parts, path) != {} or parts_at(parts, claims) != {}:
+        pod = mapping_at(root, path)
+        yield from across_containers(path, pod, mappings_in(value_at(root, claims)), is_new=is_new)
+        yield from restart_policy(group_kind, path, pod)
+
+
+@cache
+def _rows_of(group_kind: GroupKind) -> PatternTree:
+    """The checks of an object by path, each with who rejects the value."""
+    tree = PatternTree()
+    for rows, judge in ((KIND_ROWS, API_SERVER), (NEW_KIND_ROWS, _NEW), (SPEC_ROWS, ROLLOUTS)):
+        _merge(tree, rows.get(group_kind, PatternTree()), judge)
+    pattern = WORKLOAD_KINDS.get(group_kind)
+    if pattern is not None:
+        pods, shared = tree.at((*pattern, "spec")), _pod_rows(*_is_checked(group_kind))
+        pods.payloads += shared.payloads
+        pods.children |= shared.children
+    return tree
+
+
+def _is_checked(group_kind: GroupKind) -> tuple[bool, bool]:
+    """Whether there are checks of a kind, and whether these are those of a Rollout."""
+    is_rollout = group_kind == ROLLOUT
+    return is_rollout or is_built_in(group_kind[0]), is_rollout
+
+
+@cache
+def _pod_rows(is_checked: bool, is_rollout: bool) -> PatternTree:
+    tree = PatternTree()
+    for rows, judge, judge_of_rollouts in _POD_ROWS:
+        who = judge_of_rollouts if is_rollout else judge
+        if who == NODE or (who and is_checked):
+            _merge(tree, rows, who)
+    return tree
+
+
+# The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
+_POD_ROWS = (
+    (POD_ROWS, API_SERVER, ROLLOUTS),
+    (NEW_POD_ROWS, _NEW, ROLLOUTS),
+    (LIVE_POD_ROWS, _LIVE, ""),
+    (REPEATED_ROWS, SERVER_SIDE, ""),
+    (ROLLOUT_ROWS, "", API_SERVER),
+    (IMAGE_ROWS, NODE, NODE),
+)
+
+
+def _merge(tree: PatternTree, rows: PatternTree, judge: str) -> None:
+    tree.payloads += [(check, judge) for check in rows.payloads]
+    for part, inner in rows.children.items():
+        _merge(tree.at((part,)), inner, judge)
 
 
 # The longest name of a kind, and whether the name has no dots.
@@ -252,6 +333,3 @@ def _selector(root: dict[str, Json]) -> Iterator[Problem]:
         yield path, "the selector is missing or empty"
     elif any(labels.get(key) != value for key, value in wanted.items()):
         yield path, "the selector does not match the labels of the pod template"
-
-
-_NO_ROWS = PatternTree()

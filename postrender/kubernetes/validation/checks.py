@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from postrender.text import shown
 from postrender.yaml.paths import Json, Parts, Path, PatternTree, mappings_in, parts_at, value_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # The path and a clause about the value there.
 Problem = tuple[Path, str]

@@ -25,7 +25,7 @@ from postrender.kubernetes.validation.checks import (
     unique,
 )
 from postrender.kubernetes.validation.values import pod_rows
-from postrender.text import shown
+from postrender.text import is_image, shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 
@@ -381,35 +381,26 @@ def _volumes(value: Json) -> Iterator[str]:
             yield f"2 volumes have the name {name} and different types"
 
 
-_CONSTRAINTS = unique("constraint", "topologyKey", "whenUnsatisfiable")
 # What kubectl cannot merge into a live object.
 LIVE_POD_ROWS = tree_of([("volumes", _volumes)])
 NEW_POD_ROWS = tree_of(
     (
         ("volumes", unique("volume")),
-        ("topologySpreadConstraints", _CONSTRAINTS),
+        ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
         *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in _CONTAINERS),
         *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in _CONTAINERS),
     )
 )
-# The lists of type "map" in the OpenAPI schema, with their keys.
+# The other lists of type "map" in the OpenAPI schema, with their keys.
 REPEATED_ROWS = tree_of(
-    (f"spec.{path}", check)
-    for path, check in (
-        ("volumes", unique("volume")),
-        ("topologySpreadConstraints", _CONSTRAINTS),
+    (
         ("hostAliases", unique("alias", "ip")),
         ("imagePullSecrets", unique("Secret")),
+        *((field, unique("container")) for field in _CONTAINERS),
+        *((f"{field}[].env", unique("variable")) for field in _CONTAINERS),
         *(
-            (f"{field}{inner}", check)
+            (f"{field}[].ports", unique("port", "containerPort", "protocol"))
             for field in _CONTAINERS
-            for inner, check in (
-                ("", unique("container")),
-                ("[].env", unique("variable")),
-                ("[].ports", unique("port", "containerPort", "protocol")),
-                ("[].volumeMounts", unique("mount", "mountPath")),
-                ("[].volumeDevices", unique("device", "devicePath")),
-            )
         ),
     )
 )
@@ -423,3 +414,13 @@ ROLLOUT_ROWS = tree_of(
         ("[].env", unique("variable")),
     )
 )
+
+
+def _image(value: Json) -> Iterator[str]:
+    # Flux and envsubst replace variables after postrender.
+    if isinstance(value, str) and not is_image(value) and "$" not in value:
+        yield f"the image {shown(value)} is not the name of an image"
+
+
+# The API server accepts such an image in a workload (validateContainersOnlyForPod).
+IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in _CONTAINERS)

@@ -10,12 +10,6 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import ROLLOUT
 from postrender.kubernetes.validation.checks import Problem, between, deadline, tree_of
-from postrender.kubernetes.validation.pods import (
-    NEW_POD_ROWS,
-    POD_ROWS,
-    across_containers,
-    restart_policy,
-)
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, value_at
 
 _MOST_WEIGHT = ("spec", "strategy", "canary", "trafficRouting", "maxTrafficWeight")
@@ -73,28 +67,13 @@ _ROWS = tree_of(
         ("spec.strategy.blueGreen", _blue_green),
     )
 )
+SPEC_ROWS = {ROLLOUT: _ROWS}
 _WEIGHTS = tree_of([("spec.strategy.canary.steps[].setWeight", between(0, 100))])
 
 
-def find_invalid_spec(root: dict[str, Json], parts: Parts = None) -> Iterator[Problem]:
-    """The values of a Rollout for which Argo Rollouts reports InvalidSpec.
-
-    parts: as in find_invalid.
-    """
-    has_limit = value_at(root, _MOST_WEIGHT) is not None
-    is_limit_new = parts_at(parts, _MOST_WEIGHT) != {}
-    weights = [] if has_limit else _WEIGHTS.find(root, None if is_limit_new else parts)
-    for path, value, check in (*_ROWS.find(root, parts), *weights):
-        yield from ((path, text) for text in check(value))
-    template = value_at(root, ("spec", "template"))
-    path = ("spec", "template", "spec")
-    inside = parts_at(parts, path)
-    if isinstance(template, dict) and inside != {}:
-        pod = mapping_at(template, ("spec",))
-        for inner, value, check in (
-            *POD_ROWS.find(pod, inside),
-            *NEW_POD_ROWS.find(pod, inside),
-        ):
-            yield from (((*path, *inner), text) for text in check(value))
-        yield from across_containers(path, pod, [], is_new=True)
-        yield from restart_policy(ROLLOUT, path, pod)
+def find_invalid_weights(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:
+    """The weights above 100 of a Rollout without a limit of its own; parts: as in find_invalid."""
+    if value_at(root, _MOST_WEIGHT) is None:
+        is_limit_new = parts_at(parts, _MOST_WEIGHT) != {}
+        for path, value, check in _WEIGHTS.find(root, None if is_limit_new else parts):
+            yield from ((path, text) for text in check(value))
