@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from postrender.attach.live import Consumer, Object, Owner
+from postrender.attach.live import Consumer, Object, Owner, Revision
 from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import (
     BY_GROUP_KIND,
@@ -114,10 +114,10 @@ class _Builder:
         self._overview = snapshot.overview
         self._workloads: dict[str, Workload] = {}
         self._using: dict[str, defaultdict[RevisionRef, list[Template]]] = {}
-        # The group of each base name.
+        # The group of each base name. A revision can have lost its label.
         self._bases = {
             (revision.resource.kind.lower(), revision.base_name): revision.group_name
-            for revision in self._overview.revisions.values()
+            for revision in sorted(self._overview.revisions.values(), key=_has_group)
             if revision.base_name
         }
         self._targets = [self._find(target) for target in targets]
@@ -200,7 +200,7 @@ class _Builder:
             revision
             for revision in revisions
             if (revision.proven_owners or self._is_ours(revision.key))
-            and self._group in ("", revision.group_name)
+            and self._group in ("", self._group_of(revision.key))
         ]
         bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
         missing = []
@@ -449,6 +449,10 @@ class _Builder:
             return 0
         before, after = (content_of(item, is_secret=False) for item in data)
         return sum(before.get(key) != after.get(key) for key in {*before, *after})
+
+
+def _has_group(revision: Revision) -> bool:
+    return bool(revision.group_name)
 
 
 def _next_runs(snapshot: Snapshot, groups: Iterable[str]) -> list[NextRun]:

@@ -14,7 +14,7 @@ from postrender.attach.collect import Group, decide_group, keep_reason, without_
 from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
-from postrender.attach.reconcile import GRACE, find_unused, parse_time
+from postrender.attach.reconcile import GRACE, find_unused, parse_time, pin
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,
     JOBS,
@@ -102,6 +102,8 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     scope, state, patches = decide(
         request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
     )
+    if not arrival.is_complete:  # a run already adds owners while it waits
+        patches = [*pin(group.revisions, arrival.consumers_of, owner), *patches]
     running = [job for job in jobs if not job.is_finished]
     conflict = ""
     if running:
@@ -177,7 +179,9 @@ def _outcomes(
     request, state = group.request, group.state
     outcomes = {item.uid: Outcome() for item in state.revisions}
     for patch in group.patches:
-        outcomes[patch.revision.uid] = Outcome(patch.added, patch.removed, patch.mark)
+        earlier = outcomes[patch.revision.uid]
+        added = dict.fromkeys((*earlier.added, *patch.added))
+        outcomes[patch.revision.uid] = Outcome(tuple(added), patch.removed, patch.mark)
     waits = "; ".join(group.arrival.reasons if group.arrival else ())
     find = partial(
         find_unused,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.attach.live import Owner
+from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
+from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
 from postrender.status.next_run import NextRun
@@ -110,6 +111,11 @@ def _revision_problems(
             text = f"{mismatch}, but the content is intact"
             fix = f"Do not delete {name}. Set the annotation to {without_hash(revision.name)} again"
         yield problem("edited", text, fix)
+    lost = _lost_mark(snapshot, revision)
+    if lost:
+        intact = ", but the content is intact" if content else ""
+        text = f"{lost} of {name} is missing{intact}"
+        yield problem("edited", text, f"Do not delete {name}. {apply}")
     added = status.outcome.added if status.outcome else ()
     alive = [owner for owner, exists in status.owners if exists]
     owners = conjoined([str(owner) for owner, _ in status.owners])
@@ -123,6 +129,27 @@ def _revision_problems(
     elif added and not any(_lasts(owner) for owner in alive):
         text = f"{start}Kubernetes would delete {name} when {owners} goes"
         yield problem("losing-owner", text, attach)
+
+
+def _lost_mark(snapshot: Snapshot, revision: Revision) -> str:
+    """What somebody has removed from a revision, "" for nothing.
+
+    Without the label, nothing deletes the revision. Without the annotation, the revision counts as
+    an original, and Kubernetes deletes it with its workloads.
+    """
+    marks = {GROUP_LABEL: revision.group_name, BASE_NAME_ANNOTATION: revision.base_name}
+    lost = [mark for mark, value in marks.items() if not value]
+    users = snapshot.overview.users.get(revision.key, ())
+    has_other_mark = len(lost) < len(marks) or revision.our_owners
+    content = snapshot.contents.get(revision.uid)
+    if (
+        not lost
+        or not (has_other_mark and without_hash(revision.name))
+        or (content and content.difference)
+        or not any(snapshot.overview.top_of(user).render_id for user in users)
+    ):
+        return ""
+    return f"the {'label' if lost[0] == GROUP_LABEL else 'annotation'} {lost[0]}"
 
 
 def _lasts(owner: Owner) -> bool:

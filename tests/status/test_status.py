@@ -147,6 +147,23 @@ def test_the_next_run_does_what_status_says(name: str) -> None:
     check_next_runs(Cluster(*STORIES[name].objects))
 
 
+def test_a_run_that_waits_adds_owners_first() -> None:
+    objects = [
+        {**item, "metadata": {**item["metadata"], "ownerReferences": []}}
+        if item["kind"] == "ConfigMap"
+        else item
+        for item in STORIES["workload-ref"].objects
+        if item["kind"] not in ("ReplicaSet", "Pod")
+    ]
+    cluster = Cluster(*objects)
+    [run] = status_of(cluster).runs
+    assert run.waits
+    assert any(
+        str(owner) == "Rollout/shop-web" for item in run.outcomes.values() for owner in item.added
+    )
+    check_next_runs(cluster)
+
+
 @pytest.mark.random_inputs
 @pytest.mark.parametrize("seed", range(examples(40)))
 def test_the_next_runs_of_random_clusters(seed: int) -> None:
@@ -580,6 +597,36 @@ def test_an_edited_annotation_is_no_edited_content() -> None:
     assert problem.fix.startswith(f"Do not delete ConfigMap/{name_of(old)}. Set the annotation to")
     [found] = [item for item in status.revisions if item.ref[1] == name_of(old)]
     assert (found.state, found.base_name) == ("kept", "web-config")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("lost", "problem"),
+    [
+        (("labels",), "the label postrender/attach-group of"),
+        (("annotations",), "the annotation postrender/base-name of"),
+        (("labels", "annotations"), "the label postrender/attach-group of"),
+    ],
+)
+def test_a_lost_label_or_annotation(lost: Sequence[str], problem: str, number: int) -> None:
+    """Otherwise nothing would delete the revision, or Kubernetes would with its workload."""
+    metadata: Json = {field: {} for field in lost}
+    objects = stories.with_change(stories.deployment("web", "a", "b"), number, metadata=metadata)
+    cluster = Cluster(*objects)
+    changed = [item for item in objects if item["kind"] == "ConfigMap"][number]
+    for group in ("", "app"):
+        status = status_of(cluster, group=group)
+        [found] = status.problems
+        assert found.problem.startswith(f"{problem} ConfigMap/{name_of(changed)} is missing")
+        assert found.fix.startswith("Do not delete")
+        assert {(item.base_name, item.group_name) for item in status.revisions} == {
+            ("web-config", GROUP)
+        }
+    # A ConfigMap of another tool can have such a name too.
+    del changed["metadata"]["ownerReferences"]
+    changed["metadata"] |= {"labels": {}, "annotations": {}}
+    codes = {item.code for item in status_of(Cluster(*objects)).problems}
+    assert "edited" not in codes
 
 
 def test_an_edited_revision_is_saved_before_it_is_deleted() -> None:
