@@ -34,7 +34,7 @@ from postrender.diff.revisions import (
     lost_owners,
     with_fates,
 )
-from postrender.diff.risks import find_risks
+from postrender.diff.risks import find_risks, importance
 from postrender.diff.risks.facts import Facts, find_new_rejections
 from postrender.diff.selection import select_all, select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
@@ -238,7 +238,7 @@ def _compare(
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,
-        risks=tuple(sorted(risks, key=lambda risk: risk.code)),
+        risks=tuple(sorted(risks, key=importance)),
         contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
         workloads=tuple(workloads.values()),
         revisions=revisions,

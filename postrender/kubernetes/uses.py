@@ -244,7 +244,7 @@ _OTHER_WORDS = {
     "host": "service",
     "authentication": "triggerauthentication",
 }
-_FAILS = "What needs the reference fails"
+_FAILS = "The controller of the object cannot follow the reference"
 
 
 def uses_by_convention(

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+# What hurts most comes first: lost data, and pods that stop or cannot restart.
+_FIRST = ("data-loss", "pods-stop", "deleted-original", "moved-object")
+
+
+def importance(risk: Risk) -> tuple[int, str]:
+    """What sorts risks."""
+    return (_FIRST.index(risk.code) if risk.code in _FIRST else len(_FIRST)), risk.code
+
+
 def rules() -> Iterator[tuple[str, ModuleType]]:
     """Every rule with its code, in the order of the codes."""
     files = sorted(name for name in os.listdir(__path__[0]) if name.endswith(".py"))

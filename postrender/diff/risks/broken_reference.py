@@ -27,7 +27,7 @@ from postrender.diff.pairs import EARLIER
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
-from postrender.kubernetes.kinds import DATA_FIELDS, Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import DATA_FIELDS, GroupKind, Identity, ObjectKey, strings_at
 from postrender.kubernetes.uses import (
     CONTAINER,
     TARGETS,
@@ -70,7 +70,12 @@ def find(facts: Facts) -> Iterator[Risk]:
 
 
 def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
-    names = Names(facts.resolver, facts.base_names)
+    kinds = {
+        key.group_kind[1].lower(): key.group_kind
+        for key in removed
+        if key.group_kind[1] not in ("ConfigMap", "Secret", "Namespace")
+    }
+    names = Names(facts.resolver, facts.base_names, kinds)
     before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
 
@@ -91,6 +96,7 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
         }
         old_keys = {key for key, _ in known(item)} if now else set()
         yield from (_risk(item, use) for key, use in (later | now).items() if key not in old_keys)
+    yield from _left_behind(facts)
     for item, parts in _candidates(facts, removed):
         broken = list(_broken(names, item, after, removed, parts))
         if broken and not (early and _runs_before(item)):
@@ -127,6 +133,33 @@ def _removed(facts: Facts) -> dict[ObjectKey, str]:
     }
 
 
+def _left_behind(facts: Facts) -> Iterator[Risk]:
+    """The uses of moved objects whose target is only in the namespace that they leave."""
+    moved = [
+        (old, new, list(uses_of(new.identity, new.data, templates)))
+        for old, new in facts.moved()
+        for templates in [pod_templates_of(new.identity.group_kind, new.data)]
+    ]
+    words = {use.name for _, _, uses in moved for use in uses}
+    before, after = (
+        {facts.resolver.key_of(one.identity) for one in side.objects}
+        | {facts.resolver.key_of(one.identity) for one in others}
+        for side, others in (
+            (side, facts.objects((), is_new=is_new, words=words) if words else ())
+            for side, is_new in ((facts.old, False), (facts.new, True))
+        )
+    )
+    for old, new, uses in moved:
+        for use in {use[:2]: use for use in uses}.values():
+            name = facts.base_names.get(use.name, use.name)
+            target = Identity(*use.group_kind, use.namespace, name)
+            there = facts.resolver.key_of(target._replace(namespace=old.identity.namespace))
+            is_own = use.namespace == new.identity.namespace
+            if is_own and there in before and facts.resolver.key_of(target) not in after:
+                fact = f"{target.kind}/{name} is not in the namespace {use.namespace}"
+                yield _risk(new, use._replace(key="", fact=fact))
+
+
 def _candidates(facts: Facts, removed: Collection[ObjectKey]) -> Iterator[tuple[Object, Parts]]:
     """The objects with uses that can be broken, with the parts in which they are."""
     lost = set(_without_a_key(facts))
@@ -161,9 +194,9 @@ def _runs_before(item: Object) -> bool:
     return not {"pre-upgrade", "PreSync"}.isdisjoint(part.strip() for part in phases.split(","))
 
 
-def _added(facts: Facts) -> set[ObjectKey]:
+def _added(facts: Facts) -> dict[ObjectKey, str]:
     return {
-        facts.resolver.key_of(pair.identity)
+        facts.resolver.key_of(pair.identity): ""
         for pair in facts.changes
         if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
     }
@@ -230,29 +263,28 @@ def find_missing_keys(
 
 
 class Names(NamedTuple):
-    """What finds the target of a name."""
+    """What finds the target of a name.
+
+    kinds: of removed objects, by the name in lower case.
+    """
 
     resolver: Resolver
     base_names: Mapping[str, str]
+    kinds: Mapping[str, GroupKind] = NOTHING
 
 
 def _broken(
     names: Names,
     item: Object,
     contents: _Contents,
-    removed: Collection[ObjectKey] = (),
+    removed: Mapping[ObjectKey, str] = NOTHING,
     parts: Parts = None,
 ) -> Iterator[Use]:
     """The uses whose target is removed, or does not have the key."""
     templates = pod_templates_of(item.identity.group_kind, item.data)
     uses = list(uses_of(item.identity, item.data, templates, parts, with_objects=bool(removed)))
-    kinds = {
-        key.group_kind[1].lower(): key.group_kind
-        for key in removed
-        if key.group_kind[1] not in ("ConfigMap", "Secret", "Namespace")
-    }
-    if kinds:
-        uses = [*uses_by_convention(item.identity, item.data, kinds), *uses]
+    if removed and names.kinds:
+        uses = [*uses_by_convention(item.identity, item.data, names.kinds), *uses]
     for use in dict.fromkeys(uses):
         if use.group_kind == CONTAINER or (
             use.group_kind == VARIABLE and _is_undefined(names, item, use, contents)
@@ -264,8 +296,7 @@ def _broken(
         name = names.base_names.get(use.name, use.name)
         key = names.resolver.key_of(target, name)
         if key in removed:
-            fact = removed[key] if isinstance(removed, dict) else ""
-            yield use._replace(name=name, key="", fact=fact)
+            yield use._replace(name=name, key="", fact=removed[key])
         elif use.key:
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
             if found and use.key not in _keys_of(found.data):

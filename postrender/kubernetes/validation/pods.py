@@ -419,7 +419,9 @@ ROLLOUT_ROWS = tree_of(
 def _image(value: Json) -> Iterator[str]:
     # Flux and envsubst replace variables after postrender.
     if isinstance(value, str) and not is_image(value) and "$" not in value:
-        yield f"the image {shown(value)} is not the name of an image"
+        is_blank = value != value.strip()
+        what = "begins or ends with a blank" if is_blank else "is not the name of an image"
+        yield f"the image {shown(value)} {what}"
 
 
 # The API server accepts such an image in a workload (validateContainersOnlyForPod).

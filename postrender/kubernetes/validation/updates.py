@@ -63,6 +63,7 @@ def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
     field: the name of the field that has the values.
     """
     if isinstance(old, list) and isinstance(new, list):
+        new = _merged(old, new, field)
         pairs = zip(old, new, strict=False)
         return len(old) == len(new) and all(are_stored_alike(*pair, field) for pair in pairs)
     if not (isinstance(old, dict) and isinstance(new, dict)):
@@ -71,6 +72,32 @@ def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
     return sides[0].keys() == sides[1].keys() and all(
         are_stored_alike(value, sides[1][key], key) for key, value in sides[0].items()
     )
+
+
+# The keys of lists that kubectl and Helm 3 merge into those of a live object.
+_MERGE_KEYS = {
+    **dict.fromkeys(("containers", "initContainers", "env", "volumes", "imagePullSecrets"), "name"),
+    "volumeMounts": "mountPath",
+    "ports": "containerPort",
+    "hostAliases": "ip",
+}
+
+
+def _merged(old: list[Json], new: list[Json], field: str) -> list[Json]:
+    """The items that a merge leaves: of several with the key of a live item, only the first.
+
+    Tried with kubectl 1.36. A key that the live list lacks stays there twice.
+    """
+    key = _MERGE_KEYS.get(field)
+    if key is None or len(new) <= len(old):
+        return new
+    live, kept, seen = [value_at(item, (key,)) for item in old], [], []
+    for item in new:
+        name = value_at(item, (key,))
+        if name not in live or name not in seen:
+            kept.append(item)
+        seen.append(name)
+    return kept
 
 
 def _stored(data: dict[str, Json], field: str) -> dict[str, Json]:
