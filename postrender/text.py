@@ -276,6 +276,13 @@ def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of)
     )
 
 
+def visible_json(document: object) -> str:
+    """A JSON document for programs, in which a reader sees each character, as in `visible`."""
+    lines = json.dumps(document, indent=2, ensure_ascii=False).split("\n")
+    shown_lines = (visible(line, escape=lambda one: json.dumps(one)[1:-1]) for line in lines)
+    return "".join(f"{line}\n" for line in shown_lines)
+
+
 _ENDS = str.maketrans(" \t", "·→")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -40,7 +39,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
-from postrender.text import printable
+from postrender.text import printable, visible_json
 from postrender.yaml.paths import Path
 from postrender.yaml.stream import Source, read_streams
 
@@ -98,7 +97,7 @@ def check(files: tuple[str, ...], form: str, config: str | None, **given: object
             report_finding(finding, is_failure=finding.strict, is_printed=is_text)
     if not is_text:
         document = _json(findings, settings) if form == "json" else _sarif(findings)
-        write([json.dumps(document, indent=2, ensure_ascii=False), "\n"])
+        write([visible_json(document)])
     failing = [finding for finding in findings if finding.strict and finding.code]
     summary = strict_error(failing, cause="", fix="Apply the fix of each error above")
     if summary and is_text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from postrender.config.settings import EXTERNAL, IGNORE, RENAME
@@ -20,7 +19,7 @@ from postrender.explain.build import (
 )
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
 from postrender.terminal import BOLD, END, GREEN, GREY, MAGENTA, wrap
-from postrender.text import conjoined, visible
+from postrender.text import conjoined, visible, visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class JsonReporter(Reporter):
             },
             "findings": [_finding(finding) for finding in explanation.findings],
         }
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return visible_json(document)
 
 
 def _object(entry: ObjectEntry) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 
 from postrender.attach.reconcile import TIME_FORMAT
@@ -12,6 +11,7 @@ from postrender.diff.formats.json import as_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
 from postrender.status.next_run import NextRun, Outcome
 from postrender.status.text import describe_unused, release_of
+from postrender.text import visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class JsonReporter(Reporter):
                 for difference in status.differences
             ],
         }
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return visible_json(document)
 
 
 def _time(time: datetime | None) -> str:

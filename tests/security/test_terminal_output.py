@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from postrender.attach.command import configure_log
-from postrender.cli.report import log_note, set_log_file, without_commands
+from postrender.cli.report import log_note, set_log_file, without_commands, write_changes
 from postrender.diff.formats import REPORTERS
-from postrender.text import visible
+from postrender.text import visible, visible_json
 from tests.diff.reporters import COMPLETE
 from tests.forked import run_fork
 
@@ -60,6 +60,20 @@ def test_the_log_of_attach_has_no_control_characters(capsys: pytest.CaptureFixtu
     configure_log("info", is_json=False)
     logging.getLogger("postrender.attach.test").info("a\x1b[2Jb")
     assert capsys.readouterr().err == "info: a\\x1b[2Jb\n"
+
+
+def test_a_report_of_changes_has_no_control_characters(capfd: pytest.CaptureFixture[str]) -> None:
+    """collect and adopt print owners and workloads, whose names the API server does not check."""
+    write_changes("collect", ["keeps it for Widget/a\x1b[2J\u202e\n::error::x"], needs_yes=False)
+    assert capfd.readouterr().out == "keeps it for Widget/a\\x1b[2J\\u202e\\n::error::x\n"
+
+
+@pytest.mark.parametrize("character", [*INVISIBLE, *BIDIRECTIONAL, "\x9b", "\u2028"])
+def test_json_shows_each_character(character: str) -> None:
+    document = {"a": [f"b{character}c\n"]}
+    text = visible_json(document)
+    assert character not in text
+    assert json.loads(text) == document
 
 
 def is_command(line: str) -> bool:

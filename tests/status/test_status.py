@@ -417,6 +417,9 @@ def test_deep_and_long_values() -> None:
     text = text.replace('"DEEP"', "[" * 5000 + "]" * 5000)
     report = text_of(read_text(text, None, "rollout/shop-web"))
     assert "\x1b" not in report
+    hostile = text.replace("\\u001b[31m", "\u009b31m\u202e")
+    document = REPORTERS["json"].render(read_text(hostile, None, "rollout/shop-web"), Terminal())
+    assert "\\u009b31m\\u202e" in document
     assert max(map(len, report.splitlines())) <= 80
 
 

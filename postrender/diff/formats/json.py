@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,7 @@ from postrender.diff import model
 from postrender.diff.formats import Reporter
 from postrender.diff.hunks import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
-from postrender.text import visible
+from postrender.text import visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,13 +84,7 @@ class JsonReporter(Reporter):
         }
         for section in _SECTIONS:
             document[section] = as_json(getattr(preview, section))
-        return _visible(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
-
-
-def _visible(text: str) -> str:
-    """A JSON document with escapes for the characters that a reader would not see."""
-    lines = text.split("\n")
-    return "\n".join(visible(line, escape=lambda one: json.dumps(one)[1:-1]) for line in lines)
+        return visible_json(document)
 
 
 def _summary(preview: model.Preview) -> Json:
