@@ -40,7 +40,10 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     plan = plan_of(stream, settings)
     refuse_templates(plan.inventory)
     notes = [
-        *find_invalid_fields(plan.inventory),
+        *(
+            one if one.code else one._replace(code="invalid-field")
+            for one in find_invalid_fields(plan.inventory)
+        ),
         *find_other_owners(plan.inventory, settings),
         *find_idle_rules(plan.inventory, settings),
     ]

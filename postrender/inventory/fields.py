@@ -36,14 +36,17 @@ _NAMELESS = ("Config", "Binding", "Eviction", "Status", "DeleteOptions")
 def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
     """A finding for each field that makes the API server reject an object.
 
-    Unlike the rest of postrender, this reads every document of the input.
+    Unlike the rest of postrender, this reads every document of the input. The finding about a
+    document that is not valid YAML has no code.
     """
     for index in range(len(inventory.stream.texts)):
         try:
             document = inventory.document(index)
             roots = [*roots_of(document.data)]
-        except UserError:
-            continue  # the program that applies the manifests reports this error
+        except UserError as error:
+            location = error.location or inventory.stream.location_of(index)
+            yield Finding("", error.problem, error.fix, location, strict=True)
+            continue
         for root_path, root in roots:
             for path, problem, fix in _faults(root) if isinstance(root, dict) else ():
                 place = (*root_path, *path)

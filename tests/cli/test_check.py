@@ -104,6 +104,14 @@ def test_an_unreadable_file_has_its_own_exit_code(
         assert "looks like a Helm template that helm has not rendered" in err
 
 
+def test_every_document_is_read(check: Check) -> None:
+    """`render` parses only what it may change, but the API server reads a Service too."""
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: a\nspec: {}\n"
+    code, _, err = check("a.yaml", a=CONFIG + "---\n" + service)
+    assert code == 2
+    assert "error: a.yaml:9 (document 2): the document is not valid YAML (a { is not" in err
+
+
 def test_other_errors_have_the_same_exit_code(check: Check) -> None:
     assert check("missing.yaml")[0] == 2
     assert check("--config=missing.yaml", "a.yaml", a=GOOD)[0] == 2
