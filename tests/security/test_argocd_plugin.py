@@ -268,6 +268,16 @@ def test_a_folder_without_a_chart_is_refused(sidecar: Sidecar, command: str) -> 
     )
 
 
+def test_a_variable_that_a_shell_lacks_is_named(sidecar: Sidecar) -> None:
+    """Argo CD always sets it. Who tries the plugin in a shell can forget it."""
+    shell = {"PATH": os.environ["PATH"], "ARGOCD_APP_NAME": "shop"}
+    done = subprocess.run(
+        [SCRIPT, "generate"], cwd=sidecar.chart, env=shell, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ARGOCD_APP_NAMESPACE is not set. Outside of Argo CD, ")
+
+
 # HOME
 
 
