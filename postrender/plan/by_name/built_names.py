@@ -72,8 +72,7 @@ def _sign(evidence: Evidence, item: Item, path: Path, part: str, target: Item) -
     kind = target.identity.kind
     return Sign(
         target=target,
-        reason=f"a text in {item.identity} reads a {kind}, and has the part {shown(part)} of its "
-        "name",
+        reason=f"a text in {item.identity} reads a {kind} by a name with the part {shown(part)}",
         source=item,
         location=evidence.inventory.location_of(item, (*item.path, *path)),
     )
