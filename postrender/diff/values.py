@@ -125,7 +125,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
     if isinstance(old, str) and isinstance(new, str):
         return _describe_texts(subject, old, new, style)
     removed, added = (
-        _inner_values(value, f"{sign} ", style) for value, sign in ((old, "-"), (new, "+"))
+        inner_values(value, f"{sign} ", style) for value, sign in ((old, "-"), (new, "+"))
     )
     return Description(f"{subject} changes:", (*removed, *added))
 
@@ -144,7 +144,7 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
         lines = value.removesuffix("\n").split("\n")
         diff = tuple(sign + visible(with_visible_end(line), keep="\t") for line in lines)
         return Description(f"{subject} {change}:", diff=diff)
-    return Description(f"{subject} {change}:", tuple(_inner_values(value, "", style)))
+    return Description(f"{subject} {change}:", tuple(inner_values(value, "", style)))
 
 
 def _describe_texts(subject: str, old: str, new: str, style: Style) -> Description:
@@ -240,7 +240,7 @@ def _short_text(value: Json) -> str:
     return text if len(text) <= 40 else f"… ({counted(_count(value), 'value')})"
 
 
-def _inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
+def inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
     """A phrase for each value inside a long value, which is as large as the limit allows."""
     pending: list[tuple[str, Json]] = [("", value)]
     while pending:

@@ -312,7 +312,7 @@ def _container_uses(identity: Identity, data: dict[str, Json], start: Path) -> I
                     place = (*path, *where)
                     yield Use(CONTAINER, name, port, None, place, len(start), consequence)
             for where, variable in _undefined(container):
-                place, fact = (*path, *where), f"the container has no variable for $({variable})"
+                place, fact = (*path, *where), f"$({variable}) names no variable of the container"
                 consequence = _CONFIG_ERROR if "subPathExpr" in where else _NOT_EXPANDED
                 place = item_path(place[:-1]) if "subPathExpr" in where else place
                 yield Use(VARIABLE, name, variable, None, place, len(start), consequence, fact)

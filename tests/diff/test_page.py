@@ -337,7 +337,7 @@ def test_words_that_differ_are_marked(old: str, new: str, marked: list[str]) -> 
         ("", '""'),
         (" x", '" x"'),
         ({"ключ": ["é"]}, '{"ключ": ["é"]}'),
-        (["é" * 72], f'[\n  "{"é" * 72}"\n]'),
+        (["é" * 72, "b"], f"[0]: {'é' * 72}\n[1]: b"),
         ("two\nlines", "two\nlines"),
         ("long " * 2000, f'"{"long " * 2000}"'),
     ],

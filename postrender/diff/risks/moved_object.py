@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from postrender.config.settings import NOTHING
 from postrender.diff.kinds import template_path
 from postrender.diff.model import Risk
+from postrender.diff.normalise import BaseNames, changed_fields
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
+from postrender.text import conjoined
 from postrender.yaml.paths import value_at
 
+_MOST = 3  # paths
 _EMPTY = "The data of the old volumes does not move, and the new volumes are empty"
 _PODS = "The old pods are deleted, whether or not the new pods are ready"
 _ADDRESS = "Clients that use the old address fail"
@@ -28,7 +32,12 @@ def find(facts: Facts) -> Iterator[Risk]:
             before, after = (
                 facts.resolver.namespace_of(one.identity.namespace) for one in (old, new)
             )
-            fact = f"the object moves from the namespace {before} to {after}"
+            names = BaseNames(facts.base_names, NOTHING)
+            paths = [field.path for field in changed_fields(old.data, new.data, names)]
+            verb = "changes" if len(paths) == 1 else "change"
+            others = f", and {conjoined(paths, most=_MOST)} {verb}" if paths else ""
+            moves = "moves" if paths else "moves unchanged"
+            fact = f"the object {moves} from the namespace {before} to {after}{others}"
             yield Risk(new.identity, fact, consequence)
 
 

@@ -13,7 +13,14 @@ from postrender.diff.model import CHANGED, FieldChange, Hunk, Line
 from postrender.diff.objects import split_schemas
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.texts import compare_long, folded, tokens_of
-from postrender.diff.values import MARKS, WRITTEN_DIFFERENTLY, counted, text_of
+from postrender.diff.values import (
+    MARKS,
+    WRITTEN_DIFFERENTLY,
+    Style,
+    counted,
+    inner_values,
+    text_of,
+)
 from postrender.text import escape_of, visible, with_visible_end
 from postrender.yaml.paths import Json
 
@@ -210,13 +217,13 @@ def _changed_value(old: str, new: str) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """A value as markup: JSON, or a string that does not need quotes."""
+    """A value as markup: JSON, a string that does not need quotes, or a path on each line."""
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
-        if len(text) > 72 and isinstance(value, dict | list):
-            text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
+        if len(text) > _LONG_VALUE and isinstance(value, dict | list):
+            text = "\n".join(inner_values(value, "", Style(limit=_LONG_VALUE)))
     # `escaped` would escape line breaks.
     return Html("\n".join(escaped(with_visible_end(line)) for line in text.split("\n")))
 
