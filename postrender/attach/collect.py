@@ -213,12 +213,11 @@ class Pass:
 
 def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> Iterator[Group]:
     """The decisions about everything in a namespace."""
-    named, is_safe = live.named, live.is_safe
     for item in live.inventories:
         if item.request and not item.is_foreign:
-            yield decide_group(live, item, item.request, named, now, is_safe=is_safe)
-    if is_safe:
-        yield from _orphans(live, named, older_than, now)
+            yield decide_group(live, item, item.request, now)
+    if live.is_safe:
+        yield from _orphans(live, older_than, now)
         yield Group("", list(_others(live, older_than, now)))
 
 
@@ -231,16 +230,8 @@ def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
     return [patch for patch in group.patches if patch.revision not in foreign]
 
 
-def decide_group(
-    live: Live,
-    inventory: Inventory,
-    request: AttachRequest,
-    named: frozenset[RevisionRef],
-    now: datetime,
-    *,
-    is_safe: bool,
-) -> Group:
-    """The decisions about a group; named: Live.named; is_safe: whether all inventories are read."""
+def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: datetime) -> Group:
+    """The decisions about a group; request: of the inventory."""
     overview, owner = live.overview, inventory.owner
     part = overview.part_for(request, owner)
     revisions = select_revisions(part.candidates, request)
@@ -249,16 +240,15 @@ def decide_group(
         request, arrival, revisions, owner, part.consumers, overview.unreadable, now
     )
     patches = [
-        patch._replace(mark=None)
-        if patch.mark and (keep_reason(patch.revision, live, named) or not is_safe)
-        else patch
+        patch._replace(mark=None) if patch.mark and keep_reason(patch.revision, live) else patch
         for patch in patches
     ]
-    may_delete = request.prunes and arrival.is_complete and is_safe and not overview.unreadable
+    may_delete = request.prunes and arrival.is_complete and live.is_safe
+    may_delete = may_delete and not overview.unreadable
     unused = find_unused(state, scope, request.in_stream, now) if may_delete else []
     return Group(
         name=inventory.group_name,
-        unused=[pair for pair in unused if pair[0].key not in named],
+        unused=[pair for pair in unused if pair[0].key not in live.named],
         patches=[patch for patch in patches if patch.has_changes],
         request=request,
         state=state,
@@ -267,20 +257,20 @@ def decide_group(
     )
 
 
-def keep_reason(revision: Revision, live: Live, named: frozenset[RevisionRef]) -> str:
+def keep_reason(revision: Revision, live: Live) -> str:
     """Why a pass does not mark or delete a revision, as an apply may use it; "" if it does."""
+    if not live.is_safe:
+        return "collect cannot read each inventory of this namespace"
     if revision.key in live.named_by_jobs:
         return "an attacher's Job names the revision"
-    if revision.key in named:
+    if revision.key in live.named:
         return "an inventory names the revision"
     if revision.applied not in (None, BY_INVENTORY):
         return "a release without an inventory applied the revision last, and could use it again"
     return ""
 
 
-def _orphans(
-    live: Live, named: frozenset[RevisionRef], older_than: timedelta | None, now: datetime
-) -> Iterator[Group]:
+def _orphans(live: Live, older_than: timedelta | None, now: datetime) -> Iterator[Group]:
     """The unused revisions without an owner of each group without an inventory.
 
     If collect has seen a group, Kubernetes deletes its revisions with the inventory. If the group
@@ -293,7 +283,7 @@ def _orphans(
             revision.group_name
             and revision.base_name
             and revision.group_name not in known
-            and revision.key not in named
+            and revision.key not in live.named
             and _is_loose(live, revision)
         ):
             found[revision.group_name].append(revision)
@@ -308,12 +298,12 @@ def _orphans(
         state, scope = ClusterState(old, {}, live.overview.unreadable), Scope(name)
         unused = [
             (item, reason or _mark_reason(item, older_than, now))
-            for item, reason in find_unused(state, scope, named, now)
+            for item, reason in find_unused(state, scope, live.named, now)
         ]
         yield Group(
             name=name,
             unused=[*young, *unused],
-            patches=reconcile(state, scope, named, now),
+            patches=reconcile(state, scope, live.named, now),
             state=state,
         )
 

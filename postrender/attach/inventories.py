@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -84,31 +84,29 @@ class Hashed(NamedTuple):
     may_delete: bool
 
 
-class Live(NamedTuple):
+class Live:
     """What a pass has read of one namespace.
 
     hashed: may include ConfigMaps in use.
     created: the creationTimestamp of each ConfigMap and Secret, by uid.
     named_by_jobs: what the attachers' Jobs name.
+    named: what any inventory or attacher's Job names.
+    is_safe: False if this version cannot read an inventory, which may name any revision.
     """
 
-    overview: Overview
-    inventories: tuple[Inventory, ...]
-    hashed: tuple[Hashed, ...]
-    created: dict[str, datetime | None]
-    named_by_jobs: frozenset[RevisionRef] = frozenset()
-
-    @property
-    def named(self) -> frozenset[RevisionRef]:
-        """What any inventory or attacher's Job names."""
-        requests = [inventory.request for inventory in self.inventories if inventory.request]
-        found = frozenset(ref for request in requests for ref in request.in_stream)
-        return found | self.named_by_jobs
-
-    @property
-    def is_safe(self) -> bool:
-        """False if this version cannot read an inventory, which may name any revision."""
-        return all(item.request or item.is_foreign for item in self.inventories)
+    def __init__(
+        self,
+        overview: Overview,
+        inventories: Sequence[Inventory],
+        hashed: Sequence[Hashed],
+        created: dict[str, datetime | None],
+        named_by_jobs: Iterable[RevisionRef],
+    ) -> None:
+        self.overview, self.inventories, self.hashed = overview, inventories, hashed
+        self.created, self.named_by_jobs = created, frozenset(named_by_jobs)
+        requests = [inventory.request for inventory in inventories if inventory.request]
+        self.named = self.named_by_jobs.union(*(request.in_stream for request in requests))
+        self.is_safe = all(item.request or item.is_foreign for item in inventories)
 
 
 def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
@@ -177,10 +175,10 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
     found = {
         place: Live(
             overview=Overview(revisions[place], consumers[place], unreadable),
-            inventories=tuple(inventories[place]),
-            hashed=tuple(hashed[place]),
+            inventories=inventories[place],
+            hashed=hashed[place],
             created=created[place],
-            named_by_jobs=frozenset(named_by_jobs[place]),
+            named_by_jobs=named_by_jobs[place],
         )
         for place in places | inventories.keys() | hashed.keys()
     }

@@ -40,7 +40,6 @@ from postrender.attach.request import AttachRequest, Resource, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
 from postrender.errors import UserError
-from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 
@@ -67,9 +66,13 @@ def attach(
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
-        decisions = _read_and_decide(client, request, arrival, content, release_owner)
-        scope, state = decisions.scope, decisions.state
-        patched, problems = send(client, decisions.patches)
+        group = read_revisions(client, request)
+        accepted = content.accepted(group.revisions, arrival.consumers.values())
+        group = group._replace(revisions=accepted)
+        scope, state, patches = decide(
+            request, arrival, group, release_owner, *read_consumers(client), client.now()
+        )
+        patched, problems = send(client, patches)
         deleted: list[Revision] = []
         if may_sweep(arrival, state):
             if request.prunes:
@@ -109,27 +112,6 @@ def may_sweep(arrival: Arrival, state: ClusterState) -> bool:
     return not arrival.pending and not state.unreadable
 
 
-class Decisions(NamedTuple):
-    """The patches of `reconcile`, and what they are based on."""
-
-    scope: Scope
-    state: ClusterState
-    patches: list[Patch]
-
-
-def _read_and_decide(
-    client: Client,
-    request: AttachRequest,
-    arrival: Arrival,
-    content: ContentCheck,
-    release_owner: Owner | None,
-) -> Decisions:
-    group = read_revisions(client, request)
-    consumers = arrival.consumers.values()
-    group = group._replace(revisions=content.accepted(group.revisions, consumers))
-    return decide(request, arrival, group, release_owner, *read_consumers(client), client.now())
-
-
 def decide(
     request: AttachRequest,
     arrival: Arrival,
@@ -138,15 +120,18 @@ def decide(
     consumers: Mapping[str, Consumer],
     unreadable: frozenset[Resource],
     now: datetime,
-) -> Decisions:
-    """The decisions of a run; group: without foreign objects (see ContentCheck.accepted)."""
+) -> tuple[Scope, ClusterState, list[Patch]]:
+    """The patches of `reconcile`, and what they are based on.
+
+    group: without foreign objects (see ContentCheck.accepted).
+    """
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
     state = state_of(group, scope, release_owner, consumers, unreadable)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
-    return Decisions(scope, state, reconcile(state, scope_to_mark, request.in_stream, now))
+    return scope, state, reconcile(state, scope_to_mark, request.in_stream, now)
 
 
 def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:

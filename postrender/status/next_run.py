@@ -140,22 +140,20 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
 
 def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest) -> NextRun:
     """The next run of collect."""
-    live, named = snapshot.live, snapshot.named
+    live = snapshot.live
     request = _readable(snapshot, request)
     inventory = inventory._replace(request=request)
-    group = decide_group(live, inventory, request, named, snapshot.now, is_safe=live.is_safe)
+    group = decide_group(live, inventory, request, snapshot.now)
     content = ContentCheck(partial(_content, snapshot), request)
     group = group._replace(patches=without_foreign(group, content))
     if group.arrival:
         group = group._replace(arrival=_without_unread(snapshot, group.arrival))
     waits = tuple(group.arrival.reasons) if group.arrival else ()
-    stop = "collect cannot read each inventory of this namespace"
-    if live.is_safe:
-        stop = "; ".join(("an apply may be under way", *waits)) if waits else ""
-        stop = stop if request.prunes else _NO_PRUNE
+    stop = "; ".join(("an apply may be under way", *waits)) if waits else ""
+    stop = stop if request.prunes else _NO_PRUNE
 
     def block(revision: Revision) -> str:
-        return stop or keep_reason(revision, live, named)
+        return stop or keep_reason(revision, live)
 
     return NextRun(
         group_name=inventory.group_name,

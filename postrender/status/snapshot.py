@@ -153,12 +153,8 @@ class Snapshot:
     def live(self) -> Live:
         """The inventories, and what they need for the decisions of collect."""
         jobs = (job for jobs in self.jobs.values() for job in jobs)
-        named = frozenset(ref for job in jobs for ref in named_in(job.arguments))
-        return Live(self.overview, tuple(self._inventories), (), self.created, named)
-
-    @cached_property
-    def named(self) -> frozenset[RevisionRef]:
-        return self.live.named
+        named = (ref for job in jobs for ref in named_in(job.arguments))
+        return Live(self.overview, self._inventories, (), self.created, named)
 
     @cached_property
     def inventories(self) -> dict[str, Inventory]:
