@@ -87,12 +87,15 @@ class NextRun(NamedTuple):
 
 def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     """The next run of attach or, with an inventory, of collect, for a group with revisions."""
-    inventory = snapshot.inventories.get(group_name)
-    if inventory and inventory.request:
-        return _next_pass(snapshot, inventory, inventory.request)
-    overview = snapshot.overview
     jobs = sorted(snapshot.jobs.get(group_name, ()), key=lambda job: job.created, reverse=True)
     request, source, reason = _request(snapshot, group_name, jobs)
+    inventory = snapshot.inventories.get(group_name)
+    wanted = inventory.request if inventory else None
+    if source and not (wanted and wanted.workloads and _is_current(snapshot, wanted)):
+        inventory = None  # of an earlier release, or by somebody else
+    elif inventory and wanted:
+        return _next_pass(snapshot, inventory, wanted)
+    overview = snapshot.overview
     owner = _release_owner(snapshot, group_name, request)
     part = overview.part_for(request, owner)
     group = select_revisions(part.candidates, request)

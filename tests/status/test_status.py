@@ -23,6 +23,7 @@ from postrender.attach.request import CONSUMER_KINDS
 from postrender.cli import main
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
+from postrender.kubernetes.attach_groups import inventory_data
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.files import read_file
@@ -161,6 +162,23 @@ def test_a_run_that_waits_adds_owners_first() -> None:
     assert any(
         str(owner) == "Rollout/shop-web" for item in run.outcomes.values() for owner in item.added
     )
+    check_next_runs(cluster)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["--group", GROUP, "--emitted", "configmap/a"]]
+)
+def test_an_inventory_of_somebody_else_does_not_hide_the_job(arguments: list[str]) -> None:
+    inventory = obj(
+        "ConfigMap",
+        f"{GROUP}-inventory",
+        metadata={"labels": {"postrender/inventory": GROUP}},
+        data=inventory_data(arguments),
+    )
+    cluster = Cluster(*STORIES["canary-after-its-job"].objects, inventory)
+    [run] = status_of(cluster).runs
+    assert run.source == "Job/app-attach-x"
+    assert any(item.is_deleted for item in run.outcomes.values())
     check_next_runs(cluster)
 
 
