@@ -21,6 +21,7 @@ from postrender.plan.build import Plan
 from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.mounts import Mount
+from postrender.plan.reloads import find_reloads
 from postrender.plan.strategy import StrategyDecision, is_known_revision
 from postrender.records import NamedTuple, grouped
 
@@ -54,6 +55,7 @@ class ObjectEntry(NamedTuple):
     keep_reason: the reason why the output also has the original, "" if the original does not stay.
     attach_group: the attach group of the revision, "" if there is none.
     references: the references to the object. References that can cause a rename are first.
+    reloaders: the workloads that reload the mounted object themselves.
     """
 
     identity: Identity
@@ -63,6 +65,7 @@ class ObjectEntry(NamedTuple):
     keep_reason: str
     attach_group: str
     references: tuple[ObjectReference, ...]
+    reloaders: tuple[str, ...] = ()
 
 
 class EarlierEntry(NamedTuple):
@@ -141,6 +144,10 @@ def _objects(
         for group in plan.groups
         for revision in group.emitted
     }
+    reloads: dict[Identity, list[str]] = {}
+    for user, targets in find_reloads(context, context.names).items():
+        for target in targets:
+            reloads.setdefault(target, []).append(str(user))
     entries = []
     for key, decision in context.decisions.items():
         identity = decision.item.identity
@@ -155,6 +162,7 @@ def _objects(
                 keep_reason=decision.keep_reason,
                 attach_group=group_names.get((namespace, (identity.kind.lower(), revision)), ""),
                 references=_references(context, decision, links.get(key, ()), mounts.get(key, ())),
+                reloaders=tuple(reloads.get(identity, ())),
             )
         )
     return tuple(entries)

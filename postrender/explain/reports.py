@@ -97,6 +97,8 @@ def _object_lines(entry: ObjectEntry) -> Iterator[str]:
         yield from (f"  {reference}" for reference in references)
     if entry.keep_reason:
         yield f"  original kept: {entry.keep_reason}"
+    if entry.reloaders:
+        yield f"  reloaded without a restart by {conjoined(entry.reloaders)}, which now rolls"
 
 
 def _reference(reference: ObjectReference, is_renamed: bool) -> str:

@@ -220,3 +220,28 @@ def test_the_attacher_is_new(folder: Path, is_output: bool) -> None:
     assert '["configmaps"], "verbs": ["delete", ' in shown
     assert re.search(r"\+ RoleBinding/\S+ is added", shown)
     assert "image: registry.example.com/postrender:1\n" in shown
+
+
+RELOADED = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: prometheus}
+spec:
+  selector: {matchLabels: {app: prometheus}}
+  template:
+    metadata: {labels: {app: prometheus}}
+    spec:
+      containers:
+        - {name: reload, image: "configmap-reload:1", volumeMounts: [{name: r, mountPath: /r}]}
+      volumes: [{name: r, configMap: {name: rules}}]
+"""
+
+
+def test_a_workload_that_reloads_its_file_is_a_risk(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP.replace("NAME", "rules") + RELOADED)
+    first = run(["diff", "--first-release", "a.yaml", "a.yaml"], tmp_path).stdout
+    assert "Deployment/prometheus\n    the workload reloads ConfigMap/rules" in first
+    explained = run(["explain", "a.yaml"], tmp_path).stdout
+    assert "reloaded without a restart by Deployment/prometheus, which now rolls" in explained

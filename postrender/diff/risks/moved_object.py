@@ -1,6 +1,6 @@
 """An object moves to another namespace: the tool creates a new object and deletes the old one.
 
-- The old pods of a workload stop, whether or not the new pods are ready.
+- The old pods stop, whether or not new pods are ready.
 - New volumes of a PersistentVolumeClaim, or of a StatefulSet with claims, are empty.
 - Clients of the old address of a Service fail.
 

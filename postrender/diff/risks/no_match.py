@@ -1,4 +1,4 @@
-"""A selector or a target that matched something before the change now matches nothing.
+"""A selector that matched before the change now matches nothing.
 
 - A Service without pods refuses every connection.
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.

@@ -4,8 +4,8 @@
   100 %, or of all of several replicas.
 - The replicas go to 0, or are no longer in the manifest: `kubectl apply` and Helm then set the
   default, 1, also if an autoscaler had another number.
-- A workload whose kind changes under the same name, such as a Deployment that becomes a Rollout:
-  the tool deletes all old pods, also if the new pods are not ready.
+- A workload whose kind changes, such as a Deployment that becomes a Rollout: the tool deletes all
+  old pods at once.
 - A revision that loses all owners: Kubernetes deletes the revision, and pods that restart cannot
   start.
 

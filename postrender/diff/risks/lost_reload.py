@@ -1,0 +1,28 @@
+"""A workload that reloads a file itself gets new pods. The strategy `ignore` keeps the reload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.model import Risk
+from postrender.diff.risks.facts import Facts
+from postrender.plan.reloads import find_reloads
+
+_CONSEQUENCE = (
+    "With a revision, each change restarts the pods. To keep the reload, set postrender/strategy: "
+    "ignore"
+)
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    replaced = {
+        pair.identity
+        for pair in facts.pairs
+        if pair.both and pair.both[1].is_revised and not pair.both[0].is_revised
+    }
+    context = facts.new.context if replaced else None
+    reloads = find_reloads(context, context.names) if context else {}
+    for user, targets in reloads.items():
+        for target in targets:
+            if target in replaced:
+                yield Risk(user, f"the workload reloads {target} without a restart", _CONSEQUENCE)
