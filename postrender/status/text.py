@@ -22,6 +22,7 @@ from postrender.diff.formats import text as diff_text
 from postrender.diff.model import Preview
 from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
+from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION
 from postrender.kubernetes.attach_groups import SUFFIX
 from postrender.records import NamedTuple
 from postrender.status.model import (
@@ -170,10 +171,12 @@ def _running(page: _Page) -> Iterator[str]:
     for run in page.status.runs:
         count = sum(item.is_deleted and bool(item.job) for item in run.outcomes.values())
         if count:
-            stop = f"kubectl delete job {run.running_job} --namespace {page.status.namespace}"
+            # A Job of Argo CD has a finalizer, so its Pod would outlive a deletion of the Job.
             yield from page.lines(
                 f"Job/{run.running_job} {_runs(page.status)}, and deletes "
-                f"{counted(count, 'revision')}. To stop it: {stop}"
+                f"{counted(count, 'revision')}. To stop it: kubectl annotate configmap,secret "
+                f"--namespace {page.status.namespace} -l {GROUP_LABEL}={run.group_name} "
+                f"--overwrite {SWEEP_ANNOTATION}=false"
             )
 
 

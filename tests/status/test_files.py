@@ -273,7 +273,7 @@ def test_a_file_of_a_running_job() -> None:
     text = text_of(read(objects, lists()))
     assert text.startswith(
         "Job/app-attach-x ran when the file was written, and deletes 1 revision. "
-        "To stop it: kubectl delete job app-attach-x --namespace prod\n\n"
+        "To stop it: kubectl annotate configmap,secret --namespace prod "
     )
     assert "Job/app-attach-x, which ran when the file was written, deletes it" in text
     assert "runs now" not in text

@@ -740,7 +740,8 @@ def test_a_running_job_deletes_now(targets: Sequence[str]) -> None:
     text = text_of(status_of(Cluster(*objects), *targets), None)
     assert text.startswith(
         "Job/app-attach-x runs now, and deletes 1 revision. "
-        "To stop it: kubectl delete job app-attach-x --namespace prod\n\n"
+        "To stop it: kubectl annotate configmap,secret --namespace prod "
+        "-l postrender/attach-group=app-attach --overwrite postrender/sweep=false\n\n"
     )
     assert "unused since 11:02 UTC, Job/app-attach-x, which runs now, deletes it" in text
     assert "the next run deletes it" not in text
