@@ -18,6 +18,7 @@ from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import (
     CURRENT,
     ComparedObject,
+    Comparison,
     Duplicates,
     Pair,
     Side,
@@ -107,7 +108,7 @@ def compare(
     preview = _compare(
         old_side,
         new_side,
-        (old_settings, settings),
+        settings,
         resolver,
         context,
         find_lost_owners,
@@ -174,7 +175,7 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
 def _compare(
     old: Side,
     new: Side,
-    settings: tuple[Settings, Settings],
+    settings: Settings,
     resolver: Resolver,
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
@@ -193,8 +194,9 @@ def _compare(
         of_secrets={**old.secret_names, **new.secret_names},
         moves=_moves(old, new, pairs),
     )
-    reads = find_reads(pairs, usages, names, context)
-    changed, workloads, others = find_changes(pairs, old, new, usages, names, context, reads)
+    both = Comparison(old, new, resolver, pairs, usages, names, context)
+    reads = find_reads(both)
+    changed, workloads, others = find_changes(both, reads)
     read_changes = [
         (key[0], read.change, read.old)
         for key, read in reads.items()
@@ -202,17 +204,14 @@ def _compare(
     ]
     moved = [item for item in read_changes if item[1].old_revision != item[1].new_revision]
     usual = [(number, change, pairs[number].old) for number, change in changed.items()]
-    current = with_fates([*usual, *moved], pairs, old, new, usages[0], resolver, settings[1])
+    current = with_fates(both, [*usual, *moved], settings)
     read_contents = [change for _, change, _ in read_changes]
     contents = [
-        *with_original_notes(current, new, usages[1], resolver),
-        *compare_originals(old, new, resolver, names, context),
-        *compare_earlier(old, new, resolver, names, context, read_contents),
+        *with_original_notes(both, current),
+        *compare_originals(both),
+        *compare_earlier(both, read_contents),
     ]
-    objects = [
-        *others.values(),
-        *compare_originals_exactly(contents, old, new, resolver),
-    ]
+    objects = [*others.values(), *compare_originals_exactly(both, contents)]
     named = [pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher]
     differing = [pair for pair in named if pair.parts != {}]
     facts = Facts(
@@ -229,10 +228,10 @@ def _compare(
     )
     rejections = find_risks(facts, rejected=True)
     workloads = with_replacements(workloads, facts, rejections)
-    graph, connected = find_graph(pairs, *usages, {**changed, **others, **workloads})
+    graph, connected = find_graph(both, {**changed, **others, **workloads})
     removes_workload = any(change.change == REMOVED for change in workloads.values())
     lost = find_lost_owners() if removes_workload else NOTHING
-    revisions = find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost)
+    revisions = find_revisions(both, connected, lost)
     facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
     risks = [*rejections, *find_risks(facts, rejected=False)]
     preview = Preview(
@@ -243,7 +242,7 @@ def _compare(
         workloads=tuple(workloads.values()),
         revisions=revisions,
         objects=tuple(objects),
-        undecided=find_undecided(old, new, pairs, usages, connected, duplicates, resolver),
+        undecided=find_undecided(both, connected, duplicates),
         graph=graph,
     )
     return redact(preview, names.of_secrets, has_base_names=True)

@@ -24,7 +24,6 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.normalise import (
-    BaseNames,
     changed_fields,
     comparable,
     content_fields,
@@ -36,6 +35,7 @@ from postrender.diff.pairs import (
     CURRENT,
     ORIGINAL,
     ComparedObject,
+    Comparison,
     Pair,
     Side,
     find_pairs,
@@ -43,8 +43,8 @@ from postrender.diff.pairs import (
 )
 from postrender.diff.reads import Read, ReadKey
 from postrender.diff.texts import content_of
-from postrender.diff.usages import Target, Usage, UsageIndex
-from postrender.diff.workloads import Comparison, find_workload_change
+from postrender.diff.usages import Target, Usage
+from postrender.diff.workloads import KnownChanges, find_workload_change
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION, keeper_of
 from postrender.kubernetes.kinds import (
     DATA_FIELDS,
@@ -54,81 +54,65 @@ from postrender.kubernetes.kinds import (
     ObjectKey,
     strings_at,
 )
-from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, is_same, mapping_at
 
 _RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
 
 
 def find_changes(
-    pairs: Sequence[Pair],
-    old: Side,
-    new: Side,
-    usages: tuple[UsageIndex, UsageIndex],
-    names: BaseNames,
-    context: int,
-    reads: Mapping[ReadKey, Read],
+    both: Comparison, reads: Mapping[ReadKey, Read]
 ) -> tuple[dict[int, ContentChange], dict[int, WorkloadChange], dict[int, ObjectChange]]:
-    """The changes of all pairs, by the index of the pair.
-
-    usages: on the older and on the newer side.
-    context: the number of unchanged lines before and after each change in a text.
-    """
-    is_exact = old.is_rendered and new.is_rendered
-    readers = tuple(
-        _readers_by_target(pairs, index, is_new=is_new)
-        for index, is_new in zip(usages, (False, True), strict=True)
-    )
-    contents: dict[int, ContentChange] = {}
-    rewritten = set()
-    for number, pair in enumerate(pairs):
-        if pair.newest.is_content and pair.identity.name:
-            left_out = annotations_to_leave_out(pair) if is_exact else None
-            before, after = (side.get(number, {}) for side in readers)
-            in_pods = _users(before, after, in_pods=True)
-            content = compare_content(pair, names, context, left_out, *in_pods)
-            if content:
-                found, is_rewritten = content
-                users, former = _users(before, after, in_pods=False)
-                contents[number] = found._replace(users=tuple(users), former=tuple(former))
-                if is_rewritten:
-                    rewritten.add(number)
-    comparison = Comparison(
-        old=usages[0],
-        new=usages[1],
-        contents=contents,
-        rewritten=frozenset(rewritten),
-        names=names,
-        reads=reads,
-    )
+    """The changes of all pairs, by the index of the pair."""
+    contents = _content_changes(both)
+    known = KnownChanges(both, contents, reads)
     workloads: dict[int, WorkloadChange] = {}
     objects: dict[int, ObjectChange] = {}
     hidden: dict[int, ObjectChange] = {}
-    for number, pair in enumerate(pairs):
+    for number, pair in enumerate(both.pairs):
         if not pair.identity.name or number in contents:
             continue
         workload = change = None
-        if pair.newest.is_attacher:
-            change = _object_change(pair, names, old, new)
-        elif is_workload(pair.newest):
-            workload = find_workload_change(pair, comparison)
+        if is_workload(pair.newest) and not pair.newest.is_attacher:
+            workload = find_workload_change(pair, known)
         elif not pair.newest.is_content:
-            change = _object_change(pair, names, old, new)
-        if change and pair.identity.group == RBAC_GROUP and old.is_rendered and new.is_rendered:
-            change = _with_revisions(change, _exact_change(pair, old, new))
+            change = _object_change(pair, both)
+        if change and pair.identity.group == RBAC_GROUP and both.is_exact:
+            change = _with_revisions(change, _exact_change(pair, both))
         if workload:
             workloads[number] = workload
         elif change:
             objects[number] = change
         # If only one side is an output, only that side has values that postrender adds.
-        elif old.is_rendered == new.is_rendered and not pair.newest.is_attacher:
-            change = _exact_change(pair, old, new)
+        elif both.old.is_rendered == both.new.is_rendered and not pair.newest.is_attacher:
+            change = _exact_change(pair, both)
             if change:
                 hidden[number] = change
-    return contents, workloads, {**objects, **hidden}
+    return (
+        {number: change for number, (change, _) in contents.items()},
+        workloads,
+        {**objects, **hidden},
+    )
 
 
-def _object_change(pair: Pair, names: BaseNames, old: Side, new: Side) -> ObjectChange | None:
+def _content_changes(both: Comparison) -> dict[int, tuple[ContentChange, bool]]:
+    """The changes of ConfigMaps and Secrets, each with whether its data differs."""
+    readers = [_readers_by_target(both, is_new=is_new) for is_new in (False, True)]
+    contents = {}
+    for number, pair in enumerate(both.pairs):
+        if pair.newest.is_content and pair.identity.name:
+            left_out = annotations_to_leave_out(pair) if both.is_exact else None
+            before, after = (side.get(number, {}) for side in readers)
+            in_pods = _users(before, after, in_pods=True)
+            content = compare_content(pair, both.names, both.context, left_out, *in_pods)
+            if content:
+                users, former = _users(before, after, in_pods=False)
+                change = content[0]._replace(users=tuple(users), former=tuple(former))
+                contents[number] = change, content[1]
+    return contents
+
+
+def _object_change(pair: Pair, both: Comparison) -> ObjectChange | None:
+    old, new, names = both.old, both.new, both.names
     is_attacher = pair.newest.is_attacher
     if pair.both is None:
         if is_attacher and is_left_out(pair, old, new):
@@ -165,20 +149,19 @@ def _users(
     return sorted(old | new, key=sort_key), sorted(old - new, key=sort_key)
 
 
-def _readers_by_target(
-    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
-) -> dict[Target, dict[Identity, bool]]:
+def _readers_by_target(both: Comparison, *, is_new: bool) -> dict[Target, dict[Identity, bool]]:
     """The objects that reference each target, and whether their pod template does.
 
     A Role only permits to read a target.
     """
     readers: defaultdict[Target, dict[Identity, bool]] = defaultdict(dict)
-    for pair in pairs:
+    index = both.usages[is_new]
+    for pair in both.pairs:
         compared = pair.new if is_new else pair.old
         is_role = pair.identity.group == RBAC_GROUP
         for usage in index.by_item.get(compared.item.key, ()) if compared and compared.item else ():
             is_user = usage.is_in_template or not is_role
-            if is_user and _is_of_pair(usage, pairs, is_new=is_new):
+            if is_user and _is_of_pair(usage, both.pairs, is_new=is_new):
                 of_target = readers[usage.target]
                 of_target[pair.identity] = usage.is_in_template or of_target.get(
                     pair.identity, False
@@ -201,14 +184,14 @@ _DATA = ("data", "binaryData")
 
 
 def compare_originals_exactly(
-    contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
+    both: Comparison, contents: Sequence[ContentChange]
 ) -> list[ObjectChange]:
     """The changes of originals that `contents` does not show, if both sides are outputs."""
-    if not (old.is_rendered and new.is_rendered):
+    if not both.is_exact:
         return []
     changes = []
-    for pair in find_pairs(originals_of(old), originals_of(new), resolver):
-        change = _exact_change(pair, old, new)
+    for pair in find_pairs(originals_of(both.old), originals_of(both.new), both.resolver):
+        change = _exact_change(pair, both)
         if change is None:
             continue
         reported = [content for content in contents if content.identity == pair.identity]
@@ -224,9 +207,10 @@ def compare_originals_exactly(
     return changes
 
 
-def _exact_change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
+def _exact_change(pair: Pair, both: Comparison) -> ObjectChange | None:
     if pair.both is None:
         return None
+    old, new = both.old, both.new
     before, after = old.written_data(pair.both[0]), new.written_data(pair.both[1])
     if is_same(before, after):
         return None

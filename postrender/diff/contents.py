@@ -27,13 +27,13 @@ from postrender.diff.pairs import (
     EARLIER,
     ORIGINAL,
     ComparedObject,
+    Comparison,
     Pair,
     Side,
     find_pairs,
     sort_key,
 )
 from postrender.diff.texts import Content, content_of, find_key_changes
-from postrender.diff.usages import UsageIndex
 from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
@@ -48,7 +48,6 @@ from postrender.kubernetes.annotations import (
     without_keep,
 )
 from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
-from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json, mapping_at
 
 _REVISION_ANNOTATIONS = (
@@ -260,14 +259,13 @@ def _note(pair: Pair, users: int, *, is_rewritten: bool) -> str:
     )
 
 
-def compare_originals(
-    old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
-) -> list[ContentChange]:
+def compare_originals(both: Comparison) -> list[ContentChange]:
     """The changes of originals that the changes of revisions do not show.
 
     An original counts if its data differs from the data of its revision on at least one side, or if
     one side has the original, and the other side has only the revision.
     """
+    old, new, resolver = both.old, both.new, both.resolver
     originals = originals_of(old), originals_of(new)
     if not any(originals):
         return []
@@ -287,7 +285,7 @@ def compare_originals(
         is_alone = key in revised_keys[other] and key not in keys[other]
         if pair.identity in identities or (pair.both is None and is_alone):
             pairs.append(pair)
-    compared = filter(None, (compare_content(pair, names, context) for pair in pairs))
+    compared = filter(None, (compare_content(pair, both.names, both.context) for pair in pairs))
     return [
         change._replace(
             note=f"this entry is the original {change.identity.kind}, not a revision", reason=""
@@ -308,14 +306,7 @@ def originals_of(side: Side) -> list[ComparedObject]:
 _EARLIER_NOTE = "this entry is an earlier revision of the {}"
 
 
-def compare_earlier(
-    old: Side,
-    new: Side,
-    resolver: Resolver,
-    names: BaseNames,
-    context: int,
-    reads: Iterable[ContentChange],
-) -> list[ContentChange]:
+def compare_earlier(both: Comparison, reads: Iterable[ContentChange]) -> list[ContentChange]:
     """The changes of earlier revisions, except changes that postrender makes.
 
     Revisions that are current on both sides, or that come from the history, are left out. If the
@@ -323,10 +314,10 @@ def compare_earlier(
     _RETENTION_ANNOTATIONS. On an input, all labels and annotations that postrender adds are left
     out. A revision that only the newer side has is a change too, unless `reads` shows its content.
     """
-    is_exact = old.is_rendered and new.is_rendered
+    resolver, names, context = both.resolver, both.names, both.context
     before, after = (
         {resolver.key_of(revision.identity, revision.name): revision for revision in side.revisions}
-        for side in (old, new)
+        for side in (both.old, both.new)
     )
     currents = [
         {compared.identity: compared.name for compared in side.values() if compared.role == CURRENT}
@@ -348,7 +339,7 @@ def compare_earlier(
         pair = Pair(before[key], after[key])
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)
-        left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if is_exact else None
+        left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if both.is_exact else None
         users = shown[key].users if key in shown else ()
         content = compare_content(pair, names, context, left_out, users)
         if content:
@@ -370,17 +361,17 @@ def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> lis
 
 
 def with_original_notes(
-    contents: Collection[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
+    both: Comparison, contents: Collection[ContentChange]
 ) -> list[ContentChange]:
     """The changes of current ConfigMaps and Secrets, with notes about their originals.
 
     A change that already has a note keeps it.
-    usages: of the newer side.
     """
     if not contents:
         return []
-    roles = {resolver.key_of(item.identity, item.name): item.role for item in new.objects}
-    readers = _readers(new, usages, resolver)
+    resolver = both.resolver
+    roles = {resolver.key_of(item.identity, item.name): item.role for item in both.new.objects}
+    readers = _readers(both)
 
     def note_of(content: ContentChange) -> str:
         identity = content.identity
@@ -407,13 +398,12 @@ def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
     return f"the original {identity.kind}, {reason}, also changes"
 
 
-def _readers(
-    side: Side, usages: UsageIndex, resolver: Resolver
-) -> Mapping[ObjectKey, AbstractSet[Identity]]:
-    readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
-    for item_key, item_usages in usages.by_item.items():
+def _readers(both: Comparison) -> Mapping[ObjectKey, AbstractSet[Identity]]:
+    """The workloads of the newer side that reference an original by its base name."""
+    side, readers = both.new, defaultdict[ObjectKey, set[Identity]](set)
+    for item_key, item_usages in both.usages[1].by_item.items():
         for usage in item_usages:
             is_from_pod = usage.is_in_template and item_key in side.by_item
             if is_from_pod and usage.name == usage.identity.name:
-                readers[resolver.key_of(usage.identity)].add(side.by_item[item_key].identity)
+                readers[both.resolver.key_of(usage.identity)].add(side.by_item[item_key].identity)
     return readers

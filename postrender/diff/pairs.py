@@ -20,6 +20,11 @@ from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, Parts, differing_parts
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.diff.normalise import BaseNames
+    from postrender.diff.usages import UsageIndex
+
 # The roles of an object. EARLIER is a retained or an older revision, ORIGINAL is an original next
 # to its revision, and CURRENT is any other object.
 CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
@@ -148,6 +153,29 @@ class Pair:
     def parts(self) -> Parts:
         """What differs between the objects: None for everything, {} for nothing."""
         return differing_parts(self.both[0].data, self.both[1].data) if self.both else None
+
+
+class Comparison(NamedTuple):
+    """Two sides, and what is known about both of them together.
+
+    resolver: of the release namespace.
+    pairs: of all current objects.
+    usages: on the older side and on the newer side.
+    context: the number of unchanged lines before and after each change in a text.
+    """
+
+    old: Side
+    new: Side
+    resolver: Resolver
+    pairs: Sequence[Pair]
+    usages: tuple[UsageIndex, UsageIndex]
+    names: BaseNames
+    context: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both sides are outputs of postrender."""
+        return self.old.is_rendered and self.new.is_rendered
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:

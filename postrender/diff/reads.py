@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.diff.contents import compare_content
 from postrender.diff.model import CHANGED, ContentChange
-from postrender.diff.normalise import BaseNames
-from postrender.diff.pairs import CURRENT, EARLIER, ORIGINAL, ComparedObject, Pair, sort_key
+from postrender.diff.pairs import (
+    CURRENT,
+    EARLIER,
+    ORIGINAL,
+    ComparedObject,
+    Comparison,
+    Pair,
+    sort_key,
+)
 from postrender.diff.texts import content_of
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, Identity
@@ -85,20 +92,15 @@ def read_key(before: Usage, after: Usage) -> ReadKey:
     return after.target, before.name, after.name
 
 
-def find_reads(
-    pairs: Sequence[Pair],
-    indexes: tuple[UsageIndex, UsageIndex],
-    names: BaseNames,
-    context: int,
-) -> dict[ReadKey, Read]:
+def find_reads(both: Comparison) -> dict[ReadKey, Read]:
     """The change of each read in which at least one side does not read the current object."""
-    if not any(map(_is_unusual, _all_usages(indexes))):
+    if not any(map(_is_unusual, _all_usages(both.usages))):
         return {}
-    currents = _Currents(pairs)
+    currents = _Currents(both.pairs)
     used: dict[ReadKey, tuple[Usage, Usage]] = {}
     users: defaultdict[ReadKey, dict[Identity, None]] = defaultdict(dict)
-    for pair in pairs:
-        for usages in template_usages(pair, indexes).values() if pair.both else ():
+    for pair in both.pairs:
+        for usages in template_usages(pair, both.usages).values() if pair.both else ():
             for before, after in paired_usages(usages):
                 if not currents.are_read(before, after):
                     used[read_key(before, after)] = before, after
@@ -111,21 +113,27 @@ def find_reads(
         if any(comparisons[end] >= _MOST_COMPARISONS for end in ends):
             whole = target, "", after.name
             users[whole].update(users[key])
-            content = compare_content(
-                Pair(None, after.used), names, context, None, tuple(users[whole])
-            )
+            content = _compared(both, None, after.used, users[whole])
             if content:
                 change = content[0]._replace(change=CHANGED, note=_WHOLE)
                 reads[whole] = reads[key] = Read(change, is_rewritten=True)
             continue
         comparisons.update(ends)
-        objects = Pair(before.used, after.used)
-        content = compare_content(objects, names, context, None, tuple(users[key]))
+        content = _compared(both, before.used, after.used, users[key])
         reads[key] = Read(None, is_rewritten=False)
         if content:
             note = content[0].note or _note(before, after)
             reads[key] = Read(content[0]._replace(note=note), content[1], before.used)
     return reads
+
+
+def _compared(
+    both: Comparison,
+    old: ComparedObject | None,
+    new: ComparedObject | None,
+    users: Iterable[Identity],
+) -> tuple[ContentChange, bool] | None:
+    return compare_content(Pair(old, new), both.names, both.context, None, tuple(users))
 
 
 def _is_unusual(usage: Usage) -> bool:

@@ -21,7 +21,15 @@ from postrender.diff.model import (
     Fate,
     RevisionChange,
 )
-from postrender.diff.pairs import CURRENT, EARLIER, ComparedObject, Pair, Side, sort_key
+from postrender.diff.pairs import (
+    CURRENT,
+    EARLIER,
+    ComparedObject,
+    Comparison,
+    Pair,
+    Side,
+    sort_key,
+)
 from postrender.diff.redact import redact
 from postrender.diff.usages import Target, UsageIndex
 from postrender.inventory.build import take_inventory
@@ -38,11 +46,7 @@ _RANKS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
 def find_revisions(
-    old: Side,
-    new: Side,
-    resolver: Resolver,
-    pairs: Sequence[Pair],
-    secret_names: Mapping[str, str],
+    both: Comparison,
     connected: AbstractSet[int],
     lost: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> tuple[RevisionChange, ...]:
@@ -50,19 +54,19 @@ def find_revisions(
 
     A revision whose role and base name are the same on both sides counts only if the graph shows
     its ConfigMap or Secret, or if the revision loses all owners.
-    secret_names: the base names, by the revision names that the preview must redact.
-    connected: the indexes, in `pairs`, of the pairs that the graph shows.
+    connected: the indexes of the pairs that the graph shows.
     lost: the deleted owners, by kind and name of each revision that loses all owners.
     """
     identities = {
         compared.identity: pair.identity
-        for pair in pairs
+        for pair in both.pairs
         for compared in (pair.old, pair.new)
         if compared is not None and compared.is_content
     }
-    connected_identities = {pairs[number].identity for number in connected}
-    old_revisions = _revisions_by_key(old, identities, resolver)
-    new_revisions = _revisions_by_key(new, identities, resolver)
+    connected_identities = {both.pairs[number].identity for number in connected}
+    old_revisions, new_revisions = (
+        _revisions_by_key(side, identities, both.resolver) for side in (both.old, both.new)
+    )
     changes = []
     for key in {**new_revisions, **old_revisions}:
         pair = Pair(old_revisions.get(key), new_revisions.get(key))
@@ -81,7 +85,7 @@ def find_revisions(
         )
     # Redact the names before the sort, because the order would otherwise show which hash of a
     # Secret's revision is smaller.
-    shown = redact(changes, secret_names, has_base_names=True)
+    shown = redact(changes, both.names.of_secrets, has_base_names=True)
     return tuple(sorted(shown, key=_sort_key))
 
 
@@ -179,26 +183,21 @@ _DEFAULT_LIMIT = 10  # of revisionHistoryLimit, for all kinds in _HOLDERS
 
 
 def with_fates(
+    both: Comparison,
     contents: Iterable[tuple[Target, ContentChange, ComparedObject | None]],
-    pairs: Sequence[Pair],
-    old: Side,
-    new: Side,
-    usages: UsageIndex,
-    resolver: Resolver,
     settings: Settings,
 ) -> list[ContentChange]:
     """The changes of ConfigMaps and Secrets, with the fate of each old revision.
 
     contents: with the targets of the references, and the objects of the older side.
-    usages: of the older side.
     settings: for the newer side.
     """
-    contents = list(contents)
+    old, new, resolver, contents = both.old, both.new, both.resolver, list(contents)
     if not any(_is_moved(content) for _, content, _ in contents):
         return [content for _, content, _ in contents]
     is_attached = _has_attacher(new, settings)
     in_manifests = {resolver.key_of(revision.identity, revision.name) for revision in new.revisions}
-    workloads, required = _workloads_with_old_pods(pairs, usages)
+    workloads, required = _workloads_with_old_pods(both.pairs, both.usages[0])
 
     def fate_of(
         target: Target, content: ContentChange, revision: ComparedObject | None

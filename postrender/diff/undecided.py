@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.model import Undecided
-from postrender.diff.pairs import ComparedObject, Duplicates, Pair, Side
+from postrender.diff.pairs import ComparedObject, Comparison, Duplicates, Pair, Side
 from postrender.diff.usages import UsageIndex
 from postrender.errors import DUPLICATE_KEY, HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.links import ambiguity
-from postrender.plan.namespaces import Resolver
 from postrender.text import conjoined, replace_words
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import is_same, mapping_at
 
 
 def find_undecided(
-    old: Side,
-    new: Side,
-    pairs: Sequence[Pair],
-    usages: tuple[UsageIndex, UsageIndex],
-    connected: AbstractSet[int],
-    duplicates: tuple[Duplicates, Duplicates],
-    resolver: Resolver,
+    both: Comparison, connected: AbstractSet[int], duplicates: tuple[Duplicates, Duplicates]
 ) -> tuple[Undecided, ...]:
     """The parts of a comparison that diff cannot decide, and that can be changes.
 
-    usages, duplicates: of the older side and of the newer side.
-    connected: the indexes, in `pairs`, of the pairs that the graph shows.
+    duplicates: of the older side and of the newer side.
+    connected: the indexes of the pairs that the graph shows.
     """
+    old, new, pairs = both.old, both.new, both.pairs
     identities = {pairs[number].identity for number in connected}
     undecided = [
         *_non_objects(old, new),
         *_unrendered(old, new),
         *(item for pair in pairs for item in _without_name(old, new, pair)),
-        *_namespaces(old, new, pairs, resolver),
+        *_namespaces(both),
         *_duplicates(old, new, *duplicates),
         *_ambiguous_references(old, identities),
         *_ambiguous_references(new, identities),
-        *_missing_templates(old, new, pairs, usages),
+        *_missing_templates(both),
         *_findings(old, new),
     ]
     return tuple(dict.fromkeys(undecided))
@@ -110,12 +104,11 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
         )
 
 
-def _namespaces(
-    old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
-) -> Iterator[Undecided]:
+def _namespaces(both: Comparison) -> Iterator[Undecided]:
     """The objects to which only one side gives a namespace, by side and namespace."""
+    old, new, resolver = both.old, both.new, both.resolver
     moved: dict[tuple[bool, str], list[Pair]] = {}
-    for pair in pairs:
+    for pair in both.pairs:
         if pair.both is None:
             continue
         before, after = (compared.identity.namespace for compared in pair.both)
@@ -192,14 +185,16 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
                 )
 
 
-def _missing_templates(
-    old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
-) -> Iterator[Undecided]:
+def _missing_templates(both: Comparison) -> Iterator[Undecided]:
     """Each Rollout with a missing pod template that can change."""
-    for pair in pairs:
+    usages = both.usages
+    for pair in both.pairs:
         if pair.new is None:
             continue
-        for side, compared, index in ((new, pair.new, usages[1]), (old, pair.old, usages[0])):
+        for side, compared, index in (
+            (both.new, pair.new, usages[1]),
+            (both.old, pair.old, usages[0]),
+        ):
             source = index.missing_source(compared) if compared else None
             if compared and source and not _is_unchanged_without_template(pair, usages):
                 kind, name = source

@@ -21,7 +21,7 @@ from postrender.diff.model import (
     ObjectChange,
     WorkloadChange,
 )
-from postrender.diff.pairs import ORIGINAL, ComparedObject, Pair, Side
+from postrender.diff.pairs import ORIGINAL, ComparedObject, Comparison, Pair, Side
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import DATA_FIELDS, POD, SECRET, GroupKind, Identity, ObjectKey
@@ -267,19 +267,18 @@ def _usages_elsewhere(
 
 
 def find_graph(
-    pairs: Sequence[Pair],
-    old: UsageIndex,
-    new: UsageIndex,
-    changes: Mapping[int, ContentChange | ObjectChange | WorkloadChange],
+    both: Comparison, changes: Mapping[int, ContentChange | ObjectChange | WorkloadChange]
 ) -> tuple[Graph, frozenset[int]]:
-    """The graph, and the indexes, in `pairs`, of the pairs that the graph shows.
+    """The graph, and the indexes of the pairs that the graph shows.
 
     The graph shows the objects that change, and all objects that are connected with one of them.
-    pairs: sorted by identity.
     changes: by the index of the pair.
     """
-    before = set(_edges(pairs, old, is_new=False))
-    after = set(_edges(pairs, new, is_new=True))
+    pairs = both.pairs
+    before, after = (
+        set(_edges(pairs, index, is_new=is_new))
+        for index, is_new in zip(both.usages, (False, True), strict=True)
+    )
     edge_changes = {
         **dict.fromkeys(before, REMOVED),
         **dict.fromkeys(after, ADDED),

@@ -31,13 +31,12 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.normalise import (
-    BaseNames,
     as_stored,
     changed_fields,
     content_fields,
     differing,
 )
-from postrender.diff.pairs import ComparedObject, Pair
+from postrender.diff.pairs import ComparedObject, Comparison, Pair
 from postrender.diff.reads import (
     Read,
     ReadKey,
@@ -71,55 +70,51 @@ _IN_METADATA = re.compile(r"(?:^|\.)metadata(?:[.\[]|\Z)")
 _CONTENT_CHANGES = "content changes"
 
 
-class Comparison(NamedTuple):
+class KnownChanges(NamedTuple):
     """What decides the changes of workloads.
 
-    old, new: the usages on each side.
-    contents: the changes of ConfigMaps and Secrets, by the index of the pair.
-    rewritten: the indexes of the pairs of ConfigMaps and Secrets whose data differs.
+    contents: the changes of ConfigMaps and Secrets by the index of the pair, and whether the data
+    differs.
     reads: the changes of what pods read, if it is not the current object on both sides.
     """
 
-    old: UsageIndex
-    new: UsageIndex
-    contents: Mapping[int, ContentChange]
-    rewritten: frozenset[int]
-    names: BaseNames
+    both: Comparison
+    contents: Mapping[int, tuple[ContentChange, bool]]
     reads: Mapping[ReadKey, Read]
 
     def usages(self, pair: Pair) -> dict[Target, Usages]:
         """The usages in the pod templates of a workload, by target."""
-        return template_usages(pair, (self.old, self.new))
+        return template_usages(pair, self.both.usages)
 
     def read(self, before: Usage, after: Usage) -> Read:
         """The change of what two usages lead to."""
         known = self.reads.get(read_key(before, after))
-        if known:
-            return known
         target = after.target
-        change = self.contents.get(target) if isinstance(target, int) else None
-        return Read(change, is_rewritten=target in self.rewritten)
+        content = self.contents.get(target) if isinstance(target, int) else None
+        return known or (Read(*content) if content else Read(None, is_rewritten=False))
 
 
-def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
+def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | None:
     """The change of a workload, None if nothing changes for the workload."""
+    both = known.both
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
-        fields = content_fields(pair.newest.data, change, comparison.names.of_all)
+        fields = content_fields(pair.newest.data, change, both.names.of_all)
         return WorkloadChange(pair.identity, change, effect, fields=fields)
     old, new = pair.both
-    old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
-    own = template = _difference(pair, comparison)
+    before, after = both.usages
+    old_source, new_source = _source(old, before), _source(new, after)
+    own = template = _difference(pair, known)
     source = pair
     if new_source is not new or old_source is not old:
         source = Pair(old_source, new_source)
-        template = _difference(source, comparison)
+        template = _difference(source, known)
     causes = template.causes
-    if comparison.old.missing_source(old) or comparison.new.missing_source(new):
+    if before.missing_source(old) or after.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
-    rollouts = comparison.new.rollouts.get(new.item.key, ()) if new.item else ()
-    in_place = () if new.is_hook else tuple(_in_place(source, comparison))
+    rollouts = after.rollouts.get(new.item.key, ()) if new.item else ()
+    in_place = () if new.is_hook else tuple(_in_place(source, known))
     if not (causes or own.fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
@@ -155,8 +150,8 @@ class _Difference(NamedTuple):
     is_stored: bool
 
 
-def _difference(pair: Pair, comparison: Comparison) -> _Difference:
-    names = comparison.names
+def _difference(pair: Pair, known: KnownChanges) -> _Difference:
+    names = known.both.names
     before, after = differing(pair)
     changes = changed_fields(before, after, names)
     kind = pair.identity.group_kind
@@ -170,7 +165,7 @@ def _difference(pair: Pair, comparison: Comparison) -> _Difference:
         return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
-    config_causes = list(_config_causes(comparison.usages(pair), comparison))
+    config_causes = list(_config_causes(known.usages(pair), known))
     template_changes = [
         change
         for change in changes
@@ -229,7 +224,7 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
     return [as_stored(template) for _, template, _ in tree.find(data)]
 
 
-def _config_causes(usages: Mapping[Target, Usages], comparison: Comparison) -> Iterator[Cause]:
+def _config_causes(usages: Mapping[Target, Usages], known: KnownChanges) -> Iterator[Cause]:
     for before, after in usages.values():
         subject = (after or before)[0].identity
         if not (before and after):
@@ -239,7 +234,7 @@ def _config_causes(usages: Mapping[Target, Usages], comparison: Comparison) -> I
         keys: dict[str, dict[str, None]] = {}
         for old, new in paired_usages((before, after)):
             if old.version != new.version:
-                read = comparison.read(old, new)
+                read = known.read(old, new)
                 reason = _reason(old, new, read)
                 is_shown = reason.startswith(_CONTENT_CHANGES) and read.change
                 changed = read.change.keys if read.change and is_shown else ()
@@ -265,11 +260,11 @@ def _reason(old: Usage, new: Usage, read: Read) -> str:
     return "the name changes, but the content does not change"
 
 
-def _in_place(pair: Pair, comparison: Comparison) -> Iterator[Identity]:
+def _in_place(pair: Pair, known: KnownChanges) -> Iterator[Identity]:
     """The ConfigMaps and Secrets of a workload that change under the same name."""
-    for usages in comparison.usages(pair).values():
+    for usages in known.usages(pair).values():
         for before, after in paired_usages(usages):
-            if before.name == after.name and comparison.read(before, after).is_rewritten:
+            if before.name == after.name and known.read(before, after).is_rewritten:
                 yield after.identity
                 break
 
