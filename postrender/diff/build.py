@@ -6,14 +6,19 @@ postrender. `compare` reads them only from the older stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.attachers import with_group_names
 from postrender.diff.changes import compare_originals_exactly, find_changes
 from postrender.diff.contents import compare_earlier, compare_originals, with_original_notes
-from postrender.diff.model import REMOVED, Preview, Undecided
+from postrender.diff.model import (
+    REMOVED,
+    ContentChange,
+    Preview,
+    Undecided,
+    WorkloadChange,
+)
 from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import (
     CURRENT,
@@ -26,11 +31,10 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
-from postrender.diff.reads import find_reads
+from postrender.diff.reads import Read, ReadKey, find_reads
 from postrender.diff.redact import redact
 from postrender.diff.replacement import with_replacements
 from postrender.diff.revisions import (
-    RevisionTitle,
     find_revisions,
     lost_owners,
     with_fates,
@@ -88,37 +92,46 @@ def compare(
     attacher = settings.attacher
     if is_first_release and attacher.is_enabled and has_image(attacher):
         new, is_output = _output_of(new, settings), (False, True)  # with the attacher
-    history = NO_HISTORY
-    if _needs_history(settings):
-        history = _history_of(old, settings, is_plain=is_first_release or is_output[0])
-    # An equal document of an input and of an output can have other revisions.
-    if is_first_release or _needs_history(settings) or is_output[0] != is_output[1]:
-        selection = select_all(old, new)
-    else:
-        selection = select_documents(old, new, settings.namespace)
-    old_side = read_side(
-        old, selection.old, old_settings, is_output=is_output[0], is_plain=is_first_release
+    sides, history, unread = _read_sides(
+        (old, new), (old_settings, settings), is_output, is_plain=is_first_release
     )
-    new_side = read_side(new, selection.new, settings, history, is_output=is_output[1])
-    _check_objects(old_side, selection.old)
-    _check_objects(new_side, selection.new)
-
-    find_lost_owners = partial(lost_owners, old_side, new_side, settings, history)
-    resolver = Resolver(settings.namespace)
-    preview = _compare(
-        old_side,
-        new_side,
-        settings,
-        resolver,
-        context,
-        find_lost_owners,
-        selection.unread,
-    )
+    both = _together(*sides, settings, context)
+    preview = _preview(both, settings, history, unread)
     return preview._replace(
         configuration=settings.configuration,
         old_configuration=old_configuration,
         undecided=(*adoption, *preview.undecided),
     )
+
+
+def _read_sides(
+    streams: tuple[Stream, Stream],
+    settings: tuple[Settings, Settings],
+    is_output: tuple[bool, bool],
+    *,
+    is_plain: bool,
+) -> tuple[tuple[Side, Side], History, Mapping[str, Sequence[int]]]:
+    """Both sides, the history of the newer side, and the documents of it that are not read.
+
+    is_plain: whether the user applied the older stream without postrender.
+    """
+    (old, new), (old_settings, new_settings) = streams, settings
+    needs_history = bool(new_settings.history.previous) or new_settings.naming == SEQUENCE
+    history = NO_HISTORY
+    if needs_history:
+        history = _history_of(old, new_settings, is_plain=is_plain or is_output[0])
+    # An equal document of an input and of an output can have other revisions.
+    if is_plain or needs_history or is_output[0] != is_output[1]:
+        selection = select_all(old, new)
+    else:
+        selection = select_documents(old, new, new_settings.namespace)
+    sides = (
+        read_side(old, selection.old, old_settings, is_output=is_output[0], is_plain=is_plain),
+        read_side(new, selection.new, new_settings, history, is_output=is_output[1]),
+    )
+    _check_objects(sides[0], selection.old)
+    _check_objects(sides[1], selection.new)
+    return sides, history, selection.unread
 
 
 def _rendering(settings: Settings) -> Settings:
@@ -152,10 +165,6 @@ def _check_objects(side: Side, selected: Iterable[int]) -> None:
         )
 
 
-def _needs_history(settings: Settings) -> bool:
-    return bool(settings.history.previous) or settings.naming == SEQUENCE
-
-
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
     """The history in a stream, which is rendered first if it is an input.
 
@@ -172,19 +181,15 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
     return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 
 
-def _compare(
-    old: Side,
-    new: Side,
-    settings: Settings,
-    resolver: Resolver,
-    context: int,
-    find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
-    unread: Mapping[str, Sequence[int]],
-) -> Preview:
+def _together(old: Side, new: Side, settings: Settings, context: int) -> Comparison:
+    """Both sides with the pairs of their objects, and the references of both."""
+    resolver = Resolver(settings.namespace)
     duplicates = find_duplicates(old, resolver), find_duplicates(new, resolver)
-    old_objects = with_group_names(_paired_objects(old, duplicates[0]))
-    new_objects = with_group_names(_paired_objects(new, duplicates[1]))
-    pairs = find_pairs(old_objects, new_objects, resolver)
+    pairs = find_pairs(
+        with_group_names(_paired_objects(old, duplicates[0])),
+        with_group_names(_paired_objects(new, duplicates[1])),
+        resolver,
+    )
     usages = (
         index_usages(old, new, pairs, is_new=False),
         index_usages(new, old, pairs, is_new=True),
@@ -194,58 +199,85 @@ def _compare(
         of_secrets={**old.secret_names, **new.secret_names},
         moves=_moves(old, new, pairs),
     )
-    both = Comparison(old, new, resolver, pairs, usages, names, context)
+    return Comparison(old, new, resolver, pairs, duplicates, usages, names, context)
+
+
+def _preview(
+    both: Comparison, settings: Settings, history: History, unread: Mapping[str, Sequence[int]]
+) -> Preview:
+    """The preview of a comparison, which tells the risks with the effects that they need."""
     reads = find_reads(both)
     changed, workloads, others = find_changes(both, reads)
+    contents = _contents(both, changed, reads, settings)
+    objects = [*others.values(), *compare_originals_exactly(both, contents)]
+    facts = _facts(both, unread, changed, workloads)
+    rejections = find_risks(facts, rejected=True)
+    workloads = with_replacements(workloads, facts, rejections)
+    graph, connected = find_graph(both, {**changed, **others, **workloads})
+    removes_workload = any(change.change == REMOVED for change in workloads.values())
+    lost = lost_owners(both, settings, history) if removes_workload else NOTHING
+    revisions = find_revisions(both, connected, lost)
+    facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
+    risks = [*rejections, *find_risks(facts, rejected=False)]
+    preview = Preview(
+        old=both.old.inventory.stream.source,
+        new=both.new.inventory.stream.source,
+        risks=tuple(sorted(risks, key=importance)),
+        contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
+        workloads=tuple(workloads.values()),
+        revisions=revisions,
+        objects=tuple(objects),
+        undecided=find_undecided(both, connected),
+        graph=graph,
+    )
+    return redact(preview, both.names.of_secrets, has_base_names=True)
+
+
+def _contents(
+    both: Comparison,
+    changed: Mapping[int, ContentChange],
+    reads: Mapping[ReadKey, Read],
+    settings: Settings,
+) -> list[ContentChange]:
+    """The changes of ConfigMaps and Secrets, also of those that are not current.
+
+    changed: of the current ones, by the index of the pair.
+    """
     read_changes = [
         (key[0], read.change, read.old)
         for key, read in reads.items()
         if read.change and key[1] == read.change.old_revision
     ]
     moved = [item for item in read_changes if item[1].old_revision != item[1].new_revision]
-    usual = [(number, change, pairs[number].old) for number, change in changed.items()]
+    usual = [(number, change, both.pairs[number].old) for number, change in changed.items()]
     current = with_fates(both, [*usual, *moved], settings)
-    read_contents = [change for _, change, _ in read_changes]
-    contents = [
+    return [
         *with_original_notes(both, current),
         *compare_originals(both),
-        *compare_earlier(both, read_contents),
+        *compare_earlier(both, [change for _, change, _ in read_changes]),
     ]
-    objects = [*others.values(), *compare_originals_exactly(both, contents)]
-    named = [pair for pair in pairs if pair.identity.name and not pair.newest.is_attacher]
+
+
+def _facts(
+    both: Comparison,
+    unread: Mapping[str, Sequence[int]],
+    changed: Mapping[int, ContentChange],
+    workloads: Mapping[int, WorkloadChange],
+) -> Facts:
+    named = [pair for pair in both.pairs if pair.identity.name and not pair.newest.is_attacher]
     differing = [pair for pair in named if pair.parts != {}]
-    facts = Facts(
+    return Facts(
         pairs=named,
         changes=differing,
-        old=old,
-        new=new,
+        old=both.old,
+        new=both.new,
         unread=unread,
-        resolver=resolver,
-        base_names=names.of_all,
+        resolver=both.resolver,
+        base_names=both.names.of_all,
         contents={change.identity: change for change in changed.values()},
         rejections=find_new_rejections(differing),
         workloads=tuple(workloads.values()),
     )
-    rejections = find_risks(facts, rejected=True)
-    workloads = with_replacements(workloads, facts, rejections)
-    graph, connected = find_graph(both, {**changed, **others, **workloads})
-    removes_workload = any(change.change == REMOVED for change in workloads.values())
-    lost = find_lost_owners() if removes_workload else NOTHING
-    revisions = find_revisions(both, connected, lost)
-    facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
-    risks = [*rejections, *find_risks(facts, rejected=False)]
-    preview = Preview(
-        old=old.inventory.stream.source,
-        new=new.inventory.stream.source,
-        risks=tuple(sorted(risks, key=importance)),
-        contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
-        workloads=tuple(workloads.values()),
-        revisions=revisions,
-        objects=tuple(objects),
-        undecided=find_undecided(both, connected, duplicates),
-        graph=graph,
-    )
-    return redact(preview, names.of_secrets, has_base_names=True)
 
 
 def _moves(old: Side, new: Side, pairs: Iterable[Pair]) -> Mapping[str, set[str]] | None:

@@ -160,7 +160,7 @@ class Comparison(NamedTuple):
 
     resolver: of the release namespace.
     pairs: of all current objects.
-    usages: on the older side and on the newer side.
+    duplicates, usages: on the older side and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
     """
 
@@ -168,6 +168,7 @@ class Comparison(NamedTuple):
     new: Side
     resolver: Resolver
     pairs: Sequence[Pair]
+    duplicates: tuple[Duplicates, Duplicates]
     usages: tuple[UsageIndex, UsageIndex]
     names: BaseNames
     context: int

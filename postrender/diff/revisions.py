@@ -131,13 +131,14 @@ RevisionTitle = tuple[str, str]
 
 
 def lost_owners(
-    old: Side, new: Side, settings: Settings, history: History
+    both: Comparison, settings: Settings, history: History
 ) -> Mapping[RevisionTitle, tuple[str, ...]]:
     """The deleted owners, by kind and name of each revision that loses all owners.
 
     The owners are in the arguments of the older side's attacher or, for an input, in its plan.
     history: the earlier outputs of postrender, for the plan of the newer side.
     """
+    old, new = both.old, both.new
     owners = _owners(old, settings)
     if not owners.workloads:
         return {}

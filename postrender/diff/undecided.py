@@ -17,12 +17,9 @@ from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import is_same, mapping_at
 
 
-def find_undecided(
-    both: Comparison, connected: AbstractSet[int], duplicates: tuple[Duplicates, Duplicates]
-) -> tuple[Undecided, ...]:
+def find_undecided(both: Comparison, connected: AbstractSet[int]) -> tuple[Undecided, ...]:
     """The parts of a comparison that diff cannot decide, and that can be changes.
 
-    duplicates: of the older side and of the newer side.
     connected: the indexes of the pairs that the graph shows.
     """
     old, new, pairs = both.old, both.new, both.pairs
@@ -32,7 +29,7 @@ def find_undecided(
         *_unrendered(old, new),
         *(item for pair in pairs for item in _without_name(old, new, pair)),
         *_namespaces(both),
-        *_duplicates(old, new, *duplicates),
+        *_duplicates(old, new, *both.duplicates),
         *_ambiguous_references(old, identities),
         *_ambiguous_references(new, identities),
         *_missing_templates(both),
