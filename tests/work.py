@@ -17,7 +17,8 @@ import sys
 import tempfile
 import traceback
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -57,15 +58,32 @@ class Run(NamedTuple):
     places: dict[str, int]
 
 
-def _add(count: int, depth: int = 2) -> None:
+def _add(count: int) -> None:
     global work
     work += count
     if places is not None:
-        frame = sys._getframe(depth)
+        frame = sys._getframe(2)
         while frame.f_code.co_filename == __file__ and frame.f_back:
             frame = frame.f_back
         place = f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"
         places[place] = places.get(place, 0) + count
+
+
+@cache
+def _is_counted(module: str | None) -> bool:
+    return COUNTED.match(module or "") is not None
+
+
+@cache
+def _method(name: str) -> Callable[[Any, Any, Sequence[Any]], None] | None:
+    """What adds the work of a call of a method or function that is not counted inside."""
+    if _CONSTANT.fullmatch(name):
+        return None
+    if name in ("match", "fullmatch"):
+        return _add_match
+    if name in ("find", "rfind", "index", "search"):
+        return partial(_add_search, name)
+    return partial(_add_other, name)
 
 
 def _count_step() -> bool:
@@ -86,36 +104,46 @@ def _count_searched(container: Any) -> Any:
 def _count_called(function: Any, *arguments: Any, **named: Any) -> Any:
     _add(1)
     result = function(*arguments, **named)
-    if isinstance(function, (FunctionType, MethodType)) and COUNTED.match(
-        function.__module__ or ""
-    ):
+    if isinstance(function, (FunctionType, MethodType)) and _is_counted(function.__module__):
         return result
-    name = getattr(function, "__name__", "")
-    if _CONSTANT.fullmatch(name):
-        return result
+    add = _method(getattr(function, "__name__", ""))
+    if add:
+        add(function, result, arguments)
+    return result
+
+
+def _add_match(_function: Any, result: Any, _arguments: Sequence[Any]) -> None:
+    _add(result.end() - result.start() if result else 1)
+
+
+def _add_search(name: str, function: Any, result: Any, arguments: Sequence[Any]) -> None:
     numbers = [part for part in arguments if isinstance(part, int)]
-    texts = [part for part in arguments if isinstance(part, (str, bytes))]
+    if not numbers:
+        _add_other(name, function, result, arguments)
+        return
+    # A search from a start to an end, which can stop before the end.
     owner = getattr(function, "__self__", None)
-    if name in ("match", "fullmatch"):
-        _add(result.end() - result.start() if result else 1)
-        return result
-    if name in ("find", "rfind", "index", "search") and numbers:
-        # A search from a start to an end, which can stop before the end.
-        text = owner if isinstance(owner, (str, bytes)) else texts[0]
-        end = min(len(text), *numbers[1:]) if numbers[1:] else len(text)
-        found = result if isinstance(result, int) else result.start() if result else -1
-        if name == "rfind":
-            _add(max(1, end - max(found, numbers[0])))
-        else:
-            _add(max(1, (found if found >= numbers[0] else end) - numbers[0]))
-        return result
+    text = owner if isinstance(owner, (str, bytes)) else _texts(arguments)[0]
+    end = min(len(text), *numbers[1:]) if numbers[1:] else len(text)
+    found = result if isinstance(result, int) else result.start() if result else -1
+    if name == "rfind":
+        _add(max(1, end - max(found, numbers[0])))
+    else:
+        _add(max(1, (found if found >= numbers[0] else end) - numbers[0]))
+
+
+def _add_other(name: str, function: Any, result: Any, arguments: Sequence[Any]) -> None:
     if name in ("search", "finditer", "findall", "sub", "loads", "dumps"):
-        _add(sum(map(len, texts)))
+        _add(sum(map(len, _texts(arguments))))
     elif _SCANS.fullmatch(name):
-        _count_made(owner)
+        _count_made(getattr(function, "__self__", None))
     elif arguments and isinstance(function, (type, type(len))):
         _count_searched(arguments[0])
-    return _count_made(result)
+    _count_made(result)
+
+
+def _texts(arguments: Sequence[Any]) -> list[str | bytes]:
+    return [part for part in arguments if isinstance(part, (str, bytes))]
 
 
 class _Counted(ast.NodeTransformer):

@@ -13,7 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path as FilePath
+from pkgutil import walk_packages
 from random import Random
 from typing import Any, NamedTuple
 
@@ -23,7 +25,9 @@ from tests import work
 
 work.install()
 
-from postrender.cli.options import COMMANDS, load  # noqa: E402
+import difflib  # noqa: E402, F401
+
+import postrender  # noqa: E402
 from postrender.cli.report import BUG  # noqa: E402
 from postrender.config.settings import NOTHING  # noqa: E402
 from postrender.errors import UserError  # noqa: E402
@@ -37,8 +41,9 @@ from tests.attach.cluster import workload as live_workload  # noqa: E402
 from tests.golden_cases import cases as golden_cases  # noqa: E402
 from tests.status import stories  # noqa: E402
 
-for _name in COMMANDS:
-    load(_name)
+# Each run is a fork, which would otherwise import and rewrite the modules that are imported late.
+for _module in walk_packages(postrender.__path__, "postrender."):
+    import_module(_module.name)
 # Only texts with this indentation, or with many brackets, get a check of their depth. Without this
 # line, the check would be a step between a small and a large input.
 parser._DEEP_INDENT = ""
