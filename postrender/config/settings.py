@@ -313,6 +313,12 @@ def settings_from(values: Values) -> Settings:
             'letters, digits and "-", with a letter or digit at both ends',
             "Correct the key namespace, --namespace or POSTRENDER_NAMESPACE",
         )
+    if not _is_group(settings.attacher.group):
+        raise UserError(
+            f"the attach group is {shown(settings.attacher.group)}, expected letters, digits, "
+            '"-", "_" and ".", with a letter or digit at both ends',
+            "Correct the key attacher.group, --group or POSTRENDER_GROUP",
+        )
     if not is_image(settings.attacher.image):
         raise UserError(
             f"attacher.image is {shown(settings.attacher.image)}, {EXPECTED_IMAGE}",
@@ -355,6 +361,13 @@ def _leftover(entry: Values) -> IgnoredLeftover:
 
 EXPECTED_IMAGE = "expected the name of an image, such as registry.example.com/postrender:0.1.0"
 _DNS_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+_GROUP_SIGNS = _DNS_LABEL | set("ABCDEFGHIJKLMNOPQRSTUVWXYZ._")
+
+
+def _is_group(text: str) -> bool:
+    """Whether a text is "", or a name as in the schema."""
+    ends = text[:1] + text[-1:]
+    return not text or (ends.isalnum() and text.isascii() and _GROUP_SIGNS.issuperset(text))
 
 
 def is_namespace(text: str) -> bool:
