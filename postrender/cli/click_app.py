@@ -33,9 +33,11 @@ from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
 from postrender.cli.version import version_text
 from postrender.errors import UsageError
 from postrender.sources.paths import GIT, HELM
-from postrender.text import shown
+from postrender.text import shown, similar_words
 
 _FILENAMES = ("-f", "--filename")
+# The commands that read one file.
+_ONE = ("render", "explain")
 _CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 160}
 
 
@@ -64,13 +66,23 @@ def _show(error: click.ClickException) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Add a hint to the error of an unknown -f, if a file can be an argument of the command."""
-    if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
+    """Add a hint to the error of an unknown -f, or of a second file where one is read."""
+    if isinstance(error, click.NoSuchOption):
+        # Without the dashes, which all options share, other options are not similar.
+        name, known = error.option_name.lstrip("-"), error.possibilities or ()
+        similar = similar_words(name, (option.lstrip("-") for option in known))
+        known = [option for option in known if option.lstrip("-") in similar]
+        error = click.NoSuchOption(error.option_name, possibilities=known, ctx=error.ctx)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or not _reads_files(context.command):
         return error
-    if error.ctx is None or not _reads_files(error.ctx.command):
+    if isinstance(error, click.NoSuchOption) and error.option_name in _FILENAMES:
+        fix = f"Pass the file as an argument, without {error.option_name}."
+    elif error.format_message().startswith("Got unexpected extra") and context.command.name in _ONE:
+        fix = "Pass one file, with a line `---` between the manifests."
+    else:
         return error
-    fix = f"Pass the file as an argument, without {error.option_name}."
-    return click.UsageError(f"{error.format_message()} {fix}", error.ctx)
+    return click.UsageError(f"{error.format_message().rstrip('.')}. {fix}", context)
 
 
 def _reads_files(command: click.Command) -> bool:

@@ -116,6 +116,26 @@ def test_diff_explains_how_to_pass_its_files(run: Run) -> None:
     assert "Pass the file as an argument, without -f." in err
 
 
+@pytest.mark.parametrize("command", ["render", "explain"])
+def test_a_second_file_has_a_hint(run: Run, command: str) -> None:
+    code, _, err = run(command, MANIFESTS, MANIFESTS)
+    assert code == 2
+    assert err.endswith("Pass one file, with a line `---` between the manifests.\n")
+
+
+def test_an_option_like_another_only_in_its_dashes_is_not_suggested(run: Run) -> None:
+    assert "Did you mean" not in run("render", "--naming", "sequence")[2]
+    assert "Did you mean '--attacher-image'?" in run("render", "--attacher-imge", "x")[2]
+
+
+@pytest.mark.parametrize("group", ["A B", "-a", "a-", "é", "a/b"])
+def test_a_group_is_checked_as_in_the_configuration(run: Run, group: str) -> None:
+    code, _, err = run("render", f"--group={group}", MANIFESTS)
+    assert code == 2
+    assert f'error: the attach group is "{group}", expected letters, digits, ' in err
+    assert run("render", "--no-attacher", "--group=A_b.c", MANIFESTS)[0] == 0
+
+
 @pytest.mark.parametrize("command", [["config", "show"], ["attach"], ["completion"]])
 def test_a_command_without_files_does_not_suggest_a_file(command: list[str], run: Run) -> None:
     code, _, err = run(*command, "-f", MANIFESTS)
