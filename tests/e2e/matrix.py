@@ -132,9 +132,12 @@ def environment(cell: Cell) -> Path:
     if not python.exists():
         found = interpreter(cell.version) or debian_python(cell.version, folder / "debian")
         print(f"creating an environment with {found} ...", file=sys.stderr)
-        subprocess.run([found, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-        install = ["--python", str(python), "install", "--quiet", "--editable", ".[dev]"]
-        subprocess.run([sys.executable, "-m", "pip", *install], cwd=ROOT, check=True)
+        # The pip of this process can be too old for a newer Python.
+        subprocess.run([found, "-I", "-m", "venv", str(folder / "venv")], check=True)
+        install = ["-I", "-m", "pip", "install", "--quiet", "--editable", ".[dev]"]
+        if subprocess.run([str(python), *install], cwd=ROOT).returncode:
+            shutil.rmtree(folder / "venv")  # the next run would use it
+            raise MatrixError(f"pip cannot install the packages for Python {cell.version}")
     return python
 
 
