@@ -161,17 +161,6 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
     return revisions
 
 
-def read_state(
-    client: Client, group: GroupRevisions, scope: Scope, release_owner: Owner | None
-) -> ClusterState:
-    """The revisions of a run, also those of other groups, and every possible consumer.
-
-    The consumers are listed after the revisions. In the other order, an owner that was created
-    between the lists would count as deleted.
-    """
-    return state_of(group, scope, release_owner, *read_consumers(client))
-
-
 def state_of(
     group: GroupRevisions,
     scope: Scope,
@@ -179,7 +168,11 @@ def state_of(
     consumers: Mapping[str, Consumer],
     unreadable: frozenset[Resource],
 ) -> ClusterState:
-    """The state for `reconcile` and the sweep; consumers, unreadable: from read_consumers."""
+    """The state for `reconcile` and the sweep.
+
+    consumers, unreadable: from read_consumers, listed after the revisions. In the other order, an
+        owner that was created between the lists would count as deleted.
+    """
     state = ClusterState(
         revisions=group.revisions,
         consumers=consumers,

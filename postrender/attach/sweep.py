@@ -22,7 +22,7 @@ from postrender.attach.observe import (
     has_expected_content,
     read_consumers,
     read_revisions,
-    read_state,
+    state_of,
 )
 from postrender.attach.reconcile import ClusterState, Scope, find_unused, parse_time
 from postrender.attach.request import CONFIG_MAPS, JOBS, AttachRequest
@@ -59,7 +59,7 @@ def sweep(
         return [], [], []
     # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
-    state = read_state(client, group, scope, state.release_owner)
+    state = state_of(group, scope, state.release_owner, *read_consumers(client))
     still_unused = [
         revision
         for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
