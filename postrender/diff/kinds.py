@@ -26,7 +26,7 @@ from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import POD, WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.references.catalogue import entry_of
-from postrender.yaml.paths import Json, Path, PatternTree, matches_start, value_at
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, matches_start, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ _EFFECTS = {
 }
 # The kinds that set the replicas of a workload.
 SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
-SCALER_TARGET = ("spec", "scaleTargetRef")
 # The values of spec.workloadRef.scaleDown with which Argo Rollouts removes the workload's pods.
 _SCALES_DOWN = ("onsuccess", "progressively")
 
@@ -91,6 +90,12 @@ def effect_of(
     if template.is_scheduled:
         return NEXT_RUN
     return ROLLS if template.rolls_if is None or template.rolls_if(new.data) else STAYS
+
+
+def scaled_by(scaler: Json) -> tuple[str, str]:
+    """The kind and the name of what an autoscaler scales. In KEDA, the default is a Deployment."""
+    target = mapping_at(scaler, ("spec", "scaleTargetRef"))
+    return str(target.get("kind") or "Deployment"), str(target.get("name"))
 
 
 def _is_scaled_down(workload: ComparedObject, rollouts: Sequence[ComparedObject]) -> bool:

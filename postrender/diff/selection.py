@@ -135,23 +135,7 @@ def _selected(
     objects = {text: _objects_in(text, kind) for text, kind in texts.items()}
     selected |= {text for text, found in objects.items() if not all(names for *_, names in found)}
     selected |= _defined_again(objects)
-    content_names = {
-        name
-        for found in objects.values()
-        for kind, _, names in found
-        if kind in CONTENT_KINDS
-        for name in names
-    }
-    # A program derives the name of an object that it writes from another name.
-    derived = {
-        name.removesuffix(suffix): name
-        for name in content_names
-        for suffix in DERIVED_SUFFIXES
-        if name.endswith(suffix)
-    }
-    has_hashes = _HASH.search(whole) is not None
-    words = frozenset((*content_names, *derived))
-    mentions = {text: _mentions(text, words, derived, has_hashes=has_hashes) for text in texts}
+    mentions = _mentions_by_text(objects, has_hashes=_HASH.search(whole) is not None)
     selected = _connected(selected, mentions)
     namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
     if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
@@ -210,6 +194,28 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
             for name in names:
                 definitions[kind, name].append(text)
     return {text for group in definitions.values() if len(group) > 1 for text in group}
+
+
+def _mentions_by_text(
+    objects: Mapping[str, Iterable[_Object]], *, has_hashes: bool
+) -> dict[str, set[str]]:
+    """What each document mentions; objects: of each document."""
+    names = {
+        name
+        for found in objects.values()
+        for kind, _, names in found
+        if kind in CONTENT_KINDS
+        for name in names
+    }
+    # A program derives the name of an object that it writes from another name.
+    derived = {
+        name.removesuffix(suffix): name
+        for name in names
+        for suffix in DERIVED_SUFFIXES
+        if name.endswith(suffix)
+    }
+    words = frozenset((*names, *derived))
+    return {text: _mentions(text, words, derived, has_hashes=has_hashes) for text in objects}
 
 
 def _mentions(

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
-from postrender.diff.kinds import SCALER_TARGET, SCALERS, is_in_custom_template, is_workload
+from postrender.diff.kinds import SCALERS, is_in_custom_template, is_workload, scaled_by
 from postrender.diff.model import (
     ADDED,
     REMOVED,
@@ -29,7 +29,7 @@ from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
 from postrender.references.built_in import POD_SPEC_PATTERNS
-from postrender.yaml.paths import EVERY_ITEM, Json, Path, mapping_at, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, Path, value_at
 
 AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF, _SCALES = "workloadRef", "scales"
@@ -321,10 +321,7 @@ def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
         if compared is not None and compared.item is not None:
             numbers[compared.item.key] = number
         if compared is not None and pair.identity.kind in SCALERS:
-            target = mapping_at(compared.data, SCALER_TARGET)
-            # KEDA has the default Deployment.
-            kind, name = target.get("kind") or "Deployment", target.get("name")
-            targets.append((number, (pair.identity.namespace, str(kind), str(name))))
+            targets.append((number, (pair.identity.namespace, *scaled_by(compared.data))))
         elif compared is not None and is_workload(compared):
             identity = pair.identity
             workloads[identity.namespace, identity.kind, identity.name] = number

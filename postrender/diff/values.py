@@ -120,8 +120,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
     if change != CHANGED:
         return _describe_one(subject, change, new if change == ADDED else old, style)
     if _is_short(old, style) and _is_short(new, style):
-        before, after = style.code(text_of(old)), style.code(text_of(new))
-        return Description(f"{subject}: {before} {style.arrow} {after}")
+        return Description(f"{subject}: {style.both(text_of(old), text_of(new))}")
     if isinstance(old, str) and isinstance(new, str):
         return _describe_texts(subject, old, new, style)
     removed, added = (
@@ -155,10 +154,7 @@ def _describe_texts(subject: str, old: str, new: str, style: Style) -> Descripti
         return Description(f"{subject} changes in:", tuple(parts))
     if difference.hunks:
         return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(difference.hunks)))
-    parts = (
-        f"{style.code(text_of(before))} {style.arrow} {style.code(text_of(after))}"
-        for before, after in difference.words
-    )
+    parts = (style.both(text_of(before), text_of(after)) for before, after in difference.words)
     return Description(f"{subject} changes{note} at:", tuple(parts))
 
 
@@ -194,10 +190,7 @@ def describe_long_line(key: KeyChange, style: Style) -> list[str]:
     words = list(word_changes(lines[0].text, lines[1].text))
     if sum(len(before) + len(after) for before, after in words) > length / 2:
         return []
-    return [
-        f"{style.code(text_of(before))} {style.arrow} {style.code(text_of(after))}"
-        for before, after in words
-    ]
+    return [style.both(text_of(before), text_of(after)) for before, after in words]
 
 
 def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:
@@ -291,6 +284,10 @@ class Style(NamedTuple):
     name: Callable[[Identity], str] = name_of
     limit: int = 120
     arrow: str = "->"
+
+    def both(self, old: str, new: str) -> str:
+        """An old and a new name or value: `a -> b`."""
+        return f"{self.code(old)} {self.arrow} {self.code(new)}"
 
 
 def namer(preview: Preview) -> Callable[[Identity], str]:

@@ -311,7 +311,7 @@ def describe_names(content: ContentChange, style: Style) -> list[str]:
     if not {old, new} - {"", content.identity.name}:
         return []
     if old and new and old != new:
-        return [f"{style.code(old)} {style.arrow} {style.code(new)}"]
+        return [style.both(old, new)]
     return [style.code(new or old)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
-from postrender.diff.kinds import SCALER_TARGET, SCALERS
+from postrender.diff.kinds import SCALERS, scaled_by
 from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
 from postrender.diff.pairs import Pair, Side
 from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
@@ -112,10 +112,8 @@ class Facts(NamedTuple):
         names: of the targets that the rule looks for, as in `objects`.
         """
         for item in self.objects(SCALERS, is_new=True, words=names):
-            target = mapping_at(item.data, SCALER_TARGET)
             namespace = self.resolver.namespace_of(item.identity.namespace)
-            kind = target.get("kind") or "Deployment"  # KEDA
-            yield item, (namespace, str(kind), str(target.get("name")))
+            yield item, (namespace, *scaled_by(item.data))
 
 
 def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identity, str, str]]]:
