@@ -358,6 +358,7 @@ def generate(folder: Path, parameters: list[Any] | str) -> subprocess.CompletedP
     chart, programs = folder / "chart", folder / "bin"
     for path in (chart, programs, chart / ".git"):
         path.mkdir()
+    (chart / "Chart.yaml").write_text("name: shop\n")
     for name in ("prod", "shop"):
         (chart / f"values-{name}.yaml").write_text("replicaCount: 5\n")
     for name, text in (("helm", HELM), ("postrender", "#!/bin/sh\ncat\n")):
