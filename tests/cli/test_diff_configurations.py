@@ -152,7 +152,7 @@ def test_a_configuration_extends_files_of_its_commit(repository: Path) -> None:
         ("missing.yaml", "does not exist"),
         ("postrender.yaml", "leads back to an earlier file"),
         ("link.yaml", "the path is a link to a file outside the repository"),
-        ("r", "expected a YAML file in the commit"),
+        ("r", "git:HEAD:r: the path is a git object of type tree, expected a file"),
         ("folder.yaml", "expected a file"),
         ("git:HEAD:r/m.yaml", "does not exist"),
     ],
