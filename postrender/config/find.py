@@ -215,8 +215,7 @@ def extended_file(
         path = _path_in_commit(value, file, source)
         is_inner = not _leaves_commit(path, source)
         is_permitted = is_inner and path.endswith(_ENDINGS)
-        # Without its ending, a folder would be a missing file.
-        is_file = is_inner and not (is_permitted and source.read(path) is None)
+        is_file = is_inner and source.read(path) is not None
     else:
         path = path_next_to(file, value)
         is_trusted = source.trust >= FULL
