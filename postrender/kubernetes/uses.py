@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity
+from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity, is_built_in
 from postrender.records import NamedTuple
 from postrender.yaml.paths import (
     Json,
@@ -250,30 +250,47 @@ _FAILS = "The controller of the object cannot follow the reference"
 def uses_by_convention(
     identity: Identity, data: dict[str, Json], kinds: Mapping[str, GroupKind]
 ) -> Iterator[Use]:
-    """The uses in fields that have the name of a kind, outside of pod templates.
+    """The uses of a custom kind in fields that have the name of a kind, outside of pod templates.
 
+    A list such as `roles`, without `Ref` in its name, defines items more often than it names
+    objects of Kubernetes. So there only custom kinds and Services count.
     kinds: the kinds to look for, by the name in lower case.
     """
-    for path, around in nested_mappings(data):
+    for path, around in () if is_built_in(identity.group) else nested_mappings(data):
         if path[:1] == ("metadata",) or "template" in path or path[-1:] == ("matchLabels",):
             continue
         for key, value in around.items():
-            word = _SUFFIX.sub("", key).lower()
-            word = _OTHER_WORDS.get(word, word)
-            is_named = key.endswith(("Name", "Ref")) or key == "host"
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, dict):
-                    name, kind = one.get("name"), str(one.get("kind") or word).lower()
-                    namespace = one.get("namespace") or identity.namespace
-                elif is_named or isinstance(value, list):
-                    name, kind, namespace = one, word, identity.namespace
-                else:
+            for kind, name, namespace, is_reference in _named_by(key, value):
+                target = kinds.get(kind)
+                if not target:
                     continue
-                if kind in kinds and isinstance(name, str):
-                    name, *others = name.split(".") if kind == "service" else [name]
-                    namespace = others[0] if others[1:2] == ["svc"] else namespace
-                    space = namespace if isinstance(namespace, str) else None
-                    yield Use(kinds[kind], name, "", space, (*path, key), 0, _FAILS)
+                if kind == "service":
+                    name, namespace = _service_of(name, namespace)
+                elif is_built_in(target[0]) and not is_reference:
+                    continue
+                space = namespace if isinstance(namespace, str) else identity.namespace
+                yield Use(target, name, "", space, (*path, key), 0, _FAILS)
+
+
+def _named_by(key: str, value: Json) -> Iterator[tuple[str, str, Json, bool]]:
+    """The kind in lower case, the name and the namespace in a field, and whether `key` says so."""
+    word = _SUFFIX.sub("", key).lower()
+    word = _OTHER_WORDS.get(word, word)
+    is_named = key.endswith(("Name", "Ref")) or key == "host"
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, dict):
+            kind, name = one.get("kind"), one.get("name")
+            if isinstance(name, str):
+                is_reference = bool(kind) or "Ref" in key
+                yield str(kind or word).lower(), name, one.get("namespace"), is_reference
+        elif isinstance(one, str) and (is_named or isinstance(value, list)):
+            yield word, one, None, is_named
+
+
+def _service_of(host: str, namespace: Json) -> tuple[str, Json]:
+    """The name and the namespace of the Service of a host; "" if it is outside of the cluster."""
+    name, *others = host.split(".")
+    return (name, (*others, namespace)[0]) if others[1:2] in ([], ["svc"]) else ("", None)
 
 
 def _keys_at(around: dict[str, Json]) -> list[str]:
