@@ -159,8 +159,10 @@ _TREES = {kind: _tree(rows) for kind, rows in _KIND_ROWS.items()}
 
 
 CONTAINER, VARIABLE = ("", "Container"), ("", "Variable")
-# `$$(NAME)` is not replaced.
-_EXPANSION = re.compile(r"(?<!\$)\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
+# `$$(NAME)` is not replaced, and in a shell `$(date)` runs a program. Kubernetes defines the
+# variables of Services.
+_SERVICE_VARIABLE = r"[A-Z0-9_]+_(?:SERVICE_(?:HOST|PORT)|PORT_[0-9]+_(?:TCP|UDP|SCTP))"
+_EXPANSION = re.compile(rf"(?<!\$)\$\((?!{_SERVICE_VARIABLE})([A-Z_][A-Z0-9_]*)\)")
 
 
 class Use(NamedTuple):
