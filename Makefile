@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story cluster matrix lint format types docs site bench fuzz plugin \
-  behaviour image-requirements formula sbom audit release-check clean
+  behaviour changed-behaviour image-requirements formula sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
@@ -73,12 +73,17 @@ e2e: programs
 	@$(RUN) $(PYTEST_E2E) tests/e2e tests/browser --ignore-glob '*/test_behaviour_*'
 
 # These tests prove facts about other programs, for tests/e2e/BEHAVIOUR.md. .ci/run runs them only if
-# the versions or the tests are not those that passed last.
-BEHAVIOUR := $(wildcard tests/e2e/test_behaviour_*.py tests/e2e/node/test_behaviour_*.py)
+# the versions, the tests or the predictions are not those that passed last.
+BEHAVIOUR := $(sort $(wildcard tests/e2e/test_behaviour_*.py tests/e2e/node/test_behaviour_*.py))
+BEHAVIOUR_FILES := tests/e2e/versions.yaml $(BEHAVIOUR) $(sort $(wildcard tests/predictions/*.yaml))
+BEHAVIOUR_PASSED := tests/e2e/behaviour.sha256
 
 behaviour: programs
 	@$(RUN) $(PYTEST_E2E) $(BEHAVIOUR)
-	@sha256sum tests/e2e/versions.yaml $(BEHAVIOUR) > tests/e2e/behaviour.sha256
+	@sha256sum $(BEHAVIOUR_FILES) > $(BEHAVIOUR_PASSED)
+
+changed-behaviour:
+	@sha256sum $(BEHAVIOUR_FILES) | cmp --silent - $(BEHAVIOUR_PASSED) || $(MAKE) behaviour
 
 # The first run also builds the programs and the image.
 story: $(READY)

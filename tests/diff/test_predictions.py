@@ -1,6 +1,6 @@
 """`postrender diff` tells what tests/predictions expects of each change.
 
-tests/e2e/test_predictions.py compares the same expectations with a real API server.
+tests/e2e/test_behaviour_predictions.py compares the same expectations with a real API server.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pytest
 from tests.blind_fields import NAME, is_safe, open_fields
 from tests.e2e.api import Api, ApiError, Json
 from tests.inventory.test_invalid_fields import ACCEPTED, REJECTED
+from tests.rings import in_matrix
 
 GROUPS = "x-kubernetes-group-version-kind"
 # A definition of a kind references nothing, and in content only the data is searched.
@@ -24,6 +25,7 @@ MOST_PARTS = 24
 Path = tuple[str | int, ...]
 
 
+@in_matrix
 def test_no_field_of_an_api_type_is_blind(api: Api) -> None:
     seen: dict[str, int] = {}
     blind = []

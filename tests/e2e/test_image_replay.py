@@ -22,7 +22,11 @@ from pathlib import Path
 import pytest
 
 from postrender import __version__
+from tests.rings import in_matrix
 from tests.test_image import COLLECT, LOCK_FILES, ROOT, VENV, entry_point, pins, pod_spec, stages
+
+# tests/e2e/node runs the image itself.
+pytestmark = in_matrix
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -101,6 +101,7 @@ def template(machine: Machine) -> str:
     return done.stdout
 
 
+@in_matrix
 def test_a_checkout_is_installed_and_uses_its_own_version(machine: Machine, checkout: Path) -> None:
     """A postrender on PATH is ignored. It can have the same version, and an earlier commit."""
     write_script(machine.folder / "bin" / "postrender", "echo from PATH; exit 1")
