@@ -51,10 +51,11 @@ COMMANDS = (
 
 
 def run(*command: str) -> tuple[int, str, str]:
+    # Windows always sets a home. Without one, zoneinfo of Python 3.10 imports pwd.
     done = subprocess.run(
         [sys.executable, *command],
         cwd=EXAMPLES,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nowhere"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
