@@ -271,7 +271,8 @@ def uses_by_convention(
                 elif is_built_in(target[0]) and not is_reference:
                     continue
                 space = namespace if isinstance(namespace, str) else identity.namespace
-                yield Use(target, name, "", space, (*path, key), 0, _FAILS)
+                if name:
+                    yield Use(target, name, "", space, (*path, key), 0, _FAILS)
 
 
 def _named_by(key: str, value: Json) -> Iterator[tuple[str, str, Json, bool]]:

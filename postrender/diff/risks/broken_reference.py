@@ -125,12 +125,9 @@ def _removed(facts: Facts) -> dict[ObjectKey, str]:
         key: f"{item.identity} no longer writes {key.group_kind[1]}/{key.name}"
         for key, item in before.items()
     }
-    there = {facts.resolver.key_of(one.identity) for one in facts.new.objects}
-    return {
-        key: fact
-        for key, fact in {**unwritten, **removed}.items()
-        if key not in after and key not in there
-    }
+    lost = {key: fact for key, fact in {**unwritten, **removed}.items() if key not in after}
+    there = {facts.resolver.key_of(one.identity) for one in facts.new.objects} if lost else set()
+    return {key: fact for key, fact in lost.items() if key not in there}
 
 
 def _left_behind(facts: Facts) -> Iterator[Risk]:
@@ -141,13 +138,15 @@ def _left_behind(facts: Facts) -> Iterator[Risk]:
         for templates in [pod_templates_of(new.identity.group_kind, new.data)]
     ]
     words = {use.name for _, _, uses in moved for use in uses}
+    if not words:
+        return
     before, after = (
         {facts.resolver.key_of(one.identity) for one in side.objects}
-        | {facts.resolver.key_of(one.identity) for one in others}
-        for side, others in (
-            (side, facts.objects((), is_new=is_new, words=words) if words else ())
-            for side, is_new in ((facts.old, False), (facts.new, True))
-        )
+        | {
+            facts.resolver.key_of(one.identity)
+            for one in facts.objects((), is_new=is_new, words=words)
+        }
+        for side, is_new in ((facts.old, False), (facts.new, True))
     )
     for old, new, uses in moved:
         for use in {use[:2]: use for use in uses}.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
@@ -130,17 +131,13 @@ def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identit
             for judge, path, text in find_rejections(data, parts, is_new=is_new)
         }
 
-    new = (
-        (pair.identity, rejection)
-        for pair in changes
-        if pair.new and (after := found(pair.new.data, pair.parts, is_new=not pair.old))
-        for before in [found(pair.old.data, None, is_new=False) if pair.old else {}]
-        for rejection in after
-        if rejection not in before
-    )
-    rejections: dict[str, list[tuple[Identity, str, str]]] = {}
-    for identity, (judge, path, text) in new:
-        rejections.setdefault(judge, []).append((identity, path, text))
+    rejections: dict[str, list[tuple[Identity, str, str]]] = defaultdict(list)
+    for pair in changes:
+        after = found(pair.new.data, pair.parts, is_new=not pair.old) if pair.new else {}
+        before = found(pair.old.data, None, is_new=False) if after and pair.old else {}
+        for judge, path, text in after:
+            if (judge, path, text) not in before:
+                rejections[judge].append((pair.identity, path, text))
     return rejections
 
 
