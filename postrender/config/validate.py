@@ -82,10 +82,10 @@ def validate(
         if mistake:
             errors[place] = UserError(*mistake, document.location_of(in_document(place)))
     for path in _pattern_paths(values):
-        if path not in errors:
-            text, location = str(value_at(values, path)), document.location_of(in_document(path))
+        text = value_at(values, path)
+        if isinstance(text, str) and path not in errors:
             try:
-                _check_pattern(text, location)
+                _check_pattern(text, document.location_of(in_document(path)))
             except UserError as error:
                 errors[path] = error
     place = ("attacher", "image")
@@ -325,12 +325,11 @@ def _listed(values: Iterable[Json]) -> str:
 
 
 def _pattern_paths(values: Json) -> Iterator[Path]:
-    """The path of each path pattern in `values`."""
+    """The path of each path pattern that `values` can have."""
     for start in (("references",), ("leftovers", "ignore")):
         entries = value_at(values, start)
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and "path" in entry:
-                yield (*start, number, "path")
+        for number in range(len(entries) if isinstance(entries, list) else 0):
+            yield (*start, number, "path")
 
 
 def _check_pattern(text: str, location: Location) -> None:
