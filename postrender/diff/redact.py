@@ -29,7 +29,7 @@ from postrender.kubernetes.hashing import (
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.records import NamedTuple
 from postrender.text import words_of
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, mappings_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,12 +212,9 @@ def _dependents_of_secrets(context: PlanContext) -> set[ItemKey]:
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
     """An object, with the content of a Secret or a SecretList as Redacted text."""
-    items = data.get("items")
-    if data.get("kind") == "SecretList" and isinstance(items, list):
-        secrets = [
-            mark_content({**item, "kind": "Secret"}) for item in items if isinstance(item, dict)
-        ]
-        return {**data, "items": secrets}
+    if data.get("kind") == "SecretList":
+        secrets = mappings_in(data.get("items"))
+        return {**data, "items": [mark_content({**item, "kind": "Secret"}) for item in secrets]}
     if data.get("kind") != "Secret" or not any(key in data for key in _CONTENT):
         return data
     return {
