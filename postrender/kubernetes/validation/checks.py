@@ -75,8 +75,7 @@ def unique(noun: str, *keys: str) -> Check:
         values = [str(item.get(key) or ("TCP" if key == "protocol" else "")) for key in others]
         return None if item.get(first) is None else "/".join([str(item[first]), *values])
 
-    what = "name" if first == "name" else first
-    return lambda items: repeated(noun, map(name, mappings_in(items)), what)
+    return lambda items: repeated(noun, map(name, mappings_in(items)), first)
 
 
 def needs(*fields: str) -> Check:
