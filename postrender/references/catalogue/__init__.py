@@ -85,13 +85,12 @@ def find_catalogued(
     """The references in an object of a custom kind, as two lists of (path, value, rule).
 
     The first list has those for which the entry has a reason to keep the original. There, the entry
-    overrides the setting `embeddedPodSpecs`. The second list has those that postrender rewrites,
-    and then every string that looks like a reference. If the lists contain a path several times,
-    the caller must use the first match of each target.
+    overrides the setting `embeddedPodSpecs`. The second list has all, and then every string that
+    looks like a reference. If the lists contain a path several times, the caller must use the first
+    match of each target.
     """
     matches = list(_matches(group_kind, targets, data))
     kept = [match for match in matches if match[2].keep_reason]
-    rewritten = [match for match in matches if not match[2].keep_reason]
     is_known = entry_of(group_kind) is not None
     part = "this field of " if is_known else ""
     reason = f"postrender does not know {part}the kind {group_kind[1]}"
@@ -102,7 +101,7 @@ def find_catalogued(
     others += _manifests(data, targets, reason)
     if not is_known:
         others += _own_name(group_kind, targets, data, reason)
-    return kept, [*rewritten, *others]
+    return kept, [*matches, *others]
 
 
 def _unknown_match(
