@@ -75,11 +75,14 @@ def test_a_file_of_another_user_is_not_trusted(
 ) -> None:
     file = chart / NAME
     file.touch()
+    if not os.geteuid():  # the tests run as root, whose files everybody trusts
+        os.chown(file, 1000, -1)
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
     owner = file.stat().st_uid
     monkeypatch.setenv("SUDO_UID", str(owner) if sudo == "owner" else sudo)
     assert is_owner_trusted(str(file))
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    # Everybody trusts root; only root trusts the user of sudo.
-    assert is_owner_trusted(str(file)) == (owner == 0)
+    # Only root trusts the user of sudo.
+    assert not is_owner_trusted(str(file))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert is_owner_trusted(str(file)) == (owner == 0 or sudo == "owner")
+    assert is_owner_trusted(str(file)) == (sudo == "owner")

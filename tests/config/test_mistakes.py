@@ -86,6 +86,7 @@ MISTAKES = {
         'Write "spec.maps[]" instead of ".spec.maps[*]".'
     ),
     'references: [{kind: A, path: "$.spec[0].x"}]': '"$.spec[0].x" is not a path. Write a',
+    "references: [{kind: A, path: 'a[]b'}]": '"a[]b" is not a path. Write a path such as',
     "leftovers:\n  ignore:\n  - path: a..b": ':3 leftovers.ignore[0].path: "a..b" is not a path.',
     "apiVersion: postrender/v1alpha1\nkind: Postrender\nstrict: true": (
         ":3 strict: the key is unknown. Write spec.strict instead."
@@ -141,6 +142,23 @@ def test_every_repeated_key_is_reported_at_once(tmp_path: Path) -> None:
         load_config(explicit_file(str(file)))
     assert "strict" in error.value.problem
     assert ["secrets" in other.problem for other in error.value.others] == [True]
+
+
+@pytest.mark.parametrize("name", ["-web", "web-", "Web", "web.shop", "a b", "a" * 64])
+def test_a_name_that_no_namespace_can_have(name: str) -> None:
+    with pytest.raises(UserError, match="expected at most 63 lower-case"):
+        settings_from({"namespace": name})
+
+
+@pytest.mark.parametrize("name", ["", "w", "1", "web-1", "a" * 63, "<path:secrets#namespace>"])
+def test_a_name_that_a_namespace_can_have(name: str) -> None:
+    assert settings_from({"namespace": name}).namespace == name
+
+
+@pytest.mark.parametrize("name", ["-web", "web-", "a b", "é"])
+def test_a_name_that_no_attach_group_can_have(name: str) -> None:
+    with pytest.raises(UserError, match="the attach group is"):
+        settings_from({"attacher": {"group": name}})
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ from postrender.cli import main
 from postrender.errors import CODES
 from postrender.explain.meanings import finding_section, risk_texts
 from tests.e2e.plugins import write_script
+from tests.pages import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "findings.md"
 
 Run = Callable[..., tuple[int, str, str]]
 CONFIG_MAP = """\
@@ -94,6 +97,17 @@ def test_a_message_has_a_place_a_problem_a_fix_and_a_code(
         found = WITH_CODE.fullmatch(line)
         assert found or WITHOUT_CODE.fullmatch(line), line
         assert not found or found[2] in CODES
+
+
+STRICT = re.findall(r"^- ((?:`[a-z-]+`(?:, | and )?)+)(?:$|, which)", PAGE.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("code", re.findall("`([a-z-]+)`", " ".join(STRICT)))
+def test_a_finding_of_the_strict_list_is_an_error_of_check(code: str, run: Run) -> None:
+    before = re.findall(r"^```yaml\n(.*?)^```$", finding_section(code), re.M | re.S)[0]
+    assert re.search(
+        rf"^error: .*\[{code}\]$", findings_of(code, before, before, run, ["check"]), re.M
+    )
 
 
 def findings_of(code: str, before: str, example: str, run: Run, command: Sequence[str] = ()) -> str:

@@ -51,6 +51,7 @@ def test_a_document_that_cannot_matter_is_not_parsed(text: str) -> None:
         "apiVersion: v1\nkind: Service\nmetadata: {annotations: {helm.sh/hook: test}}\n",
         "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec: {workloadRef: {name: a}}\n",
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: web}\n",
+        "apiVersion: batch/v1\nkind: Job\nspec: {command: 'kubectl get cm $RELEASE-config'}\n",
         f"apiVersion: v1\nkind: Secret\nmetadata: {{name: web}}\ndata: {{a: {ENCODED}}}\n",
         f"apiVersion: v1\nkind: List\nitems:\n- kind: Secret\n  data: {{a: {ENCODED}}}\n",
     ],
