@@ -375,7 +375,7 @@ def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
 
     The run removes
     - a release owner of an original, or a release owner that somebody re-created with another uid;
-    - any other owner, if consumers may not own the revision;
+    - any other owner, if consumers may not own the revision, and nothing else owns it;
     - an owner that was deleted;
     - a bare Pod or Job;
     - an owner that a controller created, unless the owner is being deleted.
@@ -386,7 +386,8 @@ def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
     if owner.group_kind in _RELEASE_OWNERS:
         return revision.is_original or _is_replaced(owner, state.release_owner)
     if not _may_consumers_own(revision, state.release_owner):
-        return True
+        # Without an owner, a revision stays. With only an owner of somebody else, it would go.
+        return all(item.uid in revision.our_owners for item in revision.owners)
     consumer = state.consumers.get(owner.uid)
     if consumer is None:
         return _is_readable(state, owner)

@@ -232,6 +232,13 @@ def test_a_revision_that_is_not_swept_has_no_owners_without_a_release_owner() ->
     assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
 
 
+def test_a_revision_that_is_not_swept_does_not_keep_only_the_owner_of_somebody_else() -> None:
+    """Kubernetes would delete the revision, although a ReplicaSet uses it, with this owner."""
+    kept = revision("app-new", [ROLLOUT, FOREIGN], ours=False, is_sweepable=False)
+    kept = kept._replace(our_owners=frozenset({ROLLOUT.uid}))
+    assert not changes(state_of([kept], ROLLOUT, NEW))
+
+
 @pytest.mark.parametrize("present", [(), (ACCOUNT,)], ids=["new", "present"])
 def test_consumers_protect_a_revision_that_is_not_swept(present: tuple[Owner, ...]) -> None:
     """A release without postrender, for example, deletes the release owner."""
@@ -611,6 +618,8 @@ def test_the_rule_is_true_for_any_state(state: ClusterState, in_stream: frozense
             assert accounts & before.our_owners <= owners
         if may_own:
             assert must_own(state, now.name) <= owners
+        elif any(owner.uid not in before.our_owners for owner in before.owners):
+            assert before.our_owners - accounts == now.our_owners - accounts
         else:
             assert now.our_owners <= accounts
         for owner in before.owners:
