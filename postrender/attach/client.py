@@ -93,7 +93,6 @@ _FIXES = {
     _UNTRUSTED: "Check the certificate authority in the kubeconfig. In a Pod, check the ca.crt of "
     "the ServiceAccount",
     _UNAUTHORIZED: "Check the token or the client certificate",
-    FORBIDDEN: PERMISSION_FIX,
     **dict.fromkeys(
         (CONFLICT, _GONE, *sorted(_TRANSIENT - {_NO_ANSWER})),
         "Try again later, or fix the cause in this message",
@@ -115,16 +114,24 @@ class ApiError(UserError):
     status: the HTTP status; _UNTRUSTED for an untrusted certificate; _NO_ANSWER for any other
         failed connection, and for an answer that is not readable.
     retry_after: the minimum delay that the server requests before a retry, in seconds.
+    permission_fix: the fix for a missing permission.
     is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
 
-    def __init__(self, status: int, problem: str, retry_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        status: int,
+        problem: str,
+        retry_after: float = 0.0,
+        permission_fix: str = PERMISSION_FIX,
+    ) -> None:
         self.status = status
         self.retry_after = retry_after
         # An admission policy refuses with the same status as a missing permission.
         is_by_policy = status == FORBIDDEN and any(phrase in problem for phrase in _ADMISSION)
         self.is_missing_permission = status == FORBIDDEN and not is_by_policy
-        super().__init__(problem, _POLICY_FIX if is_by_policy else _FIXES.get(status, _OTHER_FIX))
+        fixes = {**_FIXES, FORBIDDEN: _POLICY_FIX if is_by_policy else permission_fix}
+        super().__init__(problem, fixes.get(status, _OTHER_FIX))
 
     @property
     def is_answer(self) -> bool:
@@ -140,6 +147,7 @@ class Client:
     manager: the name of the field manager in the client's writes.
     deadline: on the clock of time.monotonic. Later requests raise ApiError.
     is_patient: whether to retry for a minute. Otherwise, a person waits for the result.
+    permission_fix: as in ApiError.
     requests, writes: the number of sent requests, and of those that change an object, with retries.
     """
 
@@ -151,8 +159,10 @@ class Client:
         deadline: float = inf,
         *,
         is_patient: bool = True,
+        permission_fix: str = PERMISSION_FIX,
     ) -> None:
         self._is_patient = is_patient
+        self._permission_fix = permission_fix
         self._session = session
         self._deadline = deadline
         self._manager = {"fieldManager": manager}
@@ -488,7 +498,7 @@ class Client:
         is_known = body.get("reason") == "NotFound" or (not name and content.strip() == _NO_KIND)
         if status == _NOT_FOUND and not is_known:
             status = _NO_ANSWER
-        return ApiError(status, text, _retry_after(answer))
+        return ApiError(status, text, _retry_after(answer), self._permission_fix)
 
 
 def _has_version(body: Object | None) -> bool:

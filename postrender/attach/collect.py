@@ -112,9 +112,15 @@ class Pass:
         if any(deleted.values()):
             self._check_users(deleted)
 
+    def _read(self) -> dict[str, Live]:
+        found, problems = read_live(self._client)
+        known = set(map(str, self.problems))
+        self.problems += [problem for problem in problems if str(problem) not in known]
+        return found
+
     def _reconcile_all(self) -> dict[str, set[RevisionRef]]:
         """Do or report everything but deletions, and return what to delete, by namespace."""
-        found, self.problems = read_live(self._client)
+        found = self._read()
         doomed: defaultdict[str, set[RevisionRef]] = defaultdict(set)
         for place, live in sorted(found.items()):
             client = self._client_of(place)
@@ -172,7 +178,7 @@ class Pass:
     def _delete(self, doomed: Mapping[str, set[RevisionRef]]) -> dict[str, list[Revision]]:
         """Delete and return what is doomed, if a new state of the cluster still allows it."""
         # The writes of this run took time, so the run reads everything again.
-        found, _ = read_live(self._client)
+        found = self._read()
         deleted: dict[str, list[Revision]] = defaultdict(list)
         for place in sorted(doomed.keys() & found.keys()):
             client, refs = self._client_of(place), doomed[place]
@@ -193,7 +199,7 @@ class Pass:
     def _check_users(self, deleted: Mapping[str, Sequence[Revision]]) -> None:
         # A new consumer does not change the revision, so the preconditions of the delete request do
         # not prevent the deletion.
-        found, _ = read_live(self._client)
+        found = self._read()
         for place, revisions in deleted.items():
             users = found[place].overview.users if place in found else {}
             self.problems += [
@@ -240,7 +246,9 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
         request, arrival, revisions, owner, part.consumers, overview.unreadable, now
     )
     patches = [
-        patch._replace(mark=None) if patch.mark and keep_reason(patch.revision, live) else patch
+        patch._replace(mark=None)
+        if patch.mark and keep_reason(patch.revision, live, request)
+        else patch
         for patch in patches
     ]
     may_delete = request.prunes and arrival.is_complete and live.is_safe
@@ -248,7 +256,11 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
     unused = find_unused(state, scope, request.in_stream, now) if may_delete else []
     return Group(
         name=inventory.group_name,
-        unused=[pair for pair in unused if pair[0].key not in live.named],
+        unused=[
+            (revision, reason)
+            for revision, reason in unused
+            if revision.key not in live.named and not _has_other_inventory(revision, live, request)
+        ],
         patches=[patch for patch in patches if patch.has_changes],
         request=request,
         state=state,
@@ -257,8 +269,10 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
     )
 
 
-def keep_reason(revision: Revision, live: Live) -> str:
-    """Why a pass does not mark or delete a revision, as an apply may use it; "" if it does."""
+def keep_reason(revision: Revision, live: Live, request: AttachRequest) -> str:
+    """Why the pass of a group does not mark or delete a revision, "" if it does."""
+    if _has_other_inventory(revision, live, request):
+        return f"the inventory of {revision.group_name} decides about the revision"
     if not live.is_safe:
         return "collect cannot read each inventory of this namespace"
     if revision.key in live.named_by_jobs:
@@ -268,6 +282,11 @@ def keep_reason(revision: Revision, live: Live) -> str:
     if revision.applied not in (None, BY_INVENTORY):
         return "a release without an inventory applied the revision last, and could use it again"
     return ""
+
+
+def _has_other_inventory(revision: Revision, live: Live, request: AttachRequest) -> bool:
+    """Whether another inventory decides, such as with --no-prune, of a release with equal names."""
+    return revision.group_name in live.groups - {request.group_name}
 
 
 def _orphans(live: Live, older_than: timedelta | None, now: datetime) -> Iterator[Group]:

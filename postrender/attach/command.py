@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from types import FrameType
 
 from postrender import __version__
-from postrender.attach.client import ApiError, Client
+from postrender.attach.client import PERMISSION_FIX, ApiError, Client
 from postrender.attach.connect import connect, is_in_cluster
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.report import record_abort, report_failures
@@ -128,13 +128,14 @@ def open_clients(
     manager: str = FIELD_MANAGER,
     seconds: float = RUN_SECONDS,
     is_patient: bool = True,
+    permission_fix: str = PERMISSION_FIX,
 ) -> Iterator[Callable[[str | None], Client]]:
     """Yield what returns the client for a namespace, for the time of one run of a person's command.
 
     The namespace is None for that of the Pod or of the kubeconfig's context, "" for all namespaces.
 
     is_quiet: whether to log only errors, not warnings.
-    is_patient: as for Client. On a terminal, a person always waits.
+    is_patient, permission_fix: as for Client. On a terminal, a person always waits.
     """
     # cli/main.py disables Python's garbage collector, but the HTTP client creates reference cycles.
     gc.enable()
@@ -148,6 +149,7 @@ def open_clients(
             manager,
             deadline,
             is_patient=is_patient and not is_terminal,
+            permission_fix=permission_fix,
         )
 
 

@@ -52,6 +52,7 @@ _OPTIONS = frozenset(
         "--no-prune",
     }
 )
+COLLECTOR_FIX = "Compare the permissions with the output of `postrender config collector`"
 _TOOL_LABEL = "app.kubernetes.io/managed-by"
 # The end of the name of a generated ConfigMap (#ImmutableConfig of Timoni).
 _TIMONI = re.compile(r"-[0-9a-f]{8}\Z")
@@ -91,6 +92,7 @@ class Live:
     created: the creationTimestamp of each ConfigMap and Secret, by uid.
     named_by_jobs: what the attachers' Jobs name.
     named: what any inventory or attacher's Job names.
+    groups: the attach groups with an inventory.
     is_safe: False if this version cannot read an inventory, which may name any revision.
     """
 
@@ -106,6 +108,7 @@ class Live:
         self.created, self.named_by_jobs = created, frozenset(named_by_jobs)
         requests = [inventory.request for inventory in inventories if inventory.request]
         self.named = self.named_by_jobs.union(*(request.in_stream for request in requests))
+        self.groups = {item.group_name for item in inventories if not item.is_foreign}
         self.is_safe = all(item.request or item.is_foreign for item in inventories)
 
 
@@ -168,7 +171,7 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
         problems.append(
             UserError(
                 f"{cannot_list(unreadable)}, so collect does not delete",
-                "Compare the permissions with the output of `postrender config collector`",
+                COLLECTOR_FIX,
             )
         )
     places = {place for place, several in revisions.items() if any(i.group_name for i in several)}

@@ -60,11 +60,12 @@ def sweep(
     # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
     state = state_of(group, scope, state.release_owner, *read_consumers(client))
-    still_unused = [
-        revision
-        for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
-        if revision.key in to_delete and not keep_reason
-    ]
+    still_unused: list[Revision] = []
+    for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now()):
+        if keep_reason and revision.key in to_delete:
+            _log.info(f"attach keeps the unused {revision}, because {keep_reason}")
+        elif revision.key in to_delete:
+            still_unused.append(revision)
     # A later apply may have created its ConfigMaps, but not yet the workloads that reference these
     # ConfigMaps.
     conflict = _find_conflict(client, request, scope.group_name, arguments)

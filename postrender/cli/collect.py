@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from postrender.attach.collect import Pass
 from postrender.attach.command import open_clients
+from postrender.attach.inventories import COLLECTOR_FIX
 from postrender.cli.options import CLUSTER, SWITCH, Option, command
 from postrender.cli.report import DONE, FOUND, is_quiet, report_error, write_changes
 from postrender.errors import UsageError
@@ -51,7 +52,13 @@ def collect(
     if all_namespaces and namespace:
         raise UsageError("--namespace and --all-namespaces are both set", "Remove one of them")
     age = _parse_age(older_than) if older_than else None
-    clients = open_clients(kube_context, kubeconfig, is_quiet=is_quiet(), seconds=_RUN_SECONDS)
+    clients = open_clients(
+        kube_context,
+        kubeconfig,
+        is_quiet=is_quiet(),
+        seconds=_RUN_SECONDS,
+        permission_fix=COLLECTOR_FIX,
+    )
     with clients as client_of:
         run = Pass(client_of, "" if all_namespaces else namespace or None, age, is_dry=not yes)
         try:

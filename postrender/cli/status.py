@@ -26,6 +26,7 @@ from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.files import read_file
 from postrender.status.kinds import is_target, parse_target
+from postrender.status.problems import PERMISSION_FIX
 from postrender.status.snapshot import read_cluster
 from postrender.text import shown
 from postrender.yaml.stream import read_streams
@@ -90,7 +91,13 @@ def status(
         stream = read_streams(sources, ", ".join(files))
         snapshot = read_file(stream, namespace, datetime.now(timezone.utc))
     else:
-        clients = open_clients(kube_context, kubeconfig, is_quiet=is_quiet(), is_patient=False)
+        clients = open_clients(
+            kube_context,
+            kubeconfig,
+            is_quiet=is_quiet(),
+            is_patient=False,
+            permission_fix=PERMISSION_FIX,
+        )
         with clients as client_of:
             snapshot = read_cluster(client_of(namespace or None), workloads)
     found = read_status(snapshot, workloads, group, with_difference=with_difference)

@@ -16,6 +16,7 @@ from postrender.attach.request import (
     REPLICA_SETS,
     NamedObject,
     RevisionRef,
+    named_in,
     title,
 )
 from postrender.config.settings import RENAME
@@ -49,7 +50,7 @@ from postrender.status.model import (
     User,
     Workload,
 )
-from postrender.status.next_run import UNPROVEN, NextRun, Outcome, next_run
+from postrender.status.next_run import UNPROVEN, NextRun, Outcome, merged, next_run
 from postrender.status.problems import (
     PERMISSION_FIX,
     find_lacks,
@@ -148,6 +149,7 @@ class _Builder:
         workloads = tuple(map(self._workload, self._targets))
         refs = self._refs_of(workloads) if workloads else self._all_refs()
         groups = {self._group_of(ref) for ref in refs} - {""}
+        groups |= set(_groups_that_name(self._snapshot, set(refs)))
         runs = _next_runs(self._snapshot, groups)
         complete = self._snapshot.if_complete()
         if_complete = _outcomes_of(_next_runs(complete, groups)) if complete else None
@@ -460,10 +462,24 @@ def _next_runs(snapshot: Snapshot, groups: Iterable[str]) -> list[NextRun]:
     return [run for run in runs if run.is_expected]
 
 
+def _groups_that_name(snapshot: Snapshot, refs: set[RevisionRef]) -> Iterator[str]:
+    """The attach groups whose inventory or Job names a revision, of whatever group it is."""
+    for name, inventory in snapshot.inventories.items():
+        if inventory.request and refs & inventory.request.in_stream:
+            yield name
+    for name, jobs in snapshot.jobs.items():
+        if any(not refs.isdisjoint(named_in(job.arguments)) for job in jobs):
+            yield name
+
+
 def _outcomes_of(runs: Iterable[NextRun]) -> dict[str, Outcome]:
-    return {
-        uid: outcome for run in runs for uid, outcome in run.outcomes.items() if outcome != _NOTHING
-    }
+    """What the next runs do, by uid. The runs of several groups can add owners to a revision."""
+    found: dict[str, Outcome] = {}
+    for run in runs:
+        for uid, outcome in run.outcomes.items():
+            if outcome != _NOTHING:
+                found[uid] = merged(found[uid], outcome) if uid in found else outcome
+    return found
 
 
 def _user(workload: Workload, template: Template) -> User:

@@ -31,6 +31,7 @@ from postrender.attach.run import decide, may_sweep
 from postrender.attach.sweep import EDITED, AttacherJob, conflict_of
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
+from postrender.kubernetes.attach_groups import inventory_name
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 from postrender.status.snapshot import Snapshot
@@ -58,6 +59,18 @@ class Outcome(NamedTuple):
     deletable_from: datetime | None = None
     unknown: str = ""
     job: str = ""
+
+
+def merged(one: Outcome, other: Outcome) -> Outcome:
+    """What two runs do with a revision. The run that deletes, marks or keeps it decides."""
+    first, second = sorted(
+        (one, other), key=lambda item: (item.is_deleted, item.mark is not None, item.is_unused)
+    )
+    return second._replace(
+        added=tuple(dict.fromkeys((*one.added, *other.added))),
+        removed=tuple(dict.fromkeys((*one.removed, *other.removed))),
+        unknown=second.unknown or first.unknown,
+    )
 
 
 class NextRun(NamedTuple):
@@ -156,7 +169,7 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
     stop = stop if request.prunes else _NO_PRUNE
 
     def block(revision: Revision) -> str:
-        return stop or keep_reason(revision, live)
+        return stop or keep_reason(revision, live, request)
 
     return NextRun(
         group_name=inventory.group_name,
@@ -344,15 +357,20 @@ def _release_owner(snapshot: Snapshot, group_name: str, request: AttachRequest) 
     """The release owner, which exists as far as status knows."""
     kinds = {resource.kind for resource in RELEASE_OWNER_KINDS}
     unknown = {resource.kind for resource in snapshot.unknown_owners}
+    # Two releases can share a revision, which then has the release owners of both.
+    groups = {*snapshot.overview.groups, *snapshot.inventories, *snapshot.jobs} - {group_name}
+    others = groups | set(map(inventory_name, groups))
     own = {
         (owner.kind, owner.name): owner
         for revision in snapshot.overview.groups[group_name]
         for owner in revision.owners
-        if owner.uid in revision.our_owners and owner.kind in kinds
+        if owner.uid in revision.our_owners and owner.kind in kinds and owner.name not in others
     }
     wanted = request.release_owner
-    titles = [(wanted.resource.kind, wanted.name)] if wanted else sorted(own, reverse=True)
-    titles = titles or [(resource.kind, group_name) for resource in (SERVICE_ACCOUNTS, ROLES)]
+    titles = [(wanted.resource.kind, wanted.name)] if wanted else []
+    if not wanted:
+        default = [(resource.kind, group_name) for resource in (SERVICE_ACCOUNTS, ROLES)]
+        titles = [*filter(own.get, default), *default, *sorted(own, reverse=True)]
     known = (
         own.get(title) if title[0] in unknown else snapshot.release_owners.get(title)
         for title in titles

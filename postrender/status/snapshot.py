@@ -43,6 +43,7 @@ from postrender.attach.request import (
     Resource,
     RevisionRef,
     named_in,
+    request_of_job,
 )
 from postrender.attach.sweep import AttacherJob, is_edited, read_job
 from postrender.errors import Location, UserError
@@ -341,6 +342,9 @@ class Snapshot:
             for owner in revision.owners
             if owner.group_kind in _OWNER_KINDS
         }
+        requests = [request_of_job(job.arguments) for jobs in self.jobs.values() for job in jobs]
+        owners = [request.release_owner for request in requests if request]
+        kinds |= {owner.resource for owner in owners if owner} & set(_OWNER_KINDS.values())
         has_groups = any(revision.group_name for revision in self._revisions)
         return kinds | ({SERVICE_ACCOUNTS} if has_groups else set())
 

@@ -264,6 +264,23 @@ def test_what_another_inventory_names_stays() -> None:
     assert cluster.mark(name_key("older")) == time_ago(0)
 
 
+def test_the_inventory_of_a_group_decides_about_its_revisions() -> None:
+    """Another release can have the same base names, and each release its own switch."""
+    kept = external("kept", group="other", annotations=marked(30))
+    unmarked = external("unmarked", group="other")
+    other = inventory(f"Deployment/x@cc=configmap/{NEW_NAME}", group="other", more=["--no-prune"])
+    used = workload("Deployment/x", "cc", NEW_NAME)
+    history = workload("ReplicaSet/x-1", "cc", NEW_NAME, owner="Deployment/x")
+    cluster = Cluster(*RELEASE, kept, unmarked, other, used, history)
+    cluster.refused["patch", "ConfigMap"] = 403  # before the first owner
+    collect(cluster)
+    assert name_of(kept) in cluster.names("ConfigMap")
+    assert f"patch ConfigMap/{name_of(unmarked)}" in cluster.writes
+    del cluster.refused["patch", "ConfigMap"]
+    collect(cluster)
+    assert cluster.mark(f"ConfigMap/{name_of(unmarked)}") is None
+
+
 def test_a_revision_that_was_applied_after_the_mark_stays() -> None:
     applied = external("old", annotations=marked(30))
     cluster = Cluster(*RELEASE, applied)
@@ -562,6 +579,19 @@ def test_a_list_that_fails_never_means_that_nothing_uses_a_revision(kind: str) -
             assert collect(cluster, older_than=timedelta(0)).problems
         assert OLD_NAME in cluster.names("ConfigMap")
         assert not any("delete" in text for text in cluster.writes)
+
+
+@pytest.mark.parametrize("request_before", [f"patch {NEW_KEY}", f"delete {OLD_KEY}"])
+def test_a_permission_that_somebody_removes_in_the_middle_is_a_problem(request_before: str) -> None:
+    """A pass reads everything before the deletion, and again after the deletion."""
+    cluster = Cluster(*RELEASE, OLD_MARKED)
+    cluster._after[request_before] = partial(cluster.refused.update, {("list", "Pod"): 403})
+    run = collect(cluster)
+    assert [str(problem) for problem in run.problems] == [
+        "postrender cannot list pods (HTTP status 403), so collect does not delete. Compare the "
+        "permissions with the output of `postrender config collector`."
+    ]
+    assert (OLD_NAME in cluster.names("ConfigMap")) == request_before.startswith("patch")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
