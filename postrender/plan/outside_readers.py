@@ -16,7 +16,8 @@ or argument whose name contains `label`:
       - name: LABEL
         value: grafana_dashboard
 
-So can a custom kind, in a selector of ConfigMaps:
+So can a command such as `kubectl get cm -l grafana_dashboard=1`, and a custom kind, in a selector
+of ConfigMaps:
 
     spec:
       dashboardConfigMapSelector:
@@ -30,15 +31,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from functools import cache
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind, Identity, roots_of
+from postrender.plan.by_name.strings import has_kind
 from postrender.text import letters_of
-from postrender.yaml.paths import Json, nested_mappings, value_at
+from postrender.yaml.paths import Json, Path, nested_mappings, value_at
 
 _CHART_LABEL = "helm.sh/chart"
 # The import of pathlib would take a tenth of the time of a small render.
@@ -65,6 +67,9 @@ _COMMON = frozenset(
     }
 )
 _WORD = r"[\w./-]+"
+# In a text, flag or field about labels, such as `kubectl get cm -l board`.
+_SELECTS = r"(?i)label|selector|(?<!\S)-l"
+_KIND = CONFIG_MAP[1]
 
 
 def label_readers(inventory: Inventory) -> Mapping[str, str]:
@@ -74,14 +79,14 @@ def label_readers(inventory: Inventory) -> Mapping[str, str]:
     labels = {label for item in config_maps for label in _own_labels(item.labels)}
     labels -= readers.keys()
     for index, text in enumerate(inventory.stream.texts) if labels else ():
-        if root_kind(text) != "ConfigMap" and not labels.isdisjoint(re.findall(_WORD, text)):
+        if re.search(_SELECTS, text) and not labels.isdisjoint(re.findall(_WORD, text)):
             try:
                 document = inventory.document(index)
             except UserError:  # postrender passes on a document that it need not read
                 continue
             for _, root in roots_of(document.data):
                 kind, name = (value_at(root, path) for path in (("kind",), ("metadata", "name")))
-                for label in _labels_in(root):
+                for label in _labels_in(root, labels):
                     readers.setdefault(label, f"{kind}/{name}")
     return readers
 
@@ -102,26 +107,38 @@ def _own_labels(labels: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _labels_in(data: Json) -> Iterator[str]:
-    """The labels in selectors of ConfigMaps, and the words in variables and flags about labels."""
-    for path, mapping in nested_mappings(data):
-        if path[-1:] == ("matchLabels",) and "configmap" in letters_of("".join(map(str, path))):
-            yield from mapping
-        if "label" in letters_of(str(mapping.get("name"))):
-            yield from _words(mapping.get("value"))
-        for field in ("command", "args"):
-            words = mapping.get(field)
-            flag = ""
-            for word in words if isinstance(words, list) else ():
-                name, _, value = str(word).partition("=")
-                if name[:1] == "-":
-                    flag = name
-                if "label" in letters_of(flag):
-                    yield from _words(value if name == flag else word)
+def _labels_in(root: Json, labels: AbstractSet[str]) -> Iterator[str]:
+    """The labels in selectors of ConfigMaps, and in texts, variables and flags about labels."""
+    has_content = value_at(root, ("kind",)) == _KIND
+    inside: Path | None = None  # the last mapping with `kind: ConfigMap`
+    for path, mapping in nested_mappings(root):
+        if path[:1] == ("metadata",) or (has_content and path != ("data",)):
+            continue
+        if path and mapping.get("kind") == _KIND:
+            inside = path
+        is_inside = inside is not None and path[: len(inside)] == inside
+        if _is_selector(path, is_inside=is_inside):
+            yield from labels & mapping.keys()
+        for key, value in mapping.items():
+            items = value if isinstance(value, list) else [value]
+            words = [word for word in items if isinstance(word, str)]
+            text = " ".join(words)
+            if labels.isdisjoint(re.findall(_WORD, text)):
+                continue
+            is_read = _is_selector((*path, key), is_inside=is_inside) or (
+                re.search(_SELECTS, text) and has_kind(text, _KIND)
+            )
+            flag = str(mapping.get("name")) if key == "value" else ""
+            for word in words:
+                flag = word.partition("=")[0] if word[:1] == "-" else flag
+                if is_read or re.search(_SELECTS, flag):
+                    yield from labels & set(re.findall(_WORD, word))
 
 
-def _words(value: Json) -> list[str]:
-    return re.findall(_WORD, value) if isinstance(value, str) else []
+def _is_selector(path: Path, *, is_inside: bool) -> bool:
+    """Whether a path such as `spec.configMapSelector` is that of a selector of ConfigMaps."""
+    letters = letters_of("".join(map(str, path)))
+    return (is_inside or "configmap" in letters) and bool(re.search(_SELECTS, letters))
 
 
 @cache

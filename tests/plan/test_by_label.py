@@ -29,6 +29,7 @@ kind: Deployment
 metadata: {{name: reader}}
 spec: {{template: {{spec: {{containers: [{{name: reader, {container}}}]}}}}}}
 """
+SCRIPT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: scripts}}\ndata: {{a: {script!r}}}\n"
 OPERATOR = "apiVersion: acme.io/v1\nkind: Board\nmetadata: {{name: reader}}\nspec: {{{spec}}}\n"
 
 
@@ -40,8 +41,8 @@ def decided(text: str) -> str:
     inventory = take_inventory(read_stream(text.encode(), "input"), Settings())
     context = build_context(inventory, Settings())
     assert context
-    (decision,) = context.decisions.values()
-    return decision.reason
+    reasons = {item.item.identity.name: item.reason for item in context.decisions.values()}
+    return reasons["app"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,30 @@ def decided(text: str) -> str:
             "Deployment",
         ),
         ("board", SIDECAR.format(container="args: [--labels, 'x,board']"), "Deployment"),
+        (
+            "board",
+            SIDECAR.format(container="env: [{name: SELECTOR, value: board=1}]"),
+            "Deployment",
+        ),
+        (
+            "acme.io/board",
+            SIDECAR.format(container="command: [kubectl, get, cm, -l, acme.io/board=1]"),
+            "Deployment",
+        ),
+        ("board", SCRIPT.format(script="kubectl get configmap -l board=1"), "ConfigMap"),
+        ("board", SCRIPT.format(script="list_config_map(label_selector='board=1')"), "ConfigMap"),
         ("board", OPERATOR.format(spec="configMapSelector: {matchLabels: {board: x}}"), "Board"),
+        ("board", OPERATOR.format(spec="configMapSelector: board=x"), "Board"),
+        (
+            "board",
+            OPERATOR.format(spec="configMapSelector: {matchExpressions: [{key: board}]}"),
+            "Board",
+        ),
+        (
+            "board",
+            OPERATOR.format(spec="from: {kind: ConfigMap, selector: {board: x}}"),
+            "Board",
+        ),
     ],
 )
 def test_a_label_that_a_program_uses_keeps_the_name(label: str, reader: str, finder: str) -> None:
@@ -73,7 +97,10 @@ def test_a_label_that_a_program_uses_keeps_the_name(label: str, reader: str, fin
             SIDECAR.format(container="args: [--label=app.kubernetes.io/name]"),
         ),
         ("board", SIDECAR.format(container="env: [{name: MODE, value: board}]")),
+        ("board", SCRIPT.format(script="kubectl get configmap board")),
+        ("board", SCRIPT.format(script="kubectl get pods -l board=1")),
         ("board", OPERATOR.format(spec="podSelector: {matchLabels: {board: x}}")),
+        ("board", OPERATOR.format(spec="volumes: [{configMap: {name: board}}]")),
         ("board", "kind: Board\nlabels: [board\n---\n"),
     ],
 )

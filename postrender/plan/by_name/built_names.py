@@ -25,6 +25,7 @@ from postrender.plan.by_name.mentions import (
     field_names,
     has_encoded_names,
     is_encoded_at,
+    may_be_read,
     may_reference,
     strings_in,
 )
@@ -64,7 +65,9 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
                     continue
                 earlier.add(accounts)
                 for target in targets[part]:
-                    if target.identity.kind == kind and evidence.resolver.may_mean(item, target):
+                    if target.identity.kind == kind and may_be_read(
+                        evidence.resolver, item, target, (text,)
+                    ):
                         yield _sign(evidence, item, path, part, target)
 
 

@@ -248,8 +248,9 @@ class _Search:
             if not (path in target_kinds or may_reference(item, path, data, labels)):
                 continue
             text = unescaped(decoded(scalar) if is_encoded_at(item, path) else scalar)
+            texts = (document.text, text)
             targets = {
-                name: self.targets_of(item, name, path, target_kinds.get(path))
+                name: self.targets_of(item, name, path, target_kinds.get(path), texts)
                 for name in dict.fromkeys(word for word in words_of(text) if word in self.by_name)
             }
             found = WordSet(name for name in targets if targets[name])
@@ -273,18 +274,37 @@ class _Search:
                 )
 
     def targets_of(
-        self, item: Item, name: str, path: Path, kind: GroupKind | None
+        self, item: Item, name: str, path: Path, kind: GroupKind | None, texts: Sequence[str]
     ) -> tuple[Item, ...]:
-        """The objects that a name at a path can mean. kind: the target of a reference there."""
+        """The objects that a name at a path can mean.
+
+        kind: the target of a reference there. texts: as in may_be_read.
+        """
         targets = self.by_name[name]
         self.resolver.count_meanings(targets)
         return tuple(
             target
             for target in targets
-            if self.resolver.may_mean(item, target)
+            if may_be_read(self.resolver, item, target, texts)
             and kind in (None, target.identity.group_kind)
             and not (target.key == item.key and path[0] == "metadata")
         )
+
+
+def may_be_read(resolver: Resolver, item: Item, target: Item, texts: Sequence[str]) -> bool:
+    """Whether a name in an object is possibly that of a ConfigMap or Secret.
+
+    texts: the document and the string with the name. If one of them has the namespace of the
+        target, as in `--config-map=prod/web-config`, the object can be in another namespace.
+    """
+    return resolver.may_mean(item, target) or any(
+        resolver.namespace_of(target.identity.namespace) in _all_words(text) for text in texts
+    )
+
+
+@lru_cache(maxsize=2)  # a document and one of its strings
+def _all_words(text: str) -> AbstractSet[str | None]:
+    return frozenset(words_of(text))
 
 
 def _secret_fields(item: Item, data: Json) -> dict[Path, GroupKind]:
