@@ -339,7 +339,7 @@ def may_reference(item: Item, path: Path, data: Json, labels: AbstractSet[str]) 
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
     if path[0] in ("metadata", "apiVersion", "kind"):
         return False
-    if item.has_content or item.identity.kind in CONTENT_KINDS:
+    if item.identity.kind in CONTENT_KINDS:
         return path[0] in _DATA
     group_kind = item.identity.group_kind
     if not (is_built_in(group_kind[0]) or group_kind in WORKLOAD_KINDS):
