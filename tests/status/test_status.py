@@ -781,6 +781,18 @@ def test_states_that_need_action_are_red_and_only_headers_are_bold() -> None:
             state = r"(MISSING|EDITED|NO OWNER|BEING LOST)"
             assert any(re.search(f"\x1b[^m]*131m{state}\x1b", row) for row in rows)
             assert not any(row.startswith("\x1b[1m") for row in rows)
+            assert targets or re.search("(?m)^\x1b\\[1mRELEASE +BASE NAME", text)
+
+
+@pytest.mark.parametrize("change", [{"status": {"phase": "Failed"}}, {"deleting": True}])
+def test_a_pod_that_has_ended_or_is_being_deleted_does_not_count(change: Json) -> None:
+    story = STORIES["rolling-update"]
+    gone = [
+        obj("Pod", f"gone-{number}", owner=f"ReplicaSet/web-{number * 5}", spec={}, **change)
+        for number in "012"
+    ]
+    with_them = status_of(Cluster(*story.objects, *gone), *story.targets)
+    assert with_them.workloads == status_of(Cluster(*story.objects), *story.targets).workloads
 
 
 def test_the_partition_of_a_stateful_set() -> None:
