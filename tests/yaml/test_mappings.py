@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from postrender.errors import Location
 from postrender.yaml.document import ParsedDocument
-from postrender.yaml.edits import SetScalar, apply_edits
+from postrender.yaml.edits import AddAfter, SetScalar, apply_edits
 from postrender.yaml.node_edits import alias_paths, locate_in_nodes, verbatim_at
 from postrender.yaml.nodes import compose, duplicate_keys
 from postrender.yaml.paths import Json, format_path
@@ -109,3 +109,10 @@ def test_an_edit_of_any_scalar_changes_the_parsed_value(anchor: str, mapping: st
             text,
             path,
         )
+
+
+@pytest.mark.parametrize("text", ["a: &n web\nb:\n- *n\n- c\n", "a: &n web\nb: [*n, c]\n"])
+def test_an_item_after_an_alias_is_not_at_the_anchor(text: str) -> None:
+    document = ParsedDocument(text, LOCATION, None)
+    edited = edited_text(document, [AddAfter(("b", 0), ("new",))], "\n")
+    assert read(edited) == {"a": "web", "b": ["web", "new", "c"]}
