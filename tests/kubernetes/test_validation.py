@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
+from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation import find_invalid
+from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import format_path
 from tests.manifests import Obj
 
@@ -16,6 +18,7 @@ KINDS = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
     "Ingress": "networking.k8s.io/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
     "PriorityClass": "scheduling.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1",
     "Rollout": "argoproj.io/v1alpha1",
@@ -128,6 +131,48 @@ def test_a_rollout_has_the_rules_of_its_definition() -> None:
     assert not problems("Rollout", workload(", ports: [{containerPort: 70000}]"))
     assert problems("Rollout", workload(", env: [{name: A, value: x}, {name: A, value: y}]"))
     assert problems("Rollout", workload(spec=", replicas: '3'")) == ["spec.replicas"]
+
+
+CPU = "{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}"
+QUEUE = "{type: External, external: {metric: {name: q}, target: {type: Value, value: 1}}}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_valid"),
+    [
+        (f"maxReplicas: 3, metrics: [{CPU}]", True),
+        ("minReplicas: 3, maxReplicas: 3", True),
+        ("minReplicas: 4, maxReplicas: 3", False),
+        (f"minReplicas: 0, maxReplicas: 3, metrics: [{CPU}]", False),
+        (f"minReplicas: 0, maxReplicas: 3, metrics: [{CPU}, {QUEUE}]", True),
+    ],
+)
+def test_the_bounds_of_an_autoscaler(spec: str, is_valid: bool) -> None:
+    target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}"
+    found = problems("HorizontalPodAutoscaler", f"{{spec: {{{target}, {spec}}}}}")
+    assert found == [] if is_valid else found == ["spec"]
+
+
+JOB = ("batch", "Job")
+CLAIM = ("", "PersistentVolumeClaim")
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "is_rejected"),
+    [
+        (JOB, {"completions": 1}, {"completions": 2}, True),
+        (JOB, {}, {"completions": 2}, True),
+        (JOB, {}, {"completions": 1}, False),  # the default
+        (JOB, {"completions": 1}, {}, False),
+        (JOB, {}, {}, False),
+        (CLAIM, {"volumeName": "a"}, {"volumeName": "b"}, True),
+        (CLAIM, {}, {"volumeName": "b"}, False),
+        (CLAIM, {"volumeName": "a"}, {}, False),  # the controller has set the field
+    ],
+)
+def test_a_field_that_cannot_change(kind: GroupKind, old: Obj, new: Obj, is_rejected: bool) -> None:
+    changes = find_rejected_changes(kind, {"spec": old}, {"spec": new}, None)
+    assert bool(list(changes)) == is_rejected
 
 
 def test_the_text_about_a_secret_names_no_key() -> None:
