@@ -14,7 +14,7 @@ from postrender.cli import main
 from postrender.cli.arguments import read_quickly
 from postrender.cli.click_app import app
 from postrender.cli.options import COMMANDS, FLAG, SWITCH, Command, load
-from postrender.cli.report import FAULT
+from postrender.cli.report import BUG, CHANGES, DONE, FAULT, FOUND, INTERRUPTED
 from postrender.errors import UsageError
 from tests.effort import examples
 
@@ -176,3 +176,7 @@ def test_a_usage_error_ends_the_only_run_of_a_command(
     assert hint == f"Try 'postrender {name} --help' for help."
     assert empty == ""
     assert message == "Error: two options exclude each other. Remove one of the options."
+
+
+def test_the_exit_codes_are_an_interface() -> None:
+    assert (DONE, FOUND, FAULT, BUG, CHANGES, INTERRUPTED) == (0, 1, 2, 3, 4, 130)

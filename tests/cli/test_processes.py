@@ -1168,6 +1168,10 @@ def test_the_configuration_of_a_rendered_chart_is_a_finding(
     assert f"pass --config={where}/postrender.yaml. [config-unused]" in err
     for config in (f"--config={where}/postrender.yaml", f"--config={where}", "--config=/dev/null"):
         assert "[config-unused]" not in run(text, *arguments, config).err
+    (chart / "postrender.yaml").unlink()
+    (chart / "postrender.yaml").mkdir()
+    err = run(text, *arguments).err
+    assert re.search("path is a folder or a pipe, expected a file.*config-unused", err), err
     (chart / "Chart.yaml").write_text("name: another\n")
     assert "[config-unused]" not in run(text, *arguments).err
 

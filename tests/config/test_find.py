@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from postrender.config.find import find_config, is_owner_trusted
+from postrender.config.repository import git_reads_only
 from postrender.errors import UserError
 
 NAME = "postrender.yaml"
@@ -66,6 +67,14 @@ def test_a_link_to_a_folder_with_a_similar_name_leaves_the_repository(chart: Pat
     (chart / NAME).symlink_to(other / NAME)
     with pytest.raises(UserError, match="outside the repository"):
         found(chart)
+
+
+def test_git_does_not_read_a_repository_that_postrender_cannot_judge(
+    chart: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(chart)
+    (chart / ".git").write_text("gitdir: a\0b")
+    assert not git_reads_only(str(chart))
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no user IDs")

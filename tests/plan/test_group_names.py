@@ -81,6 +81,13 @@ def test_a_group_has_the_name_of_the_argo_cd_application(
     assert group_in(tmp_path, "--group", "chosen") == "chosen-attach"
 
 
+def test_an_invalid_document_with_the_name_of_a_group_is_left_to_helm(tmp_path: Path) -> None:
+    (tmp_path / "stream.yaml").write_text(f"kind: a\nmetadata: [web-attach\n---\n{STREAM}")
+    options = ("--attacher-image=postrender:test", "--group=web")
+    done = run(["render", "stream.yaml", *options], tmp_path)
+    assert (done.code, "[web-attach" in done.stdout) == (0, True), done.stderr
+
+
 def test_a_group_has_the_name_of_the_previous_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
