@@ -23,11 +23,12 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.pairs import ComparedObject
-from postrender.diff.risks import invalid_rollout
+from postrender.diff.risks import invalid_pod, invalid_rollout
 from postrender.diff.risks.facts import Facts
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in, strings_at
+from postrender.kubernetes.validation import PODS
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _PAUSABLE = (("apps", "Deployment"), ROLLOUT)
@@ -59,6 +60,11 @@ def with_replacements(
     by_rollouts = {risk.identity for risk in rejections if risk.code == invalid_rollout.CODE}
     refused = {risk.identity for risk in rejections if risk.code != invalid_rollout.CODE}
     pairs = {pair.identity: pair for pair in facts.pairs}
+    unstartable = {
+        identity: judge
+        for judge in reversed(invalid_pod.CONSEQUENCES)  # the API server decides first
+        for identity, _, _ in facts.rejections.get(judge, ())
+    }
     scalers = _scalers(facts, workloads.values())
     result = {}
     for number, workload in workloads.items():
@@ -72,6 +78,11 @@ def with_replacements(
             workload = workload._replace(replacement=_after_the_end(pair.newest.data))
         elif pair and pair.both and not pair.newest.is_hook:
             effect, text = _replacement(workload, *pair.both, scalers.get(workload.identity, ""))
+            if effect == ROLLS and (judge := unstartable.get(workload.identity)):
+                text = " · ".join(filter(None, (text, invalid_pod.CONSEQUENCES[judge])))
+                # A StatefulSet or DaemonSet deletes an old pod first.
+                is_kept = workload.identity.group_kind in _PAUSABLE and "Recreate" not in text
+                effect = STAYS if judge == PODS and is_kept else effect
             workload = workload._replace(effect=effect, replacement=text)
         result[number] = workload
     return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity, is_built_in
+from postrender.kubernetes.kinds import DATA_FIELDS, RBAC_GROUP, GroupKind, Identity, is_built_in
 from postrender.records import NamedTuple
 from postrender.yaml.paths import (
     Json,
@@ -37,6 +37,8 @@ _INVALID_SPEC = "Argo Rollouts reports InvalidSpec, and replaces no pods"
 _NO_SCALER = "The autoscaler no longer scales anything"
 _NO_PORT = "The probe of new pods fails"
 _NO_HOOK = "The hook of new pods fails"
+_NO_LISTENER = "The Gateway no longer serves the route"
+_NO_METRIC = "The autoscaler cannot read the metric, and no longer scales anything"
 _NOT_EXPANDED = "Kubernetes does not replace the variable, and the container gets its name"
 # The kinds of targets, each with its group.
 TARGETS = {
@@ -52,14 +54,37 @@ TARGETS = {
     **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate"), "resource.k8s.io"),
     "Ingress": "networking.k8s.io",
     "IngressClass": "networking.k8s.io",
+    "Gateway": "gateway.networking.k8s.io",
+    "DestinationRule": "networking.istio.io",
+    "WorkflowTemplate": "argoproj.io",
 }
 _GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
-WITH_KEYS = ("ConfigMap", "Secret", "Service")
-# The kinds whose references to a Service have a port.
-WITH_PORTS = (
-    *("Ingress", "HTTPRoute", "GRPCRoute", "APIService"),
-    *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
-)
+_ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
+_ANALYSES = ("AnalysisTemplate", "ClusterAnalysisTemplate")
+# The kinds that have keys, ports or other parts with names, each with the kinds that name one; ()
+# for every kind.
+USERS_OF_PARTS: dict[str, tuple[str, ...]] = {
+    "ConfigMap": (),
+    "Secret": (),
+    "Service": (
+        *("Ingress", *_ROUTES, "APIService"),
+        *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
+    ),
+    "Gateway": _ROUTES,
+    "DestinationRule": ("VirtualService",),
+    "WorkflowTemplate": ("Workflow", "CronWorkflow", "WorkflowTemplate"),
+    **dict.fromkeys(_SCALED, ("HorizontalPodAutoscaler",)),
+    **dict.fromkeys(_ANALYSES, ("Rollout",)),
+}
+# Where the name of a part is, next to the name of the object.
+_PART_FIELDS = {
+    **dict.fromkeys(("ConfigMap", "Secret"), ("key", "items", "valuesKey")),
+    "Service": ("port",),
+    "Gateway": ("sectionName", "port"),
+    "DestinationRule": ("subset",),
+    "WorkflowTemplate": ("template",),
+}
 _CONTAINERS = ("initContainers", "containers")
 # The pattern of a name, the kind of its target, and what follows if the target is missing.
 _Row = tuple[str, str, str]
@@ -93,7 +118,10 @@ _BINDING: tuple[_Row, ...] = (
     ("subjects[].name", "", _NO_RIGHTS),
 )
 _WEBHOOK: tuple[_Row, ...] = (("webhooks[].clientConfig.service.name", "Service", _NO_WEBHOOK),)
-_ROUTE: tuple[_Row, ...] = (("spec.rules[].backendRefs[].name", "Service", _NO_BACKEND),)
+_ROUTE: tuple[_Row, ...] = (
+    ("spec.rules[].backendRefs[].name", "Service", _NO_BACKEND),
+    ("spec.parentRefs[].name", "Gateway", _NO_LISTENER),
+)
 _NO_HOST, _NO_DNS = "The hosts lose their certificate", "Its pods lose their names in the DNS"
 _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "Ingress": (
@@ -112,8 +140,11 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "ServiceAccount": (("imagePullSecrets[].name", "Secret", _NO_LOGIN),),
     "HorizontalPodAutoscaler": (("spec.scaleTargetRef.name", "", _NO_SCALER),),
     "ScaledObject": (("spec.scaleTargetRef.name", "Deployment", _NO_SCALER),),
-    "HTTPRoute": _ROUTE,
-    "GRPCRoute": _ROUTE,
+    **dict.fromkeys(_ROUTES, _ROUTE),
+    "VirtualService": tuple(
+        (f"spec.{way}[].route[].destination.host", "DestinationRule", "Requests of the route fail")
+        for way in ("http", "tcp", "tls")
+    ),
     "RoleBinding": _BINDING,
     "ClusterRoleBinding": _BINDING,
     "ValidatingWebhookConfiguration": _WEBHOOK,
@@ -204,6 +235,8 @@ def uses_of(
     """
     if tree := _TREES.get(identity.kind):
         yield from _named(identity, data, (), tree, parts, with_objects=with_objects)
+    if identity.kind == "HorizontalPodAutoscaler":
+        yield from _metrics(identity, data)
     for start, _ in templates:
         path = (*start, "spec")
         inside = parts_at(parts, path)
@@ -228,8 +261,11 @@ def _named(
             continue
         kind = "ClusterAnalysisTemplate" if around.get("clusterScope") is True else kind
         kind = str(around.get("kind") or kind)
-        keys = _keys_at(around)
-        if around.get("optional") is True or kind not in TARGETS or not (keys or with_objects):
+        keys = parts_named_at(around, kind)
+        if kind == "DestinationRule":  # which has another name than its host
+            name = _service_of(name, None)[0] if keys else ""
+        is_wanted = keys or with_objects or kind in _ANALYSES
+        if around.get("optional") is True or kind not in TARGETS or not (is_wanted and name):
             continue
         namespace = around.get("namespace") or identity.namespace
         space = namespace if isinstance(namespace, str) and kind not in _GLOBAL else None
@@ -245,8 +281,9 @@ _OTHER_WORDS = {
     "backend": "service",
     "host": "service",
     "authentication": "triggerauthentication",
+    "templateref": "workflowtemplate",
 }
-_FAILS = "The controller of the object cannot follow the reference"
+FAILS = "The controller of the object cannot follow the reference"
 
 
 def uses_by_convention(
@@ -271,14 +308,36 @@ def uses_by_convention(
                 elif is_built_in(target[0]) and not is_reference:
                     continue
                 space = namespace if isinstance(namespace, str) else identity.namespace
-                if name:
-                    yield Use(target, name, "", space, (*path, key), 0, _FAILS)
+                for part in (parts_named_at(value, target[1]) or [""]) if name else ():
+                    yield Use(target, name, part, space, (*path, key), 0, FAILS)
+
+
+def _metrics(identity: Identity, data: dict[str, Json]) -> Iterator[Use]:
+    """The containers and the requests that the metrics of an autoscaler need."""
+    target = mapping_at(data, ("spec", "scaleTargetRef"))
+    kind, name = str(target.get("kind")), str(target.get("name"))
+    for number, metric in enumerate(mappings_in(value_at(data, ("spec", "metrics")))):
+        container = value_at(metric, ("containerResource", "container"))
+        resource, fact = mapping_at(metric, ("resource",)), ""
+        part = str(container) if container else ""
+        if value_at(resource, ("target", "averageUtilization")) is not None:
+            part = request_of(resource.get("name"))
+            fact = f"a container of {kind}/{name} has no {part}"
+        if part and kind in TARGETS:
+            path = ("spec", "metrics", number)
+            gk = TARGETS[kind], kind
+            yield Use(gk, name, part, identity.namespace, path, 0, _NO_METRIC, fact)
+
+
+def request_of(resource: Json) -> str:
+    """The part of a workload whose containers all request a resource."""
+    return f"request of {resource}"
 
 
 def _named_by(key: str, value: Json) -> Iterator[tuple[str, str, Json, bool]]:
     """The kind in lower case, the name and the namespace in a field, and whether `key` says so."""
     word = _SUFFIX.sub("", key).lower()
-    word = _OTHER_WORDS.get(word, word)
+    word = _OTHER_WORDS.get(key.lower()) or _OTHER_WORDS.get(word, word)
     is_named = key.endswith(("Name", "Ref")) or key == "host"
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, dict):
@@ -296,12 +355,56 @@ def _service_of(host: str, namespace: Json) -> tuple[str, Json]:
     return (name, (*others, namespace)[0]) if others[1:2] in ([], ["svc"]) else ("", None)
 
 
-def _keys_at(around: dict[str, Json]) -> list[str]:
-    """The keys or ports next to a name."""
-    port = around.get("port")
-    parts = [around.get("key"), *(item.get("key") for item in mappings_in(around.get("items")))]
-    parts += mapping_at(around, ("port",)).values() if isinstance(port, dict) else [port]
+def parts_named_at(around: Json, kind: str) -> list[str]:
+    """The keys, ports or other parts that are named next to the name of an object of a kind."""
+    parts: list[Json] = []
+    for field in _PART_FIELDS.get(kind, ()):
+        value = value_at(around, (field,))
+        parts += [item.get("key") for item in mappings_in(value)]
+        parts += value.values() if isinstance(value, dict) else [value]
     return [str(part) for part in parts if isinstance(part, (str, int))]
+
+
+def parts_of(data: dict[str, Json]) -> set[str]:
+    """The parts of an object: keys, the names and numbers of ports, containers and more."""
+    parts = {key for field in DATA_FIELDS for key in mapping_at(data, (field,))}
+    spec = mapping_at(data, ("spec",))
+    for field in ("ports", "listeners", "subsets", "templates"):
+        for item in mappings_in(spec.get(field)):
+            parts |= {str(item.get("port")), str(item.get("name"))}
+    containers = mappings_in(value_at(spec, ("template", "spec", "containers")))
+    resources = [mapping_at(container, ("resources",)) for container in containers]
+    requested = [
+        {name for field in ("requests", "limits") for name in mapping_at(one, (field,))}
+        for one in resources
+    ]
+    shared = set.intersection(*requested) if requested else set()
+    return parts | {str(one.get("name")) for one in containers} | set(map(request_of, shared))
+
+
+def written_keys(data: dict[str, Json]) -> set[str] | None:
+    """The keys of the Secret that an ExternalSecret or SealedSecret writes, None if unknown."""
+    spec, template = mapping_at(data, ("spec",)), ("target", "template")
+    if data.get("kind") == "SealedSecret":
+        return {*mapping_at(spec, ("encryptedData",)), *mapping_at(spec, ("template", "data"))}
+    is_known = not spec.get("dataFrom") and not value_at(spec, (*template, "templateFrom"))
+    if data.get("kind") != "ExternalSecret" or not is_known:
+        return None
+    keys = set(mapping_at(spec, (*template, "data")))
+    if not keys or value_at(spec, (*template, "mergePolicy")) == "Merge":
+        keys |= {str(item.get("secretKey")) for item in mappings_in(spec.get("data"))}
+    return keys
+
+
+def missing_arguments(rollout: dict[str, Json], path: Path, template: dict[str, Json]) -> list[str]:
+    """The arguments without a value of an analysis; path: of its template, in a Rollout."""
+    given = value_at(rollout, (*path[: path.index("templates")], "args"))
+    names = {arg.get("name") for arg in mappings_in(given)}
+    return [
+        str(arg.get("name"))
+        for arg in mappings_in(value_at(template, ("spec", "args")))
+        if arg.get("value") is None and not arg.get("valueFrom") and arg.get("name") not in names
+    ]
 
 
 def _container_uses(identity: Identity, data: dict[str, Json], start: Path) -> Iterator[Use]:

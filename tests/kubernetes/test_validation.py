@@ -117,6 +117,90 @@ REJECTED = {
 }
 
 
+# Each was compared with the sources of Kubernetes 1.36.
+PODS = {
+    "containers[0].readinessProbe.terminationGracePeriodSeconds": (
+        ", readinessProbe: {exec: {command: [a]}, terminationGracePeriodSeconds: 1}",
+        "",
+    ),
+    "containers[0].livenessProbe.httpGet.httpHeaders[0].name": (
+        ", livenessProbe: {httpGet: {port: 1, httpHeaders: [{name: a b, value: c}]}}",
+        "",
+    ),
+    "containers[0].lifecycle.preStop": (", lifecycle: {preStop: {exec: {}, sleep: {}}}", ""),
+    "containers[0].resizePolicy[0].restartPolicy": (
+        ", resizePolicy: [{resourceName: cpu, restartPolicy: No}]",
+        "",
+    ),
+    "containers[0].env[0].valueFrom.fieldRef.fieldPath": (
+        ", env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.labels}}}]",
+        "",
+    ),
+    "containers[0].volumeMounts[0]": (
+        ", volumeMounts: [{name: a, mountPath: /a, recursiveReadOnly: Enabled}]",
+        ", volumes: [{name: a}]",
+    ),
+    "resources": ("", ", resources: {limits: {storage: 1}}"),
+    "securityContext.sysctls[0].name": ("", ", securityContext: {sysctls: [{name: a b}]}"),
+    "": ("", ", hostNetwork: true, securityContext: {sysctls: [{name: net.core.x}]}"),
+    "ephemeralContainers": ("", ", ephemeralContainers: [{name: a}]"),
+    "dnsConfig.nameservers[0]": ("", ", dnsConfig: {nameservers: [a]}"),
+    "subdomain": ("", ", subdomain: a.b"),
+    "readinessGates[0].conditionType": ("", ", readinessGates: [{conditionType: a b}]"),
+    "os.name": ("", ", os: {name: macos}"),
+    "volumes[0].hostPath.path": ("", ", volumes: [{name: a, hostPath: {path: /a/../b}}]"),
+    "volumes[0].downwardAPI.items[0].fieldRef.fieldPath": (
+        "",
+        ", volumes: [{name: a, downwardAPI: {items: [{fieldRef: {fieldPath: spec.nodeName}}]}}]",
+    ),
+    "volumes[0].downwardAPI.items[0].resourceFieldRef": (
+        "",
+        ", volumes: [{name: a, downwardAPI: {items: [{resourceFieldRef: "
+        "{resource: limits.cpu}}]}}]",
+    ),
+}
+OTHERS = [
+    ("Service", "spec", "{spec: {ports: [{port: 1, nodePort: 30001}]}}"),
+    ("Service", "spec", "{spec: {ports: [{port: 1}], loadBalancerSourceRanges: [10.0.0.0/8]}}"),
+    ("Service", "spec", "{spec: {ports: [{port: 1}], sessionAffinityConfig: {clientIP: {}}}}"),
+    ("Service", "spec.externalName", "{spec: {type: ExternalName, externalName: a_b}}"),
+    ("Service", "spec.trafficDistribution", "{spec: {ports: [{port: 1}], trafficDistribution: a}}"),
+    ("Service", "spec.ports[0].appProtocol", "{spec: {ports: [{port: 1, appProtocol: a b}]}}"),
+    ("Role", "rules[0]", "{rules: [{nonResourceURLs: [/a], verbs: [get]}]}"),
+    *(
+        ("Job", "spec", f"{{spec: {{template: {{spec: {POD % ('', never)}}}, {field}}}}}")
+        for never in (", restartPolicy: Never",)
+        for field in (
+            "backoffLimitPerIndex: 1",
+            "successPolicy: {rules: [{succeededCount: 1}]}",
+            "completionMode: Indexed",
+            "podFailurePolicy: {rules: []}, podReplacementPolicy: TerminatingOrFailed",
+        )
+    ),
+]
+VALID_SERVICES = [
+    "{type: ExternalName, externalName: a.example.com.}",
+    "{type: LoadBalancer, loadBalancerSourceRanges: [' 10.0.0.0/8'], ports: [{port: 1}]}",
+    "{ports: [{port: 1, appProtocol: kubernetes.io/h2c, nodePort: 0}]}",
+]
+
+
+@pytest.mark.parametrize("path", PODS)
+def test_a_pod_is_not_valid(path: str) -> None:
+    expected = f"spec.template.spec.{path}".rstrip(".")
+    assert problems("Deployment", workload(*PODS[path])) == [expected]
+
+
+@pytest.mark.parametrize(("kind", "path", "body"), OTHERS)
+def test_another_object_is_not_valid(kind: str, path: str, body: str) -> None:
+    assert problems(kind, body) == [path]
+
+
+@pytest.mark.parametrize("spec", VALID_SERVICES)
+def test_a_service_is_valid(spec: str) -> None:
+    assert not problems("Service", f"{{spec: {spec}}}")
+
+
 @pytest.mark.parametrize("body", ACCEPTED)
 def test_a_deployment_is_valid(body: str) -> None:
     assert not problems("Deployment", body)

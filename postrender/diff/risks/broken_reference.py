@@ -1,12 +1,13 @@
 """An object references what is not there any more.
 
-- A key of a ConfigMap or Secret (`configMapKeyRef`, `secretKeyRef`, `items`): the container stays
-  in `CreateContainerConfigError`, or the volume cannot be mounted. A missing `subPath` becomes an
-  empty folder.
+- A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`, or the volume
+  cannot be mounted. A missing `subPath` becomes an empty folder.
 - An object that the change removes: what a pod template needs, such as a Secret or PriorityClass,
   and what a field names by its kind, such as `issuerRef` or `parentRefs`. A Secret also goes with
   the ExternalSecret, SealedSecret or Certificate that writes it.
-- The port of a Service, the named port of a probe or hook, and the variable in `$(NAME)`.
+- Another part of an object: a port, a listener, a subset, the container or request of a metric, an
+  argument of an analysis.
+- The named port of a probe or hook, and the variable in `$(NAME)`.
 
 References with `optional: true` do not count, nor do objects in neither input, which another
 release can own. A `pre-upgrade` or `PreSync` hook reads the previous objects.
@@ -22,25 +23,36 @@ from functools import cache, partial
 
 from postrender.config.settings import NOTHING
 from postrender.diff.kinds import pod_templates_of, template_path
-from postrender.diff.model import REMOVED, Risk
-from postrender.diff.pairs import EARLIER
+from postrender.diff.model import NEXT_PODS, NEXT_RUN, REMOVED, ROLLS, Risk
+from postrender.diff.pairs import EARLIER, Side
 from postrender.diff.risks.data_loss import is_kept
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
-from postrender.kubernetes.kinds import DATA_FIELDS, GroupKind, Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import (
+    CONTENT_KINDS,
+    GroupKind,
+    Identity,
+    ObjectKey,
+    is_built_in,
+    strings_at,
+)
 from postrender.kubernetes.uses import (
     CONTAINER,
+    FAILS,
     TARGETS,
+    USERS_OF_PARTS,
     VARIABLE,
-    WITH_KEYS,
-    WITH_PORTS,
     Use,
+    missing_arguments,
+    parts_named_at,
+    parts_of,
     uses_by_convention,
     uses_of,
+    written_keys,
 )
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Json, Parts, Path, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import Parts, Path, mappings_in, value_at
 
 # What follows for a hook that runs before the upgrade.
 _NOW = (
@@ -48,10 +60,20 @@ _NOW = (
     "start, and the upgrade fails"
 )
 _ABSENT = "does not exist"
+_NEW_PODS = (ROLLS, NEXT_PODS, NEXT_RUN)
 _UNREAD = "What the object reads from it is missing"
 _LATER = "The hook of this upgrade still finds it, and that of the next upgrade cannot start"
 
-# The objects with keys or ports, found when a use needs them.
+# What a part is called, by the kind of the object that has it.
+_NOUNS = {
+    "ConfigMap": "key",
+    "Secret": "key",
+    "Service": "port",
+    "Gateway": "listener",
+    "DestinationRule": "subset",
+    "WorkflowTemplate": "template",
+}
+# The objects with parts, found when a use needs them.
 _Contents = Callable[[], Mapping[ObjectKey, Object]]
 
 
@@ -70,12 +92,13 @@ def find(facts: Facts) -> Iterator[Risk]:
 
 
 def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
+    lost = set(_without_a_part(facts))
     kinds = {
-        key.group_kind[1].lower(): key.group_kind
-        for key in removed
-        if key.group_kind[1] not in ("ConfigMap", "Secret", "Namespace")
+        group_kind[1].lower(): group_kind
+        for group_kind in {key.group_kind for key in removed} | {one.group_kind for one in lost}
+        if group_kind[1] not in (*CONTENT_KINDS, "Namespace")
     }
-    names = Names(facts.resolver, facts.base_names, kinds)
+    names = Names(facts.resolver, facts.base_names, kinds, _custom_references(facts))
     before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
 
@@ -97,12 +120,16 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
         old_keys = {key for key, _ in known(item)} if now else set()
         yield from (_risk(item, use) for key, use in (later | now).items() if key not in old_keys)
     yield from _left_behind(facts)
-    for item, parts in _candidates(facts, removed):
+    rolling = {one.identity for one in facts.workloads if one.effect in _NEW_PODS}
+    for item, parts in _candidates(facts, removed, lost, rolling):
         broken = list(_broken(names, item, after, removed, parts))
         if broken and not (early and _runs_before(item)):
             both = known(item)
             # One risk for an object or key, however many containers use it.
             new = {use[:3]: use for use in broken if (use[:3], use.place_in(item.data)) not in both}
+            for use in broken if item.identity in rolling else ():
+                if use.key and use.group_kind[1] in CONTENT_KINDS and use[:3] not in new:
+                    new[use[:3]] = use._replace(fact=f"{_fact(use)}, as before the change")
             yield from (_risk(item, use) for use in new.values())
 
 
@@ -159,31 +186,98 @@ def _left_behind(facts: Facts) -> Iterator[Risk]:
                 yield _risk(new, use._replace(key="", fact=fact))
 
 
-def _candidates(facts: Facts, removed: Collection[ObjectKey]) -> Iterator[tuple[Object, Parts]]:
+def _candidates(
+    facts: Facts,
+    removed: Collection[ObjectKey],
+    lost: Collection[Identity],
+    rolling: Collection[Identity],
+) -> Iterator[tuple[Object, Parts]]:
     """The objects with uses that can be broken, with the parts in which they are."""
-    lost = set(_without_a_key(facts))
-    words = {*(one.name for one in lost if one.kind == "Service"), *(key.name for key in removed)}
-    if removed or any(one.kind != "Service" for one in lost):
+    words = {*(one.name for one in lost), *(key.name for key in removed)}
+    users = [USERS_OF_PARTS[one.kind] for one in lost]
+    if removed or () in users:
         yield from ((item, None) for item in facts.objects((), is_new=True, words=words))
         return
+    kinds = {kind for one in users for kind in one}
     if lost:
-        yield from ((item, None) for item in facts.objects(WITH_PORTS, is_new=True, words=words))
+        yield from ((item, None) for item in facts.objects(kinds, is_new=True, words=words))
     for pair in facts.changes:
-        if pair.new and not (lost and pair.identity.kind in WITH_PORTS):
-            yield Object(pair.identity, pair.new.data), pair.parts
+        if pair.new and pair.identity.kind not in kinds:
+            is_whole = pair.identity in rolling or pair.identity.kind == "Rollout"
+            parts = None if is_whole else pair.parts
+            yield Object(pair.identity, pair.new.data), parts
 
 
-def _without_a_key(facts: Facts) -> Iterator[Identity]:
-    """The objects that no longer have a key or port."""
+def _kinds_with_parts(facts: Facts) -> set[str]:
+    """The kinds with parts that an object here can name."""
+    there = {pair.identity.kind for pair in facts.pairs} | facts.unread.keys()
+    return {
+        kind for kind, users in USERS_OF_PARTS.items() if not users or not there.isdisjoint(users)
+    }
+
+
+def _without_a_part(facts: Facts) -> Iterator[Identity]:
+    """The objects that no longer have a part, or that want another argument."""
+    kinds = _kinds_with_parts(facts)
     for pair in facts.changes:
-        if pair.both and pair.identity.kind in WITH_KEYS:
-            before, after = (_keys_of(one.data) for one in pair.both)
-            if not before <= after:
-                yield pair.identity
+        if not pair.both:
+            continue
+        identity, sides = pair.identity, [Object(pair.identity, one.data) for one in pair.both]
+        if identity.kind in kinds:
+            before, after = (parts_of(one.data) for one in sides)
+            if not before <= after or identity.kind.endswith("AnalysisTemplate"):
+                yield _owner(sides[1])
+        elif identity.kind in _WRITERS:
+            written = [_written(side, identity) for side in (facts.old, facts.new)]
+            yield from (target for target in written[0] if target in written[1])
     old = {one.name: one.data for one in facts.old.revisions}
     for one in facts.new.revisions:
-        if one.role == EARLIER and not _keys_of(old.get(one.name, {})) <= _keys_of(one.data):
+        if one.role == EARLIER and not parts_of(old.get(one.name, {})) <= parts_of(one.data):
             yield one.identity
+
+
+def _owner(item: Object) -> Identity:
+    """The identity of an object with parts. A DestinationRule is found by its host."""
+    host = value_at(item.data, ("spec", "host"))
+    is_rule = item.identity.kind == "DestinationRule" and isinstance(host, str)
+    return item.identity._replace(name=str(host).partition(".")[0]) if is_rule else item.identity
+
+
+_WRITERS = ("ExternalSecret", "SealedSecret")
+
+
+def _written(side: Side, writer: Identity | None = None) -> dict[Identity, Object]:
+    """The Secrets that the objects of a side write, if their keys are known."""
+    found = {}
+    for item in side.inventory.items:
+        if item.identity.kind in _WRITERS and writer in (None, item.identity):
+            keys = written_keys(side.by_item[item.key].data)
+            for reference in item.references if keys else ():
+                if reference.rule.is_written and keys:
+                    space = reference.namespace or item.identity.namespace
+                    target = Identity(*reference.rule.target, space, reference.name)
+                    found[target] = Object(target, {"data": dict.fromkeys(keys, "")})
+    return found
+
+
+def _custom_references(facts: Facts) -> dict[Identity, list[Use]]:
+    """The keys that fields of custom kinds use, in objects that differ or can use what differs."""
+    found: dict[Identity, list[Use]] = {}
+    for item in facts.new.inventory.items:
+        if is_built_in(item.identity.group):
+            continue
+        for reference in item.references:
+            path, target = reference.path[len(item.path) :], reference.rule.target
+            around = value_at(facts.new.by_item[item.key].data, path[:-1])
+            is_optional = value_at(around, ("optional",)) is True
+            keys = parts_named_at(around, target[1])
+            if item.identity.kind == "HelmRelease" and not keys:
+                keys = ["values.yaml"]
+            for key in () if is_optional else keys:
+                space = reference.namespace or item.identity.namespace
+                use = Use(target, reference.name, key, space, path, 0, FAILS)
+                found.setdefault(item.identity, []).append(use)
+    return found
 
 
 def _runs_before(item: Object) -> bool:
@@ -214,15 +308,19 @@ def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, Object]:
         facts.resolver.key_of(one.identity, one.name): Object(one.identity, one.data)
         for one in side.revisions
     }
+    for target, item in _written(side).items():
+        found[facts.resolver.key_of(target)] = item
     # The Service of an Ingress or route need not differ.
+    kinds = _kinds_with_parts(facts)
+    users = {user for kind in kinds for user in USERS_OF_PARTS[kind]}
     used = {
         use.name
         for pair in facts.pairs
-        if pair.new and pair.identity.kind in WITH_PORTS
+        if pair.new and pair.identity.kind in users
         for use in uses_of(pair.identity, pair.new.data, ())
     }
-    for item in facts.objects(WITH_KEYS, is_new=is_new, words=used):
-        found[facts.resolver.key_of(item.identity)] = item
+    for item in facts.objects(kinds, is_new=is_new, words=used):
+        found[facts.resolver.key_of(_owner(item))] = item
     return found
 
 
@@ -239,7 +337,7 @@ def _risk(item: Object, use: Use) -> Risk:
 def _fact(use: Use) -> str:
     if use.fact:
         return use.fact
-    noun = "key" if use.group_kind[1] in ("ConfigMap", "Secret") else "port"
+    noun = _NOUNS.get(use.group_kind[1], "container")
     key = f"the {noun} {use.key} of " if use.key else ""
     return f"{key}{use.group_kind[1]}/{use.name} {_ABSENT}"
 
@@ -254,7 +352,7 @@ def find_missing_keys(
     contents = {
         resolver.key_of(item.identity): item
         for item in objects
-        if item.identity.kind in WITH_KEYS and _keys_of(item.data)
+        if item.identity.kind in USERS_OF_PARTS and parts_of(item.data)
     }
     for item in objects if contents else ():
         for use in _broken(Names(resolver, NOTHING), item, lambda: contents):
@@ -264,12 +362,14 @@ def find_missing_keys(
 class Names(NamedTuple):
     """What finds the target of a name.
 
-    kinds: of removed objects, by the name in lower case.
+    kinds: of removed objects, and of those that lost a part, by the name in lower case.
+    custom: the uses in fields of custom kinds.
     """
 
     resolver: Resolver
     base_names: Mapping[str, str]
     kinds: Mapping[str, GroupKind] = NOTHING
+    custom: Mapping[Identity, Sequence[Use]] = NOTHING
 
 
 def _broken(
@@ -282,8 +382,9 @@ def _broken(
     """The uses whose target is removed, or does not have the key."""
     templates = pod_templates_of(item.identity.group_kind, item.data)
     uses = list(uses_of(item.identity, item.data, templates, parts, with_objects=bool(removed)))
-    if removed and names.kinds:
+    if names.kinds:
         uses = [*uses_by_convention(item.identity, item.data, names.kinds), *uses]
+    uses += names.custom.get(item.identity, ())
     for use in dict.fromkeys(uses):
         if use.group_kind == CONTAINER or (
             use.group_kind == VARIABLE and _is_undefined(names, item, use, contents)
@@ -298,8 +399,13 @@ def _broken(
             yield use._replace(name=name, key="", fact=removed[key])
         elif use.key:
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
-            if found and use.key not in _keys_of(found.data):
-                yield use._replace(name=name)
+            if found and use.key not in parts_of(found.data):
+                yield use._replace(name=found.identity.name)
+        elif use.group_kind[1].endswith("AnalysisTemplate") and "templates" in use.path:
+            found = contents().get(key)
+            for argument in missing_arguments(item.data, use.path, found.data) if found else ():
+                fact = f"the argument {argument} of {target.kind}/{name} has no value"
+                yield use._replace(key=argument, fact=fact)
 
 
 def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:
@@ -310,15 +416,7 @@ def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> 
                 target = Identity("", kind, item.identity.namespace, str(name))
                 found = contents().get(names.resolver.key_of(target))
                 prefix = str(source.get("prefix") or "")
-                keys = _keys_of(found.data) if found else set()
+                keys = parts_of(found.data) if found else set()
                 if not keys or use.key in {f"{prefix}{key}" for key in keys}:
                     return False
     return True
-
-
-def _keys_of(data: dict[str, Json]) -> set[Json]:
-    """The keys of a ConfigMap or Secret, and the numbers and names of the ports of a Service."""
-    keys: set[Json] = {key for field in DATA_FIELDS for key in mapping_at(data, (field,))}
-    for port in mappings_in(value_at(data, ("spec", "ports"))):
-        keys |= {str(port.get("port")), str(port.get("name"))}
-    return keys

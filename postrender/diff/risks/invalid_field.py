@@ -6,9 +6,8 @@
 - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
 - A selector does not match the labels of its own pod template.
 - Two containers, volumes or ports have one name, or a mount names a volume that does not exist.
-- A field is missing, or has a value that its kind does not have: a port above 65,535, a resource
-  request above its limit, a `HorizontalPodAutoscaler` with a minimum above its maximum, a path of
-  an Ingress without `pathType`.
+- A field is missing, or has a wrong value, such as a port above 65,535 or a request above its
+  limit.
 
 Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of Kubernetes.
 """

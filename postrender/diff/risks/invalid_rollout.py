@@ -1,8 +1,7 @@
 """Argo Rollouts does not accept the new spec of a Rollout, which the API server accepts.
 
 Argo Rollouts sets the phase `InvalidSpec`, and replaces no pods. Examples are a strategy with both
-`canary` and `blueGreen`, traffic routing without a canary and a stable Service, a step with two
-actions, a weight above 100, and an invalid pod template.
+`canary` and `blueGreen`, a step with two actions, and an invalid pod template.
 
 Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
 """

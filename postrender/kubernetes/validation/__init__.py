@@ -37,12 +37,14 @@ from postrender.kubernetes.validation.checks import (
     needs_quotes,
 )
 from postrender.kubernetes.validation.pods import (
+    BLANK_ROWS,
     IMAGE_ROWS,
     LIVE_POD_ROWS,
     NEW_POD_ROWS,
     POD_ROWS,
     REPEATED_ROWS,
     ROLLOUT_ROWS,
+    START_ROWS,
     across_containers,
     restart_policy,
 )
@@ -67,8 +69,10 @@ _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
 # Who rejects a value: the API server in every apply, or only in a server-side one; Argo Rollouts,
-# which then replaces no pods; or a node, so that no new pod starts.
-API_SERVER, SERVER_SIDE, ROLLOUTS, NODE = "API server", "server-side apply", "Argo Rollouts", "node"
+# which then replaces no pods; the API server in pods; or a node, which gives a reason.
+API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
+PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
+_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR)
 # In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
 # a live object.
 _NEW, _LIVE = "new", "live"
@@ -106,7 +110,7 @@ def find_rejections(
 
 def _is_replaced(root: dict[str, Json], rejection: Rejection) -> bool:
     judge, path, _ = rejection
-    return judge != NODE and _is_placeholder(value_at(root, path))
+    return judge not in _OF_PODS and _is_placeholder(value_at(root, path))
 
 
 def _is_placeholder(value: Json) -> bool:
@@ -201,7 +205,7 @@ def _pod_rows(is_checked: bool, is_rollout: bool) -> PatternTree:
     tree = PatternTree()
     for rows, judge, judge_of_rollouts in _POD_ROWS:
         who = judge_of_rollouts if is_rollout else judge
-        if who == NODE or (who and is_checked):
+        if who in _OF_PODS or (who and is_checked):
             _merge(tree, rows, who)
     return tree
 
@@ -213,7 +217,9 @@ _POD_ROWS = (
     (LIVE_POD_ROWS, _LIVE, ""),
     (REPEATED_ROWS, SERVER_SIDE, ""),
     (ROLLOUT_ROWS, "", API_SERVER),
-    (IMAGE_ROWS, NODE, NODE),
+    (BLANK_ROWS, PODS, PODS),
+    (IMAGE_ROWS, IMAGE_NAME, IMAGE_NAME),
+    (START_ROWS, CONFIG_ERROR, CONFIG_ERROR),
 )
 
 

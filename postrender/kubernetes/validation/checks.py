@@ -89,6 +89,63 @@ def needs(*fields: str) -> Check:
     return check
 
 
+def exclusive(*fields: str, is_needed: bool = False) -> Check:
+    """A check of a mapping that has at most one of several fields, or exactly one.
+
+    A field is a path, such as `minDomains`, or has values, such as `type: A or B`.
+    """
+    conditions = {field: _condition(field) for field in fields}
+
+    def check(value: Json) -> Iterator[str]:
+        found = [field for field, one in conditions.items() if _is_met(value, one)]
+        if len(found) > 1:
+            yield f"{found[0]} and {found[1]} are both set"
+        elif is_needed and not found and isinstance(value, dict):
+            yield f"one of the fields {', '.join(fields)} is missing"
+
+    return check
+
+
+def requires(condition: str, requirement: str) -> Check:
+    """A check of a mapping: a field needs another field, both as in `exclusive`."""
+    wanted, needed = _condition(condition), _condition(requirement)
+
+    def check(value: Json) -> Iterator[str]:
+        if _is_met(value, wanted) and not _is_met(value, needed):
+            yield f"{condition} needs {requirement}"
+
+    return check
+
+
+def _condition(text: str) -> tuple[Path, list[str]]:
+    path, _, values = text.partition(": ")
+    parts = (int(part) if part.isdigit() else part for part in path.split("."))
+    return tuple(parts), values.split(" or ") if values else []
+
+
+def _is_met(data: Json, condition: tuple[Path, list[str]]) -> bool:
+    path, values = condition
+    value = value_at(data, path)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return value not in (None, "", []) and (not values or text in values)
+
+
+def forbidden(value: Json) -> Iterator[str]:
+    """A check of a field that must be absent, or false."""
+    if value not in (None, False, [], {}):
+        yield "the field cannot be set here"
+
+
+def matching(pattern: re.Pattern[str], what: str) -> Check:
+    """A check of a text that must match a pattern."""
+
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, str) and value and not pattern.match(value):
+            yield f"the value {shown(value)} is not {what}"
+
+    return check
+
+
 def one_of(*values: str) -> Check:
     """A check of a text that must be one of several."""
 
@@ -204,6 +261,8 @@ def deadline(value: Json) -> Iterator[str]:
 
 
 PORT = between(1, 65_535)
+_QUALIFIED = re.compile(r"\A(?:[-a-z0-9.]{1,253}/)?(?![-_.])[-_.a-zA-Z0-9]{1,63}(?<![-_.])\Z")
+QUALIFIED = matching(_QUALIFIED, "a name such as example.com/a")
 COUNT = between(0)
 
 

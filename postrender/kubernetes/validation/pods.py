@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation.checks import (
     COUNT,
     PORT,
+    QUALIFIED,
     Check,
     Problem,
     between,
+    exclusive,
     expression,
+    forbidden,
     label,
+    matching,
     needs,
     number,
     port_name,
     quantity,
     quantity_text,
     repeated,
+    requires,
     selected,
     subdomain,
     tree_of,
@@ -121,6 +127,11 @@ def _relative(value: Json) -> Iterator[str]:
         yield f"the path {shown(path)} is absolute or contains .."
 
 
+def _within(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and ".." in value.split("/"):
+        yield f"the path {shown(value)} contains .."
+
+
 def _init_container(value: Json) -> Iterator[str]:
     if isinstance(value, dict) and value.get("restartPolicy") != "Always":
         extra = [field for field in (*_PROBES, "lifecycle") if value.get(field) is not None]
@@ -161,16 +172,15 @@ def _extended(value: Json) -> Iterator[str]:
                 yield f"the amount of {name} is not a whole number"
 
 
-_FIELDS = (
-    "metadata.name metadata.namespace metadata.uid metadata.labels metadata.annotations "
-    "spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs"
+# The fields of the downward API: of each kind, only in variables, and only in volumes.
+_KEYED = r"(?:labels|annotations)\['[^']{1,300}'\]"
+_OF_VARIABLE = re.compile(
+    rf"\A(?:metadata\.(?:name|namespace|uid|{_KEYED})|spec\.(?:nodeName|serviceAccountName)"
+    r"|status\.(?:host|pod)IPs?)\Z"
 )
-
-
-def _field(value: Json) -> Iterator[str]:
-    name = str(value).partition("[")[0]
-    if isinstance(value, str) and value and name not in _FIELDS.split():
-        yield f"the field {shown(value)} is not one of {', '.join(_FIELDS.split())}"
+_OF_FILE = re.compile(rf"\Ametadata\.(?:name|namespace|uid|labels|annotations|{_KEYED})\Z")
+_HEADER = re.compile(r"\A[-A-Za-z0-9]{1,999}\Z")
+_SYSCTL = re.compile(r"\A[a-z0-9](?:[-_a-z0-9]|[./](?=[a-z0-9])){0,252}\Z")
 
 
 def _resource_field(value: Json) -> Iterator[str]:
@@ -178,11 +188,6 @@ def _resource_field(value: Json) -> Iterator[str]:
     is_known = name in _NATIVE[:3] or name.startswith("hugepages-")
     if isinstance(value, str) and value and not (way in ("limits", "requests") and is_known):
         yield f"the resource {shown(value)} is not one such as limits.cpu or requests.memory"
-
-
-def _mount(value: Json) -> Iterator[str]:
-    if value_at(value, ("subPath",)) and value_at(value, ("subPathExpr",)):
-        yield "subPath and subPathExpr are both set"
 
 
 def _propagation(value: Json) -> Iterator[str]:
@@ -196,14 +201,6 @@ def _profile(value: Json) -> Iterator[str]:
     has_path = bool(value_at(value, ("localhostProfile",)))
     if has_path != (value_at(value, ("type",)) == "Localhost"):
         yield "localhostProfile and the type Localhost need each other"
-
-
-def _domains(value: Json) -> Iterator[str]:
-    least = value_at(value, ("minDomains",))
-    if least is not None and value_at(value, ("whenUnsatisfiable",)) == "ScheduleAnyway":
-        yield "minDomains needs whenUnsatisfiable: DoNotSchedule"
-    elif isinstance(least, int) and least < 1:
-        yield "minDomains is not at least 1"
 
 
 def _paths(value: Json) -> Iterator[str]:
@@ -230,27 +227,55 @@ def _pod(value: Json) -> Iterator[str]:
     pod = mapping_at(value, ())
     if pod.get("hostPID") is True and pod.get("shareProcessNamespace") is True:
         yield "hostPID and shareProcessNamespace are both true"
-    if pod.get("dnsPolicy") == "None" and not value_at(pod, ("dnsConfig", "nameservers")):
-        yield "the dnsPolicy None needs nameservers in dnsConfig"
+    servers = value_at(pod, ("dnsConfig", "nameservers"))
+    if isinstance(servers, list) and len(servers) > _MOST_SERVERS:
+        yield f"dnsConfig has {len(servers)} nameservers, and can have {_MOST_SERVERS}"
+    yield from _system_settings(pod)
+    for path in _LINUX_FIELDS if value_at(pod, ("os", "name")) == "windows" else ():
+        if value_at(pod, tuple(path.split("."))) is not None:
+            yield f"{path} cannot be set with os.name: windows"
     claims = [claim.get("name") for claim in mappings_in(pod.get("resourceClaims"))]
     grace = pod.get("terminationGracePeriodSeconds")
     for container in (*mappings_in(pod.get("initContainers")), *mappings_in(pod.get("containers"))):
         for claim in mappings_in(value_at(container, ("resources", "claims"))):
             if claim.get("name") not in claims:
                 yield f"the claim {claim.get('name')} is not one of the resourceClaims"
+        unmasked = value_at(container, ("securityContext", "procMount")) == "Unmasked"
+        if unmasked and pod.get("hostUsers") is not False:
+            yield "procMount: Unmasked needs hostUsers: false"
         sleep = value_at(container, ("lifecycle", "preStop", "sleep", "seconds"))
         limit = 30 if grace is None else grace
         if isinstance(sleep, int) and isinstance(limit, int) and sleep > limit:
             yield f"preStop sleeps {sleep} s, longer than terminationGracePeriodSeconds ({limit})"
 
 
+_MOST_SERVERS = 3
+_LINUX_FIELDS = (
+    *("hostPID", "hostIPC", "shareProcessNamespace", "securityContext.fsGroup"),
+    *("securityContext.runAsUser", "securityContext.runAsGroup", "securityContext.sysctls"),
+    *("securityContext.seLinuxOptions", "securityContext.seccompProfile"),
+)
+# The settings of namespaces that the pod shares with its node.
+_SHARED = {"hostNetwork": ("net.",), "hostIPC": ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mq")}
+
+
+def _system_settings(pod: dict[str, Json]) -> Iterator[str]:
+    for setting in mappings_in(value_at(pod, ("securityContext", "sysctls"))):
+        name = str(setting.get("name")).replace("/", ".")
+        for field, prefixes in _SHARED.items():
+            if pod.get(field) is True and name.startswith(prefixes):
+                yield f"the sysctl {name} cannot be set with {field}"
+
+
+def _pod_resources(value: Json) -> Iterator[str]:
+    names = {name for field in ("limits", "requests") for name in mapping_at(value, (field,))}
+    for name in sorted(names - {"cpu", "memory"}):
+        if not name.startswith("hugepages-"):
+            yield f"the resources of a pod cannot have {name}"
+
+
 _SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
-
-
-def _hook(value: Json) -> Iterator[str]:
-    if isinstance(value, dict) and not value:
-        yield "the hook has no handler, such as exec"
 
 
 _ADMIN = "CAP_SYS_ADMIN"  # not SYS_ADMIN, which the API server accepts
@@ -270,14 +295,8 @@ def _once(value: Json) -> Iterator[str]:
         yield "the successThreshold of a probe that can restart a container must be 1"
 
 
-def _probe(value: Json) -> Iterator[str]:
-    if isinstance(value, dict):
-        count = sum(handler in value for handler in _HANDLERS)
-        if count != 1:
-            yield f"the probe has {count} handlers, and needs one of {', '.join(_HANDLERS)}"
-
-
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
 _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     ("", needs("name", "image")),
     (".name", label),
@@ -286,16 +305,18 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".ports[].hostPort", between(0, 65_535)),
     (".ports[].name", port_name),
     (".env[]", _variable),
-    (".env[].valueFrom.fieldRef.fieldPath", _field),
+    (".env[].valueFrom.fieldRef.fieldPath", matching(_OF_VARIABLE, "a field for a variable")),
     (".env[].valueFrom.resourceFieldRef.resource", _resource_field),
     (".volumeMounts[]", needs("mountPath")),
-    (".volumeMounts[]", _mount),
+    (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
+    (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
     (".volumeMounts[].subPath", _relative),
     (".resources", _resources),
     (".resources", _extended),
     (".resources.limits.*", quantity_text),
     (".resources.requests.*", quantity_text),
-    *((f".{probe}", _probe) for probe in _PROBES),
+    *((f".{probe}", exclusive(*_HANDLERS, is_needed=True)) for probe in _PROBES),
+    (".readinessProbe.terminationGracePeriodSeconds", forbidden),
     *((f".{probe}", _once) for probe in ("livenessProbe", "startupProbe")),
     *(
         (f".{probe}.{handler}.port", check)
@@ -305,8 +326,11 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     ),
     *((f".{probe}.{field}", COUNT) for probe in _PROBES for field in _SECONDS),
     *((f".{probe}.grpc.port", check) for probe in _PROBES for check in (PORT, number)),
-    (".lifecycle.postStart", _hook),
-    (".lifecycle.preStop", _hook),
+    *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
+    *(
+        (f".{handler}.httpGet.httpHeaders[].name", matching(_HEADER, "a header"))
+        for handler in (*_PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
+    ),
     (".securityContext.runAsUser", COUNT),
     (".securityContext", _privileges),
     (".securityContext.seccompProfile", _profile),
@@ -343,7 +367,11 @@ POD_ROWS = tree_of(
         ),
         ("topologySpreadConstraints[]", needs("topologyKey", "whenUnsatisfiable", "maxSkew")),
         ("topologySpreadConstraints[].maxSkew", between(1)),
-        ("topologySpreadConstraints[]", _domains),
+        (
+            "topologySpreadConstraints[]",
+            requires("minDomains", "whenUnsatisfiable: DoNotSchedule"),
+        ),
+        ("topologySpreadConstraints[].minDomains", between(1)),
         *((f"{field}[]{path}", check) for field in _CONTAINERS for path, check in _CONTAINER_ROWS),
         ("volumes[]", _volume),
         ("volumes[]", needs("name")),
@@ -367,7 +395,33 @@ POD_ROWS = tree_of(
         ("volumes[].projected", _paths),
         ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
         ("hostAliases[].ip", _address),
+        ("dnsConfig.nameservers[]", _address),
+        ("", requires("dnsPolicy: None", "dnsConfig.nameservers")),
         ("", _pod),
+        ("resources", _pod_resources),
+        ("ephemeralContainers", forbidden),
+        ("activeDeadlineSeconds", between(1)),
+        ("subdomain", label),
+        ("readinessGates[].conditionType", QUALIFIED),
+        ("schedulingGates[].name", QUALIFIED),
+        ("securityContext.sysctls", unique("sysctl")),
+        (
+            "securityContext.sysctls[].name",
+            matching(_SYSCTL, "the name of a sysctl"),
+        ),
+        ("volumes[].hostPath.path", _within),
+        ("volumes[].nfs", needs("server", "path")),
+        ("volumes[].csi", needs("driver")),
+        *(
+            (f"volumes[].{source}.items[]{path}", check)
+            for source in ("downwardAPI", "projected.sources[].downwardAPI")
+            for path, check in (
+                ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
+                (".fieldRef.fieldPath", matching(_OF_FILE, "a field for a file")),
+                (".resourceFieldRef", needs("containerName")),
+                (".resourceFieldRef.resource", _resource_field),
+            )
+        ),
         *pod_rows(),
     )
 )
@@ -416,13 +470,37 @@ ROLLOUT_ROWS = tree_of(
 )
 
 
+def _blank(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and value != value.strip():
+        yield f"the image {shown(value)} begins or ends with a blank"
+
+
 def _image(value: Json) -> Iterator[str]:
     # Flux and envsubst replace variables after postrender.
-    if isinstance(value, str) and not is_image(value) and "$" not in value:
-        is_blank = value != value.strip()
-        what = "begins or ends with a blank" if is_blank else "is not the name of an image"
-        yield f"the image {shown(value)} {what}"
+    is_text = isinstance(value, str) and value == value.strip() and "$" not in value
+    if is_text and not is_image(str(value)):
+        yield f"the image {shown(value)} is not the name of an image"
 
 
-# The API server accepts such an image in a workload (validateContainersOnlyForPod).
+def _starts(value: Json) -> Iterator[str]:
+    """What kubelet does not start."""
+    pod = mapping_at(value, ())
+    containers = [one for field in _CONTAINERS for one in mappings_in(pod.get(field))]
+    names = [one.get("name") for one in containers]
+    for container in containers:
+        context = mapping_at(pod, ("securityContext",)) | mapping_at(
+            container, ("securityContext",)
+        )
+        if context.get("runAsNonRoot") is True and context.get("runAsUser") == 0:
+            yield f"the container {container.get('name')} has runAsNonRoot and the runAsUser 0"
+        for variable in mappings_in(container.get("env")):
+            source = value_at(variable, ("valueFrom", "resourceFieldRef", "containerName"))
+            if source and source not in names:
+                name = variable.get("name")
+                yield f"the container {source} of the variable {name} does not exist"
+
+
+# The API server accepts these in a workload (validateContainersOnlyForPod).
+BLANK_ROWS = tree_of((f"{field}[].image", _blank) for field in _CONTAINERS)
 IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in _CONTAINERS)
+START_ROWS = tree_of([("", _starts)])

@@ -6,29 +6,25 @@ as Kubernetes does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import ROLLOUT
-from postrender.kubernetes.validation.checks import Problem, between, deadline, tree_of
-from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, value_at
+from postrender.kubernetes.validation.checks import (
+    Problem,
+    between,
+    deadline,
+    exclusive,
+    matching,
+    needs,
+    tree_of,
+)
+from postrender.yaml.paths import Json, Parts, mapping_at, mappings_in, parts_at, value_at
 
 _MOST_WEIGHT = ("spec", "strategy", "canary", "trafficRouting", "maxTrafficWeight")
-_ACTIONS = [
-    "setWeight",
-    "pause",
-    "setCanaryScale",
-    "analysis",
-    "experiment",
-    "setHeaderRoute",
-    "setMirrorRoute",
-    "plugin",
-]
-
-
-def _step(value: Json) -> Iterator[str]:
-    count = sum(action in value for action in _ACTIONS) if isinstance(value, dict) else 1
-    if count != 1:
-        yield f"the step has {count} actions, and needs one"
+_DURATION = re.compile(r"\A(?:\d{1,12}|(?:\d{1,12}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h)){1,6})\Z")
+_ROUTED = ("setCanaryScale", "setHeaderRoute", "setMirrorRoute")
+_ACTIONS = ("setWeight", "pause", "analysis", "experiment", *_ROUTED, "plugin")
 
 
 def _canary(value: Json) -> Iterator[str]:
@@ -44,6 +40,14 @@ def _canary(value: Json) -> Iterator[str]:
         ["0%", "0%"],
     ):
         yield "maxSurge and maxUnavailable are both 0"
+    routes = [route.get("name") for route in mappings_in(traffic.get("managedRoutes"))]
+    for step in mappings_in(value_at(value, ("steps",))):
+        for action in _ROUTED if not step.keys().isdisjoint(_ROUTED) else ():
+            name = value_at(step, (action, "name"))
+            if action in step and not traffic:
+                yield f"the step {action} needs trafficRouting"
+            elif isinstance(name, str) and name not in routes:
+                yield f"the step {action} needs {name} in the managedRoutes of trafficRouting"
 
 
 def _blue_green(value: Json) -> Iterator[str]:
@@ -52,18 +56,28 @@ def _blue_green(value: Json) -> Iterator[str]:
         yield "activeService and previewService are the same"
 
 
-def _strategy(value: Json) -> Iterator[str]:
-    count = sum(value_at(value, (name,)) is not None for name in ("canary", "blueGreen"))
-    if count != 1:
-        yield f"the strategy has {count} of canary and blueGreen, and needs one"
+def _source(value: Json) -> Iterator[str]:
+    # A template that only has what Argo Rollouts ignores, such as labels, is no second one.
+    if mapping_at(value, ("workloadRef",)) and value_at(value, ("template", "spec", "containers")):
+        yield "template and workloadRef are both set"
 
 
+_ANALYSES = (
+    *("canary.steps[].analysis", "canary.analysis"),
+    *("blueGreen.prePromotionAnalysis", "blueGreen.postPromotionAnalysis"),
+)
 _ROWS = tree_of(
     (
         ("spec", deadline),
-        ("spec.strategy", _strategy),
+        ("spec", _source),
+        ("spec.strategy", exclusive("canary", "blueGreen", is_needed=True)),
         ("spec.strategy.canary", _canary),
-        ("spec.strategy.canary.steps[]", _step),
+        ("spec.strategy.canary.steps[]", exclusive(*_ACTIONS, is_needed=True)),
+        (
+            "spec.strategy.canary.steps[].pause.duration",
+            matching(_DURATION, "a duration"),
+        ),
+        *((f"spec.strategy.{one}.templates[]", needs("templateName")) for one in _ANALYSES),
         ("spec.strategy.blueGreen", _blue_green),
     )
 )

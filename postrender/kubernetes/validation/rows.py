@@ -9,16 +9,21 @@ from itertools import pairwise
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
 from postrender.kubernetes.validation.checks import (
     PORT,
+    QUALIFIED,
     Check,
     between,
     deadline,
+    exclusive,
     expression,
+    forbidden,
     is_subdomain,
     label,
+    matching,
     needs,
     port_name,
     quantity,
     quantity_text,
+    requires,
     selected,
     string,
     tree_of,
@@ -27,18 +32,6 @@ from postrender.kubernetes.validation.checks import (
 from postrender.kubernetes.validation.values import KINDS, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
-
-
-def _both(first: str, second: str) -> Check:
-    def check(value: Json) -> Iterator[str]:
-        if (
-            isinstance(value, dict)
-            and value.get(first) is not None
-            and value.get(second) is not None
-        ):
-            yield f"{first} and {second} are both set"
-
-    return check
 
 
 def _share(most: int) -> Check:
@@ -166,8 +159,13 @@ def _service(value: Json) -> Iterator[str]:
         yield "the field ports is missing"
     if len(ports) > 1 and not all(port.get("name") for port in ports):
         yield "one of several ports has no name"
-    if value_at(value, ("externalTrafficPolicy",)) and kind not in ("NodePort", "LoadBalancer"):
-        yield "externalTrafficPolicy needs the type NodePort or LoadBalancer"
+    if kind in (None, "ClusterIP") and any(port.get("nodePort") for port in ports):
+        yield "a nodePort needs the type NodePort or LoadBalancer"
+
+
+def _host_name(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and value and not is_subdomain(value.removesuffix(".")):
+        yield f"the value {shown(value)} is not the name of a host"
 
 
 def _node_port(value: Json) -> Iterator[str]:
@@ -193,10 +191,11 @@ def _ingress_path(value: Json) -> Iterator[str]:
     path, kind = (value_at(value, (field,)) for field in ("path", "pathType"))
     if kind in ("Exact", "Prefix") and not str(path or "").startswith("/"):
         yield "the path does not begin with /"
-    backend = mapping_at(value, ("backend",))
-    if not backend.get("service") and not backend.get("resource"):
-        yield "the backend has no service"
-    service = backend.get("service")
+
+
+def _backend(value: Json) -> Iterator[str]:
+    yield from exclusive("service", "resource", is_needed=True)(value)
+    service = value_at(value, ("service",))
     port = mapping_at(service, ("port",))
     if isinstance(service, dict) and len([key for key in port if port[key] is not None]) != 1:
         yield "the backend needs a name or a number of a port"
@@ -273,8 +272,10 @@ def _rule(value: Json) -> Iterator[str]:
         yield "the rule has no verbs"
     elif isinstance(value, dict) and not value.get("apiGroups") and value.get("resources"):
         yield "the rule has no apiGroups"
+    yield from exclusive("resources", "nonResourceURLs")(value)
 
 
+_THREE_PARTS = re.compile(r"\A[^.]+\.[^.]+\..+\Z", re.DOTALL)
 _WEBHOOKS = (
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
@@ -291,6 +292,28 @@ def _limits(value: Json) -> Iterator[str]:
                 yield f"the {low} of {resource} is above the {high}"
 
 
+def _schema(value: Json) -> Iterator[str]:
+    """The fields of a schema that have no type."""
+    pending: list[tuple[str, Json]] = [("openAPIV3Schema", value)]
+    while pending:
+        name, schema = pending.pop()
+        if not isinstance(schema, dict):
+            continue
+        if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
+            yield f"the field {name} has no type"
+        pending += mapping_at(schema, ("properties",)).items()
+        pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
+
+
+_FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+_JOBS: tuple[tuple[str, Check], ...] = (
+    ("", requires("backoffLimitPerIndex", "completionMode: Indexed")),
+    ("", requires("successPolicy", "completionMode: Indexed")),
+    ("", requires("completionMode: Indexed", "completions")),
+    ("", requires("maxFailedIndexes", "backoffLimitPerIndex")),
+    ("", requires("podFailurePolicy", "template.spec.restartPolicy: Never")),
+    ("", exclusive("podFailurePolicy", "podReplacementPolicy: TerminatingOrFailed")),
+)
 _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "Deployment"): (
         ("spec.strategy", _deployment),
@@ -300,7 +323,9 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
     ("apps", "StatefulSet"): (("spec.updateStrategy", _stateful_set),),
     ("apps", "DaemonSet"): (("spec.updateStrategy.rollingUpdate", _daemon_set),),
+    ("batch", "Job"): tuple((f"spec{path}", check) for path, check in _JOBS),
     ("batch", "CronJob"): (
+        *((f"spec.jobTemplate.spec{path}", check) for path, check in _JOBS),
         ("spec.schedule", _schedule),
         ("spec.timeZone", _time_zone),
     ),
@@ -314,6 +339,14 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.ports[].targetPort", PORT),
         ("spec.ports[].targetPort", port_name),
         ("spec.ports[].nodePort", _node_port),
+        ("spec.ports[].appProtocol", QUALIFIED),
+        ("spec.externalName", _host_name),
+        ("spec", requires("externalTrafficPolicy", "type: NodePort or LoadBalancer")),
+        ("spec", requires("healthCheckNodePort", "externalTrafficPolicy: Local")),
+        ("spec", requires("loadBalancerSourceRanges", "type: LoadBalancer")),
+        ("spec", requires("loadBalancerClass", "type: LoadBalancer")),
+        ("spec", requires("sessionAffinityConfig", "sessionAffinity: ClientIP")),
+        ("spec.loadBalancerSourceRanges[]", lambda value: _network(str(value).strip())),
     ),
     ("", "PersistentVolumeClaim"): (
         ("spec", needs("accessModes", "resources")),
@@ -331,7 +364,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.metrics[]", _metric),
     ),
     ("policy", "PodDisruptionBudget"): (
-        ("spec", _both("minAvailable", "maxUnavailable")),
+        ("spec", exclusive("minAvailable", "maxUnavailable")),
         ("spec.minAvailable", _share(100)),
         ("spec.maxUnavailable", _share(100)),
     ),
@@ -353,6 +386,8 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.rules[].host", _host),
         ("spec.rules[].http.paths[]", needs("pathType")),
         ("spec.rules[].http.paths[]", _ingress_path),
+        ("spec.rules[].http.paths[].backend", _backend),
+        ("spec.defaultBackend", _backend),
     ),
     (RBAC_GROUP, "ClusterRole"): (("rules[]", _rule),),
     (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[]", _cluster_rule)),
@@ -361,6 +396,10 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions", _versions),
         ("spec.versions", unique("version")),
         ("spec.versions[]", needs("schema")),
+        ("spec.versions[].schema", needs("openAPIV3Schema")),
+        ("spec.versions[].schema.openAPIV3Schema", _schema),
+        ("spec.preserveUnknownFields", forbidden),
+        ("spec.conversion", requires("strategy: Webhook", "webhook.clientConfig")),
     ),
     (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject),),
     ("", "LimitRange"): (("spec.limits[]", _limits),),
@@ -370,6 +409,10 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         (
             ("webhooks[]", needs("admissionReviewVersions", "sideEffects", "clientConfig")),
             ("webhooks[].timeoutSeconds", between(1, 30)),
+            ("webhooks[].clientConfig", exclusive("url", "service", is_needed=True)),
+            ("webhooks[].clientConfig.service", needs("name", "namespace")),
+            ("webhooks[].clientConfig.service.port", PORT),
+            ("webhooks[].name", matching(_THREE_PARTS, "a name of three parts")),
         ),
     ),
 }

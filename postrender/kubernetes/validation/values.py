@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
-from postrender.kubernetes.validation.checks import COUNT, Check, one_of
+from postrender.kubernetes.validation.checks import COUNT, Check, between, one_of
 
 _BATCH = "spec.parallelism spec.completions spec.backoffLimit spec.activeDeadlineSeconds "
-_BATCH += "spec.ttlSecondsAfterFinished"
+_BATCH += "spec.ttlSecondsAfterFinished spec.backoffLimitPerIndex spec.maxFailedIndexes"
 # The counts of each kind.
 _COUNTS: dict[GroupKind, str] = {
     ("apps", "Deployment"): "spec.replicas spec.revisionHistoryLimit spec.minReadySeconds",
@@ -19,6 +19,31 @@ _COUNTS: dict[GroupKind, str] = {
     ("batch", "Job"): _BATCH,
     ("batch", "CronJob"): "spec.startingDeadlineSeconds spec.successfulJobsHistoryLimit "
     "spec.failedJobsHistoryLimit " + _BATCH.replace("spec.", "spec.jobTemplate.spec."),
+}
+# The numbers that have limits, the last one None without an upper limit.
+_RANGES: dict[GroupKind, dict[str, tuple[int, int | None]]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): {
+        **{
+            f"spec.behavior.scale{way}.{path}": limits
+            for way in ("Up", "Down")
+            for path, limits in (
+                ("stabilizationWindowSeconds", (0, 3_600)),
+                ("policies[].periodSeconds", (1, 1_800)),
+                ("policies[].value", (1, None)),
+            )
+        },
+        "spec.metrics[].resource.target.averageUtilization": (1, None),
+        "spec.metrics[].containerResource.target.averageUtilization": (1, None),
+    },
+    ("", "Service"): {"spec.sessionAffinityConfig.clientIP.timeoutSeconds": (1, 86_400)},
+    ("apiregistration.k8s.io", "APIService"): {
+        "spec.groupPriorityMinimum": (1, 20_000),
+        "spec.versionPriority": (1, 1_000),
+    },
+    ("networking.k8s.io", "Ingress"): {
+        "spec.defaultBackend.service.port.number": (1, 65_535),
+        "spec.rules[].http.paths[].backend.service.port.number": (1, 65_535),
+    },
 }
 _STRATEGIES = {"spec.updateStrategy.type": "RollingUpdate OnDelete"}
 _RETENTION = "spec.persistentVolumeClaimRetentionPolicy.when"
@@ -39,6 +64,7 @@ _WEBHOOK = {
     "webhooks[].rules[].operations[]": "* CREATE UPDATE DELETE CONNECT",
 }
 _PROTOCOLS = "TCP UDP SCTP"
+_SUBJECTS = {"subjects[].kind": "User Group ServiceAccount"}
 _VALUES: dict[GroupKind, dict[str, str]] = {
     ("apps", "Deployment"): {"spec.strategy.type": "RollingUpdate Recreate"},
     ("apps", "StatefulSet"): {
@@ -60,6 +86,8 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
         "spec.externalTrafficPolicy": "Cluster Local",
         "spec.internalTrafficPolicy": "Cluster Local",
         "spec.ipFamilyPolicy": "SingleStack PreferDualStack RequireDualStack",
+        "spec.ipFamilies[]": "IPv4 IPv6",
+        "spec.trafficDistribution": "PreferClose PreferSameZone PreferSameNode",
     },
     ("", "PersistentVolumeClaim"): _MODES,
     ("", "PersistentVolume"): {
@@ -68,12 +96,15 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
     },
     ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "Never PreemptLowerPriority"},
     ("autoscaling", "HorizontalPodAutoscaler"): {
-        f"spec.behavior.scale{way}.{path}": values
-        for way in ("Up", "Down")
-        for path, values in (
-            ("selectPolicy", "Max Min Disabled"),
-            ("policies[].type", "Pods Percent"),
-        )
+        **{
+            f"spec.behavior.scale{way}.{path}": values
+            for way in ("Up", "Down")
+            for path, values in (
+                ("selectPolicy", "Max Min Disabled"),
+                ("policies[].type", "Pods Percent"),
+            )
+        },
+        "spec.metrics[].type": "Resource ContainerResource Pods Object External",
     },
     ("policy", "PodDisruptionBudget"): {
         "spec.unhealthyPodEvictionPolicy": "IfHealthyBudget AlwaysAllow"
@@ -90,9 +121,12 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
         "reclaimPolicy": "Delete Retain",
         "volumeBindingMode": "Immediate WaitForFirstConsumer",
     },
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): {"spec.scope": "Cluster Namespaced"},
-    (RBAC_GROUP, "ClusterRoleBinding"): {"roleRef.kind": "ClusterRole"},
-    (RBAC_GROUP, "RoleBinding"): {"roleRef.kind": "Role ClusterRole"},
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): {
+        "spec.scope": "Cluster Namespaced",
+        "spec.conversion.strategy": "None Webhook",
+    },
+    (RBAC_GROUP, "ClusterRoleBinding"): {**_SUBJECTS, "roleRef.kind": "ClusterRole"},
+    (RBAC_GROUP, "RoleBinding"): {**_SUBJECTS, "roleRef.kind": "Role ClusterRole"},
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOK,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOK,
     ("discovery.k8s.io", "EndpointSlice"): {"addressType": "IPv4 IPv6 FQDN"},
@@ -105,6 +139,9 @@ _CONTAINER = {
     "terminationMessagePolicy": "File FallbackToLogsOnError",
     "ports[].protocol": _PROTOCOLS,
     "volumeMounts[].mountPropagation": "None HostToContainer Bidirectional",
+    "volumeMounts[].recursiveReadOnly": "Disabled IfPossible Enabled",
+    "resizePolicy[].resourceName": "cpu memory",
+    "resizePolicy[].restartPolicy": "NotRequired RestartContainer",
     "securityContext.seccompProfile.type": _PROFILES,
     "securityContext.appArmorProfile.type": _PROFILES,
     "securityContext.procMount": "Default Unmasked",
@@ -113,7 +150,9 @@ _CONTAINER = {
 _POD = {
     "dnsPolicy": "ClusterFirst ClusterFirstWithHostNet Default None",
     "preemptionPolicy": "Never PreemptLowerPriority",
+    "os.name": "linux windows",
     "securityContext.fsGroupChangePolicy": "OnRootMismatch Always",
+    "securityContext.supplementalGroupsPolicy": "Merge Strict",
     "securityContext.seccompProfile.type": _PROFILES,
     "securityContext.appArmorProfile.type": _PROFILES,
     "tolerations[].effect": "NoSchedule PreferNoSchedule NoExecute",
@@ -133,6 +172,7 @@ _POD = {
 def rows_of(group_kind: GroupKind) -> Iterator[tuple[str, Check]]:
     """The rows of a kind, with the path of each field."""
     yield from ((path, COUNT) for path in _COUNTS.get(group_kind, "").split())
+    yield from ((path, between(*ends)) for path, ends in _RANGES.get(group_kind, {}).items())
     yield from _rows(_VALUES.get(group_kind, {}))
 
 
@@ -145,4 +185,4 @@ def _rows(values: dict[str, str]) -> Iterator[tuple[str, Check]]:
     return ((path, one_of(*known.split())) for path, known in values.items())
 
 
-KINDS = {**_COUNTS, **_VALUES}
+KINDS = {**_COUNTS, **_RANGES, **_VALUES}

@@ -1,0 +1,28 @@
+"""New pods do not start, although the API server accepts the workload.
+
+- An image ends with a blank: the API server rejects the pods.
+- An image has two tags or a capital letter: `InvalidImageName`.
+- `runAsNonRoot` with the user 0, or a `resourceFieldRef` to a missing container:
+  `CreateContainerConfigError`.
+
+Source: `validateContainersOnlyForPod` in `pkg/apis/core/validation` of Kubernetes, and kubelet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.diff.model import Risk
+from postrender.diff.risks.facts import Facts
+from postrender.kubernetes.validation import CONFIG_ERROR, IMAGE_NAME, PODS
+
+CONSEQUENCES = {
+    PODS: "the API server rejects the new pods",
+    **{judge: f"new pods do not start ({judge})" for judge in (IMAGE_NAME, CONFIG_ERROR)},
+}
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    for judge, text in CONSEQUENCES.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, f"{text[0].upper()}{text[1:]}", path)
