@@ -91,12 +91,14 @@ def _parts(
         for path, text in strings_in(data, None)
         if may_reference(item, path, data, frozenset())
     ]
+    found = {path: known.keys() & parts_in(text) for path, text in texts}
+    if not any(found.values()):
+        return
     # A variable of a container can have the name, and its command the kind.
     shared = {kind for _, text in texts for kind in _kinds_of(text)} if item.templates else set()
     kinds_in_lists: dict[Path, list[str]] = {}
     for path, text in texts:
-        parts = known.keys() & parts_in(text)
-        if not parts:
+        if not found[path]:
             continue
         fields = field_names(data, path, text, kinds_in_lists)
         letters = letters_of("".join(map(str, (*path, *fields))))
@@ -105,7 +107,7 @@ def _parts(
         if "\n" not in text and is_about_configuration(fields):
             kinds |= {"ConfigMap"}
         after_kinds = set(re.findall(_AFTER_KIND, text))
-        for part in sorted(parts):
+        for part in sorted(found[path]):
             # A host such as `web-0.web-config` has the name after a `.` too.
             can_be_host = part[0] == "." and part not in after_kinds
             yield from ((path, part, kind) for kind in sorted(of_field if can_be_host else kinds))
