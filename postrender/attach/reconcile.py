@@ -1,7 +1,9 @@
 """The decisions of a run: the owners and the mark of each revision, and what is unused.
 
 The rule: the owners of a revision are the release owner, the consumers, and the controllers of the
-consumers. The rule has four exceptions:
+consumers. Without a consumer, the workloads that use a revision with the same base name take their
+place: an apply can use the revision again, and delete the release owner because the release gets an
+inventory instead of the Job, or a Job instead of the inventory. The rule has four exceptions:
 
 - A Pod is not an owner. A Job without a controller is not an owner.
 - A consumer is not an owner if the run cannot read the controller of the consumer.
@@ -195,13 +197,15 @@ def reconcile(
     in_stream: the revisions of the applied stream, which never get a mark.
     """
     consumers_of = consumers_by_revision(state.consumers)
+    users = {item.key: _required_owners(state, consumers_of[item.key]) for item in state.revisions}
+    workloads = _workloads_by_base(state, users) if state.release_owner else defaultdict(dict)
     patches = []
     for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
         if revision.is_deleting:
             continue
         consumers = consumers_of[revision.key]
         may_own = _may_consumers_own(revision, state.release_owner)
-        owners = _required_owners(state, consumers) if may_own else []
+        owners = list(users[revision.key] or workloads[_base_of(revision)]) if may_own else []
         if state.release_owner and not revision.is_original:
             owners.append(state.release_owner)
         removable = revision.our_owners - {owner.uid for owner in owners}
@@ -355,6 +359,23 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
             chain = chain[1:]  # a Pod is never an owner, but its controllers are owners
         owners.update((member.uid, member) for member in chain)
     return [member.owner for member in owners.values() if not member.is_deleting]
+
+
+def _workloads_by_base(
+    state: ClusterState, users: Mapping[RevisionRef, Sequence[Owner]]
+) -> defaultdict[tuple[str, ...], dict[Owner, None]]:
+    """The workloads that use a revision of each attach group, kind and base name."""
+    found: defaultdict[tuple[str, ...], dict[Owner, None]] = defaultdict(dict)
+    for revision in state.revisions:
+        if revision.group_name and revision.base_name:
+            for owner in users[revision.key]:
+                if not _is_controller_made(state.consumers[owner.uid]):
+                    found[_base_of(revision)][owner] = None
+    return found
+
+
+def _base_of(revision: Revision) -> tuple[str, ...]:
+    return revision.group_name, revision.resource.kind, revision.base_name
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:

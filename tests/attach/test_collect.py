@@ -132,8 +132,8 @@ def test_a_dry_run_reports_and_changes_nothing() -> None:
     assert sorted(run.lines) == [
         f"namespace prod: collect would add owners to {NEW_KEY}: Deployment/app, "
         f"ReplicaSet/app-2, {OWNER}",
-        f"namespace prod: collect would add owners to {name_key('older')}: {OWNER}",
-        f"namespace prod: collect would add owners to {OLD_KEY}: {OWNER}",
+        f"namespace prod: collect would add owners to {name_key('older')}: Deployment/app, {OWNER}",
+        f"namespace prod: collect would add owners to {OLD_KEY}: Deployment/app, {OWNER}",
         f"namespace prod: collect would delete {OLD_KEY}, which has been unused since "
         f"{time_ago(30)}",
         f"namespace prod: collect would mark the unused {name_key('older')}",
@@ -179,7 +179,17 @@ def test_a_retained_revision_that_nothing_uses_stays() -> None:
     retained = inventory(WANTED, more=["--emitted", f"configmap/{OLD_NAME}"])
     cluster = Cluster(*RELEASE, OLD_MARKED, retained)
     collect(cluster)
-    assert (cluster.owners(OLD_KEY), cluster.mark(OLD_KEY)) == ([OWNER], None)
+    assert (cluster.owners(OLD_KEY), cluster.mark(OLD_KEY)) == ([OWNER, "Deployment/app"], None)
+
+
+def test_an_unused_revision_outlives_its_inventory() -> None:
+    """A release with a Job uses the revision again, and deletes the inventory before the Job runs.
+
+    The release owner was the only owner, so Kubernetes deleted the revision in use.
+    """
+    cluster = Cluster(*RELEASE, OLD)
+    collect(cluster)
+    assert cluster.owners(OLD_KEY) == [OWNER, "Deployment/app"]
 
 
 def test_without_prune_nothing_is_marked_or_deleted() -> None:
@@ -453,6 +463,23 @@ def test_a_rollback_to_a_job_in_a_late_sync_wave(live: Json) -> None:
     cluster = Cluster(*world)
     collect(cluster)
     assert (cluster.mark(OLD_KEY) is None) == (live is OF_A_JOB)
+
+
+def test_without_the_annotation_of_its_job_a_revision_is_collected() -> None:
+    """Nobody can see that the apply of a Job's revision has begun, so a person has to say it."""
+    cluster = Cluster(*RELEASE, OF_A_JOB)
+    collect(cluster)
+    assert cluster.mark(OLD_KEY) is None
+    del cluster.objects[OLD_KEY]["metadata"]["annotations"]["postrender/applied"]
+    collect(cluster)
+    cluster.sleep(700)
+    apply(cluster, OF_A_JOB)  # a rollback to the Job, which began after the mark, is seen
+    collect(cluster)
+    assert OLD_NAME in cluster.names("ConfigMap")
+    del cluster.objects[OLD_KEY]["metadata"]["annotations"]["postrender/applied"]
+    cluster.sleep(700)
+    collect(cluster)
+    assert OLD_NAME not in cluster.names("ConfigMap")
 
 
 def test_what_is_applied_while_a_pass_marks_it_stays_unmarked() -> None:

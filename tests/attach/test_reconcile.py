@@ -232,6 +232,17 @@ def test_a_revision_that_is_not_swept_has_no_owners_without_a_release_owner() ->
     assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
 
 
+def test_an_unused_revision_gets_the_workloads_with_its_base_name() -> None:
+    revisions = [revision("app-new"), revision("app-old"), revision("api-old")]
+    other = revision("app-other", group_name="other")
+    with_owner = state_of([*revisions, other], ROLLOUT, NEW, release_owner=ACCOUNT)
+    assert added(with_owner)["app-old"] == ["Rollout/app", "ServiceAccount/app-attach"]
+    assert added(with_owner)["api-old"] == ["ServiceAccount/app-attach"]
+    assert added(with_owner)["app-other"] == ["ServiceAccount/app-attach"]
+    # Without a release owner, a revision without an owner stays, also if the workload is renamed.
+    assert list(added(state_of(revisions, ROLLOUT, NEW))) == ["app-new"]
+
+
 def test_a_revision_that_is_not_swept_does_not_keep_only_the_owner_of_somebody_else() -> None:
     """Kubernetes would delete the revision, although a ReplicaSet uses it, with this owner."""
     kept = revision("app-new", [ROLLOUT, FOREIGN], ours=False, is_sweepable=False)
