@@ -66,7 +66,7 @@ def _show(error: click.ClickException) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Add a hint to the error of an unknown -f, or of a second file where one is read."""
+    """Add a fix to an error of click that has none."""
     if isinstance(error, click.NoSuchOption):
         # Without the dashes, which all options share, other options are not similar.
         name, known = error.option_name.lstrip("-"), error.possibilities or ()
@@ -74,18 +74,31 @@ def _with_hint(error: click.ClickException) -> click.ClickException:
         known = [option for option in known if option.lstrip("-") in similar]
         error = click.NoSuchOption(error.option_name, possibilities=known, ctx=error.ctx)
     context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is None or not _reads_files(context.command):
-        return error
-    if isinstance(error, click.NoSuchOption) and error.option_name in _FILENAMES:
-        fix = f"Pass the file as an argument, without {error.option_name}."
-    elif error.format_message().startswith("Got unexpected extra") and context.command.name in _ONE:
-        fix = "Pass one file, with a line `---` between the manifests."
-    else:
-        return error
-    return click.UsageError(f"{error.format_message().rstrip('.')}. {fix}", context)
+    fix = _fix_of(error, context.command if context else None)
+    return (
+        click.UsageError(f"{error.format_message().rstrip('.')}. {fix}", context) if fix else error
+    )
 
 
-def _reads_files(command: click.Command) -> bool:
+def _fix_of(error: click.ClickException, command: click.Command | None) -> str:
+    """How to fix an error of click, "" if the error says so."""
+    if isinstance(error, click.NoSuchOption):
+        is_file = _reads_files(command) and error.option_name in _FILENAMES
+        return f"Pass the file as an argument, without {error.option_name}." if is_file else ""
+    if isinstance(error, click.MissingParameter) and isinstance(command, _Command):
+        has_choices = any(argument.choices for argument in command.own.arguments)
+        return "" if has_choices else f"For example, run: {command.own.example.splitlines()[0]}"
+    if isinstance(error, click.BadOptionUsage):
+        has_value = "does not take" in error.format_message()
+        return "Remove the value." if has_value else f"Pass a value after {error.option_name}."
+    if not error.format_message().startswith("Got unexpected extra"):
+        return ""
+    if command and _reads_files(command) and command.name in _ONE:
+        return "Pass one file, with a line `---` between the manifests."
+    return "Remove what the command does not read."
+
+
+def _reads_files(command: click.Command | None) -> bool:
     return isinstance(command, _Command) and any(
         not argument.choices for argument in command.own.arguments
     )

@@ -180,3 +180,24 @@ def test_a_usage_error_ends_the_only_run_of_a_command(
 
 def test_the_exit_codes_are_an_interface() -> None:
     assert (DONE, FOUND, FAULT, BUG, CHANGES, INTERRUPTED) == (0, 1, 2, 3, 4, 130)
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("try", "For example, run: postrender try ./chart"),
+        ("diff a.yaml", "For example, run: postrender diff"),
+        ("render --namespace", "Pass a value after --namespace."),
+        ("explain --quiet=3", "Remove the value."),
+        ("version x", "Remove what the command does not read."),
+        ("render a b", "Pass one file"),
+        ("diff -f a.yaml", "Pass the file as an argument"),
+        ("schema", "Choose from"),
+        ("render --namspace=a", "Did you mean"),
+    ],
+)
+def test_an_error_of_click_says_how_to_fix_it(
+    line: str, fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(line.split()) == 2
+    assert fix in capsys.readouterr().err
