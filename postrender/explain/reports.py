@@ -156,6 +156,7 @@ def _object(entry: ObjectEntry) -> Json:
         "keepsOriginal": bool(entry.keep_reason),
         "keepReason": entry.keep_reason,
         "attachGroup": entry.attach_group,
+        "reloadedBy": list(entry.reloaders),
         "references": [
             {
                 "object": object_json(reference.identity),

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
@@ -32,6 +32,7 @@ from postrender.kubernetes.validation.checks import (
     Problem,
     find_wrong_types,
     is_label,
+    is_label_key,
     is_label_value,
     is_subdomain,
     needs_quotes,
@@ -266,7 +267,7 @@ def _labels(path: Path, metadata: dict[str, Json]) -> Iterator[Problem]:
     for field in ("labels", "annotations"):
         for key, value in mapping_at(metadata, (field,)).items():
             where = (*path, field, key)
-            if not _is_label_key(key.lower() if field == "annotations" else key):
+            if not is_label_key(key.lower() if field == "annotations" else key):
                 yield where, f"the key of the {field.removesuffix('s')} is not valid"
             if value is not None and not isinstance(value, str):
                 yield where, needs_quotes(value)
@@ -275,12 +276,6 @@ def _labels(path: Path, metadata: dict[str, Json]) -> Iterator[Problem]:
     texts = [str(text) for item in mapping_at(metadata, ("annotations",)).items() for text in item]
     if sum(map(len, texts)) > _MAX_ANNOTATIONS:
         yield (*path, "annotations"), f"the annotations have more than {_MAX_ANNOTATIONS:,} bytes"
-
-
-@lru_cache(maxsize=256)  # most objects have the same keys
-def _is_label_key(key: str) -> bool:
-    prefix, slash, name = key.rpartition("/")
-    return (not slash or is_subdomain(prefix)) and name != "" and is_label_value(name)
 
 
 def _content(kind: str, root: dict[str, Json]) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from postrender.text import shown
 from postrender.yaml.paths import Json, Parts, Path, PatternTree, mappings_in, parts_at, value_at
@@ -49,6 +50,13 @@ def is_subdomain(text: str) -> bool:
 def is_label_value(text: str) -> bool:
     """Whether a text can be the value of a label, or a name in its key."""
     return _LABEL_VALUE.match(text) is not None
+
+
+@lru_cache(maxsize=256)  # most objects have the same keys
+def is_label_key(key: str) -> bool:
+    """Whether a text can be the key of a label: a name, after the domain of its owner or not."""
+    prefix, slash, name = key.rpartition("/")
+    return (not slash or is_subdomain(prefix)) and name != "" and is_label_value(name)
 
 
 def needs_quotes(value: Json) -> str:
@@ -136,11 +144,11 @@ def forbidden(value: Json) -> Iterator[str]:
         yield "the field cannot be set here"
 
 
-def matching(pattern: re.Pattern[str], what: str) -> Check:
-    """A check of a text that must match a pattern."""
+def matching(is_valid: Callable[[str], bool], what: str) -> Check:
+    """A check of a text."""
 
     def check(value: Json) -> Iterator[str]:
-        if isinstance(value, str) and value and not pattern.match(value):
+        if isinstance(value, str) and value and not is_valid(value):
             yield f"the value {shown(value)} is not {what}"
 
     return check
@@ -261,8 +269,7 @@ def deadline(value: Json) -> Iterator[str]:
 
 
 PORT = between(1, 65_535)
-_QUALIFIED = re.compile(r"\A(?:[-a-z0-9.]{1,253}/)?(?![-_.])[-_.a-zA-Z0-9]{1,63}(?<![-_.])\Z")
-QUALIFIED = matching(_QUALIFIED, "a name such as example.com/a")
+QUALIFIED = matching(is_label_key, "a name such as example.com/a")
 COUNT = between(0)
 
 

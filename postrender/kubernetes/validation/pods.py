@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import GroupKind
@@ -16,6 +15,7 @@ from postrender.kubernetes.validation.checks import (
     exclusive,
     expression,
     forbidden,
+    is_subdomain,
     label,
     matching,
     needs,
@@ -173,14 +173,30 @@ def _extended(value: Json) -> Iterator[str]:
 
 
 # The fields of the downward API: of each kind, only in variables, and only in volumes.
-_KEYED = r"(?:labels|annotations)\['[^']{1,300}'\]"
-_OF_VARIABLE = re.compile(
-    rf"\A(?:metadata\.(?:name|namespace|uid|{_KEYED})|spec\.(?:nodeName|serviceAccountName)"
-    r"|status\.(?:host|pod)IPs?)\Z"
+_OF_BOTH = "metadata.name metadata.namespace metadata.uid"
+_OF_VARIABLE = (
+    f"{_OF_BOTH} spec.nodeName spec.serviceAccountName "
+    "status.hostIP status.hostIPs status.podIP status.podIPs"
 )
-_OF_FILE = re.compile(rf"\Ametadata\.(?:name|namespace|uid|labels|annotations|{_KEYED})\Z")
-_HEADER = re.compile(r"\A[-A-Za-z0-9]{1,999}\Z")
-_SYSCTL = re.compile(r"\A[a-z0-9](?:[-_a-z0-9]|[./](?=[a-z0-9])){0,252}\Z")
+_OF_FILE = f"{_OF_BOTH} metadata.labels metadata.annotations"
+
+
+def _field_of(names: str) -> Check:
+    """A check of a field of the downward API, which can name a label: `metadata.labels[KEY]`."""
+
+    def is_valid(text: str) -> bool:
+        path, bracket, _ = text.partition("['")
+        return path in (("metadata.labels", "metadata.annotations") if bracket else names.split())
+
+    return matching(is_valid, f"one of {', '.join(names.split())}, metadata.labels['KEY']")
+
+
+def _is_header(text: str) -> bool:
+    return text.isascii() and text.replace("-", "a").isalnum()
+
+
+def _is_sysctl(text: str) -> bool:
+    return is_subdomain(text.replace("/", ".").replace("_", "-"))
 
 
 def _resource_field(value: Json) -> Iterator[str]:
@@ -305,7 +321,7 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".ports[].hostPort", between(0, 65_535)),
     (".ports[].name", port_name),
     (".env[]", _variable),
-    (".env[].valueFrom.fieldRef.fieldPath", matching(_OF_VARIABLE, "a field for a variable")),
+    (".env[].valueFrom.fieldRef.fieldPath", _field_of(_OF_VARIABLE)),
     (".env[].valueFrom.resourceFieldRef.resource", _resource_field),
     (".volumeMounts[]", needs("mountPath")),
     (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
@@ -328,7 +344,7 @@ _CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     *((f".{probe}.grpc.port", check) for probe in _PROBES for check in (PORT, number)),
     *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
     *(
-        (f".{handler}.httpGet.httpHeaders[].name", matching(_HEADER, "a header"))
+        (f".{handler}.httpGet.httpHeaders[].name", matching(_is_header, "a header"))
         for handler in (*_PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
     ),
     (".securityContext.runAsUser", COUNT),
@@ -407,7 +423,7 @@ POD_ROWS = tree_of(
         ("securityContext.sysctls", unique("sysctl")),
         (
             "securityContext.sysctls[].name",
-            matching(_SYSCTL, "the name of a sysctl"),
+            matching(_is_sysctl, "the name of a sysctl"),
         ),
         ("volumes[].hostPath.path", _within),
         ("volumes[].nfs", needs("server", "path")),
@@ -417,7 +433,7 @@ POD_ROWS = tree_of(
             for source in ("downwardAPI", "projected.sources[].downwardAPI")
             for path, check in (
                 ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
-                (".fieldRef.fieldPath", matching(_OF_FILE, "a field for a file")),
+                (".fieldRef.fieldPath", _field_of(_OF_FILE)),
                 (".resourceFieldRef", needs("containerName")),
                 (".resourceFieldRef.resource", _resource_field),
             )
