@@ -168,7 +168,7 @@ class _Command(_WritesHelp):
 
     def __init__(self, own: Command, **settings: Any) -> None:
         self.own = own
-        super().__init__(own.name.split()[-1], **settings)
+        super().__init__(own.name, **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_paths(_with_two_dashes(args, self.own)))
