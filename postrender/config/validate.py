@@ -77,7 +77,7 @@ def validate(
     rules = value_at(values, ("rules",))
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         place: Path = ("rules", number)
-        is_readable = not any(path[:2] in (place, place[:1]) for path in errors)
+        is_readable = not any(path[:2] == place for path in errors)
         mistake = _mistake_in_rule(rule) if is_readable else None
         if mistake:
             errors[place] = UserError(*mistake, document.location_of(in_document(place)))
