@@ -270,6 +270,8 @@ def check_next_runs(cluster: Cluster) -> None:
     """Run what status expects, and compare each change with what status has said."""
     for group_name in [run.group_name for run in status_of(cluster).runs]:
         runs = status_of(cluster).runs
+        outcomes = [outcome for run in runs for outcome in run.outcomes.values()]
+        assert not any(outcome.is_deleted and outcome.keep_reason for outcome in outcomes)
         [run] = [run for run in runs if run.group_name == group_name]
         before = {key: (cluster.mark(key), set(cluster.owners(key))) for key in cluster.objects}
         if run.source.startswith("ConfigMap/"):
@@ -793,6 +795,25 @@ def test_a_pod_that_has_ended_or_is_being_deleted_does_not_count(change: Json) -
     ]
     with_them = status_of(Cluster(*story.objects, *gone), *story.targets)
     assert with_them.workloads == status_of(Cluster(*story.objects), *story.targets).workloads
+
+
+def test_a_new_template_without_pods_has_no_pods() -> None:
+    """The controller has not yet created one, so the count is 0, and not that of spec.replicas."""
+    objects = [
+        item
+        for item in STORIES["statefulset"].objects
+        if item["kind"] != "Pod" or not name_of(item).startswith("db-2")
+    ]
+    users = {
+        user.title: user.pods
+        for item in status_of(Cluster(*objects)).revisions
+        for user in item.users
+    }
+    assert users == {
+        "StatefulSet/db new": 0,
+        "StatefulSet/db old": 2,
+        "ControllerRevision/db-77777": 0,
+    }
 
 
 def test_the_partition_of_a_stateful_set() -> None:
