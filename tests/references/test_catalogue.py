@@ -31,7 +31,7 @@ from tests.manifests import Obj, normalise
 SAMPLES: list[Obj] = list(
     YAML(typ="safe").load_all((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))
 )
-RESULTS = ("rewritten", "kept", "written", "selected", "unknown")
+RESULTS = ("rewritten", "kept", "written", "selected", "unknown", "ignored")
 TARGETS = (CONFIG_MAP, SECRET)
 
 
@@ -72,7 +72,7 @@ def test_every_reference_of_a_sample_has_the_expected_result(sample: Obj) -> Non
     expected = {path: text for path, text in strings(sample) if text in RESULTS}
     found = results(sample)
     assert expected
-    assert {path: found.get(path) for path in expected} == expected
+    assert {path: found.get(path, "ignored") for path in expected} == expected
 
 
 def test_every_kind_has_one_entry_and_a_sample() -> None:
