@@ -193,7 +193,7 @@ CONTAINER, VARIABLE = ("", "Container"), ("", "Variable")
 # `$$(NAME)` is not replaced, and in a shell `$(date)` runs a program. Kubernetes defines the
 # variables of Services.
 _SERVICE_VARIABLE = r"[A-Z0-9_]+_(?:SERVICE_(?:HOST|PORT)|PORT_[0-9]+_(?:TCP|UDP|SCTP))"
-_EXPANSION = re.compile(rf"(?<!\$)\$\((?!{_SERVICE_VARIABLE})([A-Z_][A-Z0-9_]*)\)")
+_EXPANSION = rf"(?<!\$)\$\((?!{_SERVICE_VARIABLE})([A-Z_][A-Z0-9_]*)\)"  # rarely needed
 
 
 class Use(NamedTuple):
@@ -275,7 +275,7 @@ def _named(
 
 
 # Custom kinds name other objects by convention: `issuerRef: {name: ca}`, `gateways: [public]`.
-_SUFFIX = re.compile(r"(?:Refs?|References?|Names?|s)\Z")
+_SUFFIX = r"(?:Refs?|References?|Names?|s)\Z"
 _OTHER_WORDS = {
     "parent": "gateway",
     "backend": "service",
@@ -336,7 +336,7 @@ def request_of(resource: Json) -> str:
 
 def _named_by(key: str, value: Json) -> Iterator[tuple[str, str, Json, bool]]:
     """The kind in lower case, the name and the namespace in a field, and whether `key` says so."""
-    word = _SUFFIX.sub("", key).lower()
+    word = re.sub(_SUFFIX, "", key).lower()
     word = _OTHER_WORDS.get(key.lower()) or _OTHER_WORDS.get(word, word)
     is_named = key.endswith(("Name", "Ref")) or key == "host"
     for one in value if isinstance(value, list) else [value]:
@@ -367,8 +367,10 @@ def parts_named_at(around: Json, kind: str) -> list[str]:
 
 def parts_of(data: dict[str, Json]) -> set[str]:
     """The parts of an object: keys, the names and numbers of ports, containers and more."""
-    parts = {key for field in DATA_FIELDS for key in mapping_at(data, (field,))}
+    parts = {key for field in DATA_FIELDS if field in data for key in mapping_at(data, (field,))}
     spec = mapping_at(data, ("spec",))
+    if not spec:
+        return parts
     for field in ("ports", "listeners", "subsets", "templates"):
         for item in mappings_in(spec.get(field)):
             parts |= {str(item.get("port")), str(item.get("name"))}
@@ -470,7 +472,7 @@ def _undefined(container: dict[str, Json]) -> Iterator[tuple[Path, str]]:
 
 
 def _expanded(text: Json) -> list[str]:
-    return _EXPANSION.findall(text) if isinstance(text, str) and "$(" in text else []
+    return re.findall(_EXPANSION, text) if isinstance(text, str) and "$(" in text else []
 
 
 def _sources(identity: Identity, spec: dict[str, Json]) -> dict[str, Use | None]:

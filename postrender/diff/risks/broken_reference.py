@@ -264,9 +264,7 @@ def _custom_references(facts: Facts) -> dict[Identity, list[Use]]:
     """The keys that fields of custom kinds use, in objects that differ or can use what differs."""
     found: dict[Identity, list[Use]] = {}
     for item in facts.new.inventory.items:
-        if is_built_in(item.identity.group):
-            continue
-        for reference in item.references:
+        for reference in () if is_built_in(item.identity.group) else item.references:
             path, target = reference.path[len(item.path) :], reference.rule.target
             around = value_at(facts.new.by_item[item.key].data, path[:-1])
             is_optional = value_at(around, ("optional",)) is True

@@ -75,7 +75,7 @@ _NAMES = {
     12: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
     6: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 }
-_RANGE = re.compile(r"(?:[*?]|([a-z]+|\d{1,9})(?:-([a-z]+|\d{1,9}))?)(?:/0*[1-9]\d*)?\Z")
+_RANGE = r"(?:[*?]|([a-z]+|\d{1,9})(?:-([a-z]+|\d{1,9}))?)(?:/0*[1-9]\d*)?\Z"
 _DESCRIPTORS = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]
 
 
@@ -95,7 +95,7 @@ def _schedule(value: Json) -> Iterator[str]:
 
 
 def _is_range(text: str, low: int, high: int) -> bool:
-    match = _RANGE.match(text.lower())
+    match = re.match(_RANGE, text.lower())
     names = {name: low + number for number, name in enumerate(_NAMES.get(high, ()))}
     ends = [end for end in match.groups() if end] if match else [""]
     numbers = [int(end) if end.isdigit() else names.get(end, -1) for end in ends]
