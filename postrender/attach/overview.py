@@ -148,6 +148,9 @@ class Overview:
         for base in bases:
             for owners in allowed:
                 candidates += self._bases.get((base, owners), ())
+        # Whether another release looks after a group depends on all revisions of the group.
+        names = {revision.group_name for revision in candidates} - {"", request.group_name}
+        candidates += [revision for name in names for revision in self.groups[name]]
         unique = {revision.uid: revision for revision in candidates}
         kinds = {resource for resource in REVISED_KINDS if reads_kind(resource, request)}
         read = [

@@ -263,15 +263,33 @@ def find_related(
     These are the revisions
     - to which attach has added a workload of the run as an owner;
     - of which a workload of the run is a consumer, or controls a consumer;
-    - which the scope covers, and which have no consumer.
+    - which the scope covers, and which have no consumer, unless another release looks after their
+      group.
     """
+    others = tuple(others)
     consumers_of = consumers_by_revision(state.consumers)
-    return tuple(
-        revision
+    tied = {
+        revision.key
         for revision in others
         if revision.our_owners & scope.workloads
         or _is_used_by(state, scope, consumers_of[revision.key])
-        or (scope.covers(revision, state) and not consumers_of[revision.key])
+    }
+    # Another release, with equal base names, looks after these attach groups.
+    alive = {
+        revision.group_name
+        for revision in others
+        if (consumers_of[revision.key] and revision.key not in tied)
+        or _is_of_other_release(state, revision)
+    } - {""}
+    return tuple(
+        revision
+        for revision in others
+        if revision.key in tied
+        or (
+            scope.covers(revision, state)
+            and not consumers_of[revision.key]
+            and revision.group_name not in alive
+        )
     )
 
 

@@ -131,7 +131,20 @@ def decide(
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
-    return scope, state, reconcile(state, scope_to_mark, request.in_stream, now)
+    patches = reconcile(state, scope_to_mark, request.in_stream, now)
+    own = {revision.key for revision in group.revisions}
+    # Of another group with the same base name, a revision without owners can be so new that its
+    # own attacher has not run. It must not go with this release.
+    return (
+        scope,
+        state,
+        [
+            patch
+            if patch.revision.key in own or patch.revision.owners or patch.added != (release_owner,)
+            else patch._replace(added=())
+            for patch in patches
+        ],
+    )
 
 
 def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:

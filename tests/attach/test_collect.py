@@ -291,6 +291,18 @@ def test_the_inventory_of_a_group_decides_about_its_revisions() -> None:
     assert cluster.mark(f"ConfigMap/{name_of(unmarked)}") is None
 
 
+def test_the_new_revision_of_a_release_with_equal_base_names_is_left_alone() -> None:
+    """Its own attacher has not run. With this release as its only owner, it would go with it."""
+    new, used = (revision(text, group="other") for text in ("another", "used"))
+    cluster = Cluster(*RELEASE, new)
+    collect(cluster)
+    assert cluster.owners(f"ConfigMap/{name_of(new)}") == []
+    alive = workload("Deployment/x", "cc", name_of(used))
+    cluster = Cluster(*RELEASE, new, used, alive)
+    collect(cluster)
+    assert not [text for text in cluster.writes if name_of(new) in text]
+
+
 def test_a_revision_that_was_applied_after_the_mark_stays() -> None:
     applied = external("old", annotations=marked(30))
     cluster = Cluster(*RELEASE, applied)
