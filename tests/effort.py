@@ -6,9 +6,9 @@ import os
 
 # `make fuzz` sets this variable.
 IS_FUZZ = bool(os.environ.get("POSTRENDER_FUZZ"))
-SHARE = 4
+SHARE = 8
 
 
 def examples(count: int) -> int:
-    """Return the count in `make fuzz`, and a quarter of the count otherwise."""
+    """Return the count in `make fuzz`, and an eighth otherwise."""
     return count if IS_FUZZ else count // SHARE

@@ -138,7 +138,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     stand_in = Service(f"http://127.0.0.1:{server.server_port}", tmp_path)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield stand_in
     server.shutdown()

@@ -126,10 +126,14 @@ def preview_first_release(trial: Trial) -> Preview:
 def render_again(trial: Trial, chart: str) -> tuple[Risk, ...]:
     """The risks of values that differ in each render. This renders the chart once more."""
     first = trial.new or trial.old
-    # Charts write times in whole seconds.
-    time.sleep(max(0, int(trial.rendered) + 1 - time.time()))
+    _wait_for_the_second_after(trial.rendered)
     again = read_streams([Source(first.source, render_chart(chart, trial.options))], first.source)
     return tuple(find_unstable(compare(first, again, trial.settings)))
+
+
+def _wait_for_the_second_after(rendered: float) -> None:
+    """Charts write times in whole seconds."""
+    time.sleep(max(0, int(rendered) + 1 - time.time()))
 
 
 def _with_hooks(trial: Trial, preview: Preview) -> Preview:

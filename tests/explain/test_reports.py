@@ -134,6 +134,7 @@ def test_reports_of_try(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("postrender.cli.trial._wait_for_the_second_after", lambda _: None)
     (folder / "shop").mkdir()
     (folder / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
     text = ""
