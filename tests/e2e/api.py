@@ -50,6 +50,7 @@ def _resources() -> Iterator[tuple[str, Resource]]:
             "ResourceQuota"
         ),
         "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
+        "autoscaling/v2": "HorizontalPodAutoscaler",
         "batch/v1": "Job CronJob",
         "rbac.authorization.k8s.io/v1": "Role RoleBinding",
         "argoproj.io/v1alpha1": (

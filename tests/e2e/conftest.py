@@ -12,7 +12,7 @@ from tests.e2e.applications import Application
 from tests.e2e.argocd import ArgoCd
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
-from tests.e2e.namespaces import make_namespace
+from tests.e2e.namespaces import leave_namespace, make_namespace
 from tests.e2e.releases import Release
 from tests.e2e.shared import argo_cd, control_plane, kept_servers
 
@@ -55,10 +55,10 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[str]:
-    """Yield the name of a new namespace, derived from the test's name, and delete it afterwards."""
+    """Yield the name of a new namespace, derived from the test's name, and empty it afterwards."""
     name = make_namespace(plane.api(), request.node.name)
     yield name
-    plane.api().delete("Namespace", name)
+    leave_namespace(plane.api(name))
 
 
 @pytest.fixture

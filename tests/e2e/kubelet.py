@@ -33,8 +33,8 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.pods import Need
 
 HOLD = "stand-in/hold"
-# Seconds between two checks of the waiting and running Pods.
-TICK = 0.1
+# Seconds between two looks at changes, and between two checks of the Pods that wait.
+TICK, WAIT = 0.1, 0.4
 WORKERS = 4
 
 
@@ -53,9 +53,10 @@ class StandIn:
         self._attachers = Attachers(plane, self._api)
         self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
         self._stopped = threading.Event()
-        # All by uid. `_again` has the Pods for the next tick, `_started` the Pods whose containers
-        # were started. `_told` has the missing objects last reported for a waiting Pod.
+        # All by uid. `_again` has the Pods that wait until the next check, `_started` the Pods with
+        # started containers, `_told` the missing objects last reported for a waiting Pod.
         self._again: dict[str, Json] = {}
+        self._next_check = 0.0
         self._started: set[str] = set()
         self._told: dict[str, list[Need]] = {}
         self._worker = threading.Thread(target=self._work, name="stand-in", daemon=True)
@@ -137,6 +138,7 @@ class StandIn:
         for pod, code in self._attachers.ended():
             uid = pod["metadata"]["uid"]
             self._again[uid] = self._again.get(uid, pod) | {"exit": code}
+            self._next_check = 0.0
 
     def _next_batch(self) -> dict[str, Json]:
         """Return the Pods to handle, by uid: wait a tick for changes, then take all of them."""
@@ -148,6 +150,12 @@ class StandIn:
         except queue.Empty:
             pass
         batch, self._again = self._again, {}
+        if (now := time.monotonic()) < self._next_check:
+            changed = {change.pod["metadata"]["uid"] for change in changes}
+            self._again = {uid: pod for uid, pod in batch.items() if uid not in changed}
+            batch = {uid: pod for uid, pod in batch.items() if uid in changed}
+        else:
+            self._next_check = now + WAIT
         for change in changes:
             uid = change.pod["metadata"]["uid"]
             if change.is_deleted:
