@@ -52,8 +52,9 @@ class TextReporter(Reporter):
             for name in explanation.attach_groups
         ]
         lines.append(f"postrender would {_renames(explanation)}")
-        lines += filter(None, [describe_configuration(explanation.configuration, visible)])
-        return "".join(f"{part}\n" for line in lines for part in _painted(line, terminal))
+        lines += filter(None, [describe_configuration(explanation.configuration, str)])
+        parts = (part for line in lines for part in _painted(visible(line), terminal))
+        return "".join(f"{part}\n" for part in parts)
 
 
 def _painted(line: str, terminal: Terminal) -> Iterator[str]:

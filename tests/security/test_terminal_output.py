@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,56 @@ def test_a_report_of_changes_has_no_control_characters(capfd: pytest.CaptureFixt
     """collect and adopt print owners and workloads, whose names the API server does not check."""
     write_changes("collect", ["keeps it for Widget/a\x1b[2J\u202e\n::error::x"], needs_yes=False)
     assert capfd.readouterr().out == "keeps it for Widget/a\\x1b[2J\\u202e\\n::error::x\n"
+
+
+# YAML with a hostile text as each name, kind, key and value. Two objects are equal.
+MARK = '"H\\n\\n# Forged\\e[31m\\u202E"'
+HOSTILE = f"""---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: cfg, labels: {{{MARK}: {MARK}}}, annotations: {{{MARK}: {MARK}}}}}
+data: {{{MARK}: {MARK}, b: old}}
+---
+apiVersion: example.com/v1
+kind: {MARK}
+metadata: {{name: {MARK}, namespace: {MARK}}}
+spec: {{configMapName: cfg, {MARK}: {{configMap: {{name: cfg}}}}, a: old}}
+---
+apiVersion: example.com/v1
+kind: {MARK}
+metadata: {{name: other, uid: {MARK}}}
+spec: {{{MARK}: {{configMap: {{name: cfg}}}}, a: old}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {MARK}, namespace: {MARK}}}
+spec:
+  template:
+    spec:
+      containers: [{{name: {MARK}, image: {MARK}, envFrom: [{{configMapRef: {{name: cfg}}}}]}}]
+      volumes: [{{name: {MARK}, configMap: {{name: {MARK}}}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["explain", f"--format={form}", "new.yaml"] for form in ("text", "json")),
+        *(["check", f"--format={form}", "new.yaml"] for form in ("text", "json", "sarif")),
+        *(["diff", f"--format={form}", "old.yaml", "new.yaml"] for form in REPORTERS),
+        ["--verbose", "render", "new.yaml"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_prints_text_of_manifests_as_it_is(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "old.yaml").write_text(HOSTILE)
+    (tmp_path / "new.yaml").write_text(HOSTILE.replace("old", "new"))
+    code, out, err = run_fork(arguments, b"", dict(os.environ), tmp_path)
+    assert code in (0, 1, 2), err
+    printed = err if "render" in arguments else out + err
+    assert b"Forged" in printed or "mermaid" in arguments[1]
+    assert not re.search("^# Forged|\u202e|\x1b", printed.decode(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("character", [*INVISIBLE, *BIDIRECTIONAL, "\x9b", "\u2028"])
