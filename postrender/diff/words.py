@@ -258,11 +258,14 @@ def describe_member(name: str, member: AnyChange, shared: AnyChange) -> str:
     return f"{name} ({replacement})" if replacement else name
 
 
-def describe_group(group: Group[Any]) -> tuple[str, str]:
-    """The subject and the verb of a group: `3 workloads`, `roll alike (1 Deployment, 2 Jobs)`."""
+def describe_group(group: Group[Any], prose: Callable[[str], str]) -> tuple[str, str]:
+    """The subject and the verb of a group: `3 workloads`, `roll alike (1 Deployment, 2 Jobs)`.
+
+    prose: a function that formats a text. A manifest may have any text as its kind.
+    """
     members, change, _ = group
     kinds = Counter(member.identity.kind for member in members)
-    counts = count_kinds(kinds)
+    counts = [prose(count) for count in count_kinds(kinds)]
     is_workload = isinstance(change, WorkloadChange)
     verb = EFFECTS[change.effect].verb if is_workload else CHANGES[change.change]
     if len(counts) == 1:

@@ -126,11 +126,26 @@ def _several(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[obj
 
 
 _COUNTS = st.integers(0, 9999)
-_LINES = any_record(
-    Line, sign=st.sampled_from("-+ "), old=_COUNTS, new=_COUNTS, text=TEXTS, is_open=st.booleans()
-)
+
+
+def _line(signs: str) -> st.SearchStrategy[object]:
+    return any_record(
+        Line,
+        sign=st.sampled_from(signs),
+        old=_COUNTS,
+        new=_COUNTS,
+        text=TEXTS,
+        is_open=st.booleans(),
+    )
+
+
+def _hunk_lines() -> st.SearchStrategy[tuple[object, ...]]:
+    """Return lines of which at least one has changed, as in every hunk."""
+    return st.builds(lambda lines, last: (*lines, last), _several(_line("-+ ")), _line("-+"))
+
+
 _HUNKS = any_record(
-    Hunk, old=_COUNTS, old_count=_COUNTS, new=_COUNTS, new_count=_COUNTS, lines=_several(_LINES)
+    Hunk, old=_COUNTS, old_count=_COUNTS, new=_COUNTS, new_count=_COUNTS, lines=_hunk_lines()
 )
 _BLOBS = st.none() | any_record(Blob, size=_COUNTS, digest=st.just("ab" * 32))
 _KEYS = any_record(

@@ -165,6 +165,8 @@ def test_a_code_span_contains_exactly_its_text(text: str) -> None:
         ("a_b *c* GH-12 www.example.com", "`a_b` `*c*` `GH-12` `www.example.com`"),
         ("see https://example.com", "see `https://example.com`"),
         ("a\nb", "`a\\nb`"),
+        ("1. one, 2. two", "`1.` one, 2. two"),
+        ("- one", "`-` one"),
     ],
 )
 def test_a_word_that_markdown_could_interpret_is_code(text: str, written: str) -> None:
@@ -217,7 +219,7 @@ def test_any_preview_renders_without_loss(preview: Preview) -> None:
     ]
     plain = Style(code=str, prose=str, name=str)
     fields = [field for content in preview.contents for field in content.fields]
-    fields += [field for changed in preview.objects for field in changed.fields]
+    fields += [field for it in (*preview.objects, *preview.workloads) for field in it.fields]
     of_fields = [
         "".join(f"{line}\n" for line in describe_field(field, plain).diff) for field in fields
     ]
@@ -240,8 +242,8 @@ def test_a_truncated_comment_has_a_notice(preview: Preview) -> None:
         page = rendered(comment)
         names = namer(preview)
         for identity in identities_of(preview):
-            is_shown = any(visible(names(identity))[:200] in code_span for code_span in page.codes)
-            assert is_shown or notice_of(comment)
+            name = visible(with_visible_end(names(identity)))[:200]
+            assert any(name in code_span for code_span in page.codes) or notice_of(comment)
 
 
 def numbered(count: int, lines: int = 3) -> Preview:

@@ -1,15 +1,17 @@
-"""Manifests with texts that once took exponential or quadratic time."""
+"""Manifests with texts that once became part of a preview, or took quadratic time or more."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 from time import thread_time
 
 import pytest
 
 from postrender.config.settings import Settings
 from postrender.diff.build import compare
-from postrender.diff.formats.text import TextReporter
+from postrender.diff.formats import REPORTERS, Reporter
 from postrender.diff.values import Terminal
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
@@ -47,9 +49,24 @@ def rendered(text: str) -> str:
     return "".join(render(make_plan(take_inventory(stream, settings), settings)))
 
 
-def preview(old: str, new: str) -> str:
+def preview(old: str, new: str, reporter: Reporter = REPORTERS["text"]) -> str:
     sides = [read_stream(side.encode(), "chart.yaml") for side in (old, new)]
-    return TextReporter().render(compare(sides[0], sides[1], Settings()), Terminal(100, False))
+    return reporter.render(compare(sides[0], sides[1], Settings()), Terminal(100, False))
+
+
+@pytest.mark.parametrize("form", REPORTERS)
+def test_a_kind_is_not_text_of_the_preview(form: str) -> None:
+    """Also where objects that change alike are counted by their kinds."""
+    kind = json.dumps("Event\n\n# Approved\u202e <img src=x> \x1b[31m")
+    old = "".join(
+        f"---\napiVersion: x.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{a: 1}}\n"
+        for name in ("one", "two")
+    )
+    text = preview(old, old.replace("a: 1", "a: 2"), REPORTERS[form])
+    assert "two" in text or not REPORTERS[form].is_complete
+    assert not re.search(r"^# Approved|\u202e|\x1b", text, re.MULTILINE)
+    if form in ("markdown", "html"):
+        assert "<img src=x>" not in re.sub("`[^`]*`", "", text)
 
 
 @pytest.mark.parametrize("comment", ["# " * 200, "# " * 200 + "\n  x", " \t#" * 200, "#\n" * 200])

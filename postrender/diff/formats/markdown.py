@@ -139,6 +139,8 @@ _TICKS = re.compile("`+")
 _PLAIN_WORD = re.compile(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
 )
+# The first word of a text that Markdown turns into a list.
+_LIST_MARK = re.compile(r"[0-9]+[.)]|-")
 
 
 def code(text: str) -> str:
@@ -160,19 +162,19 @@ def _code_in_table(text: str) -> str:
 
 
 def _code_in_html(text: str) -> str:
-    text = (
-        visible(with_visible_end(text))
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
-    return f"<code>{text}</code>"
+    return f"<code>{_in_html(with_visible_end(text))}</code>"
+
+
+def _in_html(text: str) -> str:
+    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def prose(text: str) -> str:
     """A sentence in which each word that Markdown could interpret is a code span."""
-    words = text.split(" ")
-    return " ".join(word if _PLAIN_WORD.fullmatch(word) else code(word) for word in words)
+    first, *words = text.split(" ")
+    is_plain = _PLAIN_WORD.fullmatch(first) and not _LIST_MARK.fullmatch(first)
+    plain = (word if _PLAIN_WORD.fullmatch(word) else code(word) for word in words)
+    return " ".join([first if is_plain else code(first), *plain])
 
 
 def _prose_in_table(text: str) -> str:
@@ -294,7 +296,7 @@ def _row(group: Group[WorkloadChange], style: Style) -> Part:
     )
     subject = ""
     if len(members) > 1:
-        subject, verb = describe_group(group)
+        subject, verb = describe_group(group, style.prose)
         subject += f"{verb.partition(' alike')[2]}<br>"
 
     def text(names: str) -> str:
@@ -344,7 +346,7 @@ def _contents(group: Group[ContentChange], style: Style) -> Section:
         name = _code_in_html(_short(style.name(shared.identity)))
         summary = f"{name} {describe_change(shared.change)}"
     else:
-        summary = " ".join(describe_group(group))
+        summary = " ".join(describe_group(group, _in_html))
         names = [code(_short(style.name(member.identity))) for member in members]
         parts = [_part(names, "\n{}\n".format, (Cut(_CONTENTS),), noun, kinds)]
     for change in rest:
@@ -418,7 +420,7 @@ def _item(group: Group[Any], style: Style, stage: int, noun: Forms) -> Part:
     start, end = "- ", f" {verb}" if verb else ""
     body = ""
     if len(members) > 1:
-        start, end = f"- {' '.join(describe_group(group))}: ", ""
+        start, end = f"- {' '.join(describe_group(group, style.prose))}: ", ""
         body = f"  - {clause}\n" if not is_workload and (clause := explain_change(shared)) else ""
     for change in rest:
         if change.fields:

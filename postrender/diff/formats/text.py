@@ -193,7 +193,7 @@ def _group(group: Group[Change], page: _Page) -> Iterator[str]:
         yield from _head(shared, page, name, describe_verb(shared))
         yield from _body(shared, page, _INDENT)
         return
-    yield from _head(shared, page, *describe_group(group))
+    yield from _head(shared, page, *describe_group(group, page.style.prose))
     if clause := explain_change(shared):
         yield from page.lines(f"each {clause}" if isinstance(shared, WorkloadChange) else clause)
     for change in rest:
