@@ -46,13 +46,15 @@ def restricted(
     return sides if all(sides) else (old, new)
 
 
-def find_field_changes(old: Json, new: Json) -> list[FieldChange]:
+def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange]:
     """The fields that differ, in the order of the older object, and added fields last.
+
+    path: of the two values.
 
     A null is a value, because an apply of the null deletes the field in the cluster: its
     FieldChange is ADDED or REMOVED, with None as both values.
     """
-    return [] if is_same(old, new) else list(_changes(old, new, ""))
+    return [] if is_same(old, new) else list(_changes(old, new, path))
 
 
 def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.alike import LISTS, Fact, common_value, facts_of, parts_of_key, values_of
+from postrender.diff.fields import find_field_changes
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from postrender.diff.alike import AnyChange
 
     Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
+    Changed = TypeVar("Changed", WorkloadChange, ObjectChange)
     # The changes of a group in order, a change with only what all of them share, and the changes
     # with only what they do not share, without those of which nothing is left.
     Group = tuple[list[Change], Change, list[Change]]
@@ -70,6 +72,9 @@ class Groups(NamedTuple):
 
 def group_changes(preview: Preview) -> Groups:
     """The groups of a preview: the dangerous first, then single changes, then groups."""
+    preview = preview._replace(
+        workloads=_with_moves(preview.workloads), objects=_with_moves(preview.objects)
+    )
     workloads = list(map(_with_joined_labels, preview.workloads))
     labels, shared = _group_labels((*workloads, *preview.contents, *preview.objects))
     contents = list(_groups(_without(shared, preview.contents), {}))
@@ -89,6 +94,41 @@ def group_changes(preview: Preview) -> Groups:
         ),
         labels=labels,
     )
+
+
+def _with_moves(changes: Sequence[Changed]) -> tuple[Changed, ...]:
+    """The changes, where an object that moves to another namespace has only what differs."""
+    sides: list[dict[Hashable, list[Changed]]] = [
+        grouped((one for one in changes if one.change == change), _kind_and_name)
+        for change in (REMOVED, ADDED)
+    ]
+    moved: dict[Identity, Changed] = {}
+    for key in sides[0].keys() & sides[1].keys():
+        old, new = sides[0][key][0], sides[1][key][0]
+        is_one = len(sides[0][key]) == len(sides[1][key]) == 1
+        if is_one and not is_dangerous(old.identity):
+            before = {field.path: field.old for field in old.fields}
+            after = {field.path: field.new for field in new.fields}
+            fields = [
+                field
+                for path in {**before, **after}
+                for field in find_field_changes(before.get(path), after.get(path), path)
+            ]
+            rest = "all else is equal" if fields else "all fields are equal"
+            moved[old.identity] = _remarked(old, "moves to another namespace", ())
+            moved[new.identity] = _remarked(new, f"moved from another namespace, {rest}", fields)
+    return tuple(moved.get(one.identity, one) for one in changes) if moved else tuple(changes)
+
+
+def _remarked(change: Changed, remark: str, fields: Iterable[FieldChange]) -> Changed:
+    slot = "replacement" if isinstance(change, WorkloadChange) else "note"
+    text = " · ".join(filter(None, (getattr(change, slot), remark)))
+    values: dict[str, Any] = {"fields": tuple(fields), slot: text}
+    return change._replace(**values)
+
+
+def _kind_and_name(change: AnyChange) -> Hashable:
+    return change.identity.group_kind, change.identity.name
 
 
 def is_dangerous(identity: Identity) -> bool:

@@ -22,6 +22,7 @@ OTHERWISE = {
     "hostile-content": "the text escapes control characters",
     "scalars-without-quotes": "an undecided part names the place of the object",
     "only-a-part-of-a-secret-changes": "stringData and data have the same content",
+    "another-namespace": "an object that moves has only what differs",
     "objects-leave-the-release-namespace": "without the option, an undecided part names them",
 }
 
