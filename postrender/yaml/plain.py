@@ -63,12 +63,16 @@ _MAX_CACHED_LINES = 16384
 # dash, LITERAL and FLOW do not need a key. read_plain relies on the order of these numbers.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
-_WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
-_QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
+# A group that matches one character at a time would need 200 bytes of memory for each character.
+_WORD = (
+    r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))[^\s:#]*"
+    r"(?:(?::(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))[^\s:#]*)*"
+)
+_QUOTED = r"""\"[^"\\]*(?:\\["\\nt][^"\\]*)*\"|'[^']*(?:''[^']*)*'"""
 # A colon is a part of the word if a letter, a digit or `_/.+@=%*-` follows: `http://api:8080`.
 _FLOW_WORD = (
     r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))"
-    r"(?:[A-Za-z0-9_/.+@=%*-]|:(?=[A-Za-z0-9_/.+@=%*-]))*"
+    r"[A-Za-z0-9_/.+@=%*-]*(?::(?=[A-Za-z0-9_/.+@=%*-])[A-Za-z0-9_/.+@=%*-]*)*"
 )
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
@@ -96,8 +100,8 @@ _FLOW_PART = rf"(?:({_FLOW_KEY}): +)?({_FLOW_SCALAR})"
 _ESCAPED = {"n": "\n", "t": "\t"}
 
 # Patterns for the lines of a literal. _ASCII_BODY covers only ASCII. %d is the indentation.
-_ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
-_WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
+_ASCII_BODY = "(?:\n+| {%d}[\t -~]*\n)*"
+_WIDE_BODY = "(?:\n+| {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*\n)*"
 
 
 _NOT_COVERED: Line = (NOT_COVERED, 0, None, None, None, None)

@@ -111,26 +111,51 @@ print(done.returncode, usage.ru_maxrss, usage.ru_utime)
 def test_a_short_text_with_many_aliases_needs_little_memory(
     build: Callable[[int], str], count: int, problem: str, command: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "input.yaml"
-    path.write_text(f"{CONFIG_MAP}---\n{build(count)}")
+    (tmp_path / "input.yaml").write_text(f"{CONFIG_MAP}---\n{build(count)}")
     (tmp_path / "old.yaml").write_text(CONFIG_MAP)
     inputs = ["old.yaml", "input.yaml"] if command == "diff" else ["input.yaml"]
-    arguments = [sys.executable, "-c", MEASURED, sys.executable, "-m", "postrender", command]
-    environment = {**os.environ, "POSTRENDER_ATTACHER_IMAGE": "x:1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*arguments, *inputs],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        check=True,
-    )
+    done = measured(command, inputs, tmp_path)
     code, memory, seconds = map(float, done.stdout.split())
     # check finds containers that have one name.
     assert code in ([2] if problem else [0, command == "check"]), done.stderr
     assert problem in done.stderr
     assert memory * 1024 < BYTES
     assert seconds < 10
+
+
+def measured(command: str, inputs: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    arguments = [sys.executable, "-c", MEASURED, sys.executable, "-m", "postrender", command]
+    environment = {**os.environ, "POSTRENDER_ATTACHER_IMAGE": "x:1", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*arguments, *inputs],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "{a: " + "x" * 1_000_000 + "}",
+        "\n  a: '" + "x" * 1_000_000 + "'",
+        "\n  a: '{" + '"a": "b", ' * 100_000 + "}'",
+        '\n  a: "' + "x" * 1_000_000 + 'é"',
+        "\n  a: " + "a" * 1_000_000 + ": b",
+        "\n  a: |\n    x\n" + "\n" * 1_000_000 + "    x",
+    ],
+    ids=["flow", "quoted", "json", "double-quoted", "word", "empty lines"],
+)
+def test_a_long_line_needs_little_memory(data: str, tmp_path: Path) -> None:
+    text = CONFIG_MAP.replace("{greeting: hello}", data)
+    assert len(text) > 1_000_000
+    (tmp_path / "input.yaml").write_text(f"{text}---\n{WORKLOAD}")
+    done = measured("render", ["input.yaml"], tmp_path)
+    code, memory, _ = map(float, done.stdout.split())
+    assert code in (0, 2), done.stderr
+    assert memory * 1024 < BYTES
 
 
 MANY = 1001
