@@ -60,6 +60,14 @@ def test_a_document_that_can_matter_is_parsed(text: str) -> None:
     assert parsed(text)
 
 
+def test_the_objects_have_the_order_of_the_text() -> None:
+    """The ConfigMaps are parsed first, because their names decide which documents are parsed."""
+    user = "apiVersion: v1\nkind: Pod\nmetadata: {name: web-config}\n"
+    stream = read_stream(f"{user}---\n{CONFIG_MAP}---\n{user}".encode(), "app.yaml")
+    items = take_inventory(stream, Settings()).items
+    assert [item.identity.kind for item in items] == ["Pod", "ConfigMap", "Pod"]
+
+
 def test_secrets_are_parsed_with_the_setting() -> None:
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\ndata: {a: Yg==}\n"
     assert not parsed(text)

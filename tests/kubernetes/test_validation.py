@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
-from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.kinds import ROLLOUT, GroupKind
 from postrender.kubernetes.validation import find_invalid
+from postrender.kubernetes.validation.rollouts import SPEC_ROWS
 from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import format_path
 from tests.manifests import Obj
@@ -18,6 +19,7 @@ KINDS = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
     "Ingress": "networking.k8s.io/v1",
+    "CronJob": "batch/v1",
     "HorizontalPodAutoscaler": "autoscaling/v2",
     "PriorityClass": "scheduling.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1",
@@ -215,6 +217,43 @@ def test_a_rollout_has_the_rules_of_its_definition() -> None:
     assert not problems("Rollout", workload(", ports: [{containerPort: 70000}]"))
     assert problems("Rollout", workload(", env: [{name: A, value: x}, {name: A, value: y}]"))
     assert problems("Rollout", workload(spec=", replicas: '3'")) == ["spec.replicas"]
+
+
+@pytest.mark.parametrize("route", ["canary", "other"])
+def test_a_step_of_a_rollout_needs_its_route(route: str) -> None:
+    canary: Obj = {
+        "canaryService": "a",
+        "stableService": "b",
+        "trafficRouting": {"nginx": {}, "managedRoutes": [{"name": "canary"}]},
+        "steps": [{"setHeaderRoute": {"name": route}}],
+    }
+    rows = SPEC_ROWS[ROLLOUT].find({"spec": {"strategy": {"canary": canary}}})
+    texts = [text for _, value, check in rows for text in check(value)]
+    lacking = "the step setHeaderRoute needs other in the managedRoutes of trafficRouting"
+    assert texts == ([] if route == "canary" else [lacking])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "is_valid"),
+    [
+        ("*/5 * * * *", True),
+        ("60 * * * *", False),
+        ("* * * *", False),
+        ("@daily", True),
+        ("@every 5m", True),
+        ("@often", False),
+    ],
+)
+def test_a_schedule(schedule: str, is_valid: bool) -> None:
+    found = problems("CronJob", f"{{spec: {{schedule: '{schedule}'}}}}")
+    assert ("spec.schedule" not in found) == is_valid
+
+
+@pytest.mark.parametrize(("count", "is_valid"), [(3, True), (4, False)])
+def test_a_pod_has_at_most_three_name_servers(count: int, is_valid: bool) -> None:
+    servers = ", ".join(f"10.0.0.{number}" for number in range(count))
+    pod = f", dnsConfig: {{nameservers: [{servers}]}}"
+    assert (problems("Deployment", workload(pod=pod)) == []) == is_valid
 
 
 CPU = "{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}"

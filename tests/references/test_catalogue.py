@@ -109,6 +109,16 @@ def test_a_reference_is_outside_attach_and_does_not_cause_a_rename(sample: Obj) 
         assert not rule.triggers_rename
 
 
+def test_a_program_writes_the_manifests_in_an_unknown_kind() -> None:
+    manifest: Obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}}
+    _, others = find_catalogued(
+        ("example.com", "Bundle"), TARGETS, {"spec": {"manifests": [manifest]}}
+    )
+    path = ("spec", "manifests", 0, "metadata", "name")
+    [rule] = [rule for found, _, rule in others if found == path]
+    assert (rule.is_written, rule.is_guess) == (True, True)
+
+
 def clone_set(name: str = "web-config") -> str:
     return f"""\
 ---
