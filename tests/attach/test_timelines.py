@@ -130,6 +130,8 @@ class Release:
         found = [key for key in self.cluster.objects if key.startswith(f"Job/{self.group}")]
         for key in found:
             data = self.cluster.objects[key]
+            if data["status"]["conditions"]:
+                continue
             arguments = data["spec"]["template"]["spec"]["containers"][0]["args"]
             request = request_of_job(arguments)
             assert request
