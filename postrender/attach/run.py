@@ -133,15 +133,19 @@ def decide(
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, now)
     own = {revision.key for revision in group.revisions}
-    # Of another group with the same base name, a revision without owners can be so new that its
-    # own attacher has not run. It must not go with this release.
+    # A revision without an owner stays. With only the release owner, it can go before a run has
+    # seen its user: while an apply is under way, or if it is a new one of another release with the
+    # same base name.
+    is_early = bool(arrival.pending)
     return (
         scope,
         state,
         [
-            patch
-            if patch.revision.key in own or patch.revision.owners or patch.added != (release_owner,)
-            else patch._replace(added=())
+            patch._replace(added=())
+            if patch.added == (release_owner,)
+            and not patch.revision.owners
+            and (is_early or patch.revision.key not in own)
+            else patch
             for patch in patches
         ],
     )
