@@ -55,6 +55,11 @@ def inventory_name(group_name: str) -> str:
     return group_name + _INVENTORY_SUFFIX
 
 
+def group_of_inventory(name: str) -> str:
+    """The attach group of an inventory with this name, or the name if an inventory has another."""
+    return name.removesuffix(_INVENTORY_SUFFIX)
+
+
 def is_inventory(group_kind: GroupKind, name: str, labels: Mapping[str, str]) -> bool:
     """Whether an object is an inventory, by its name and label."""
     group_name = labels.get(INVENTORY_LABEL, "")

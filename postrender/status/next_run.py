@@ -31,7 +31,7 @@ from postrender.attach.run import decide, may_sweep
 from postrender.attach.sweep import EDITED, AttacherJob, conflict_of
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
-from postrender.kubernetes.attach_groups import inventory_name
+from postrender.kubernetes.attach_groups import group_of_inventory
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 from postrender.status.snapshot import Snapshot
@@ -357,14 +357,19 @@ def _release_owner(snapshot: Snapshot, group_name: str, request: AttachRequest) 
     """The release owner, which exists as far as status knows."""
     kinds = {resource.kind for resource in RELEASE_OWNER_KINDS}
     unknown = {resource.kind for resource in snapshot.unknown_owners}
-    # Two releases can share a revision, which then has the release owners of both.
-    groups = {*snapshot.overview.groups, *snapshot.inventories, *snapshot.jobs} - {group_name}
-    others = groups | set(map(inventory_name, groups))
+    groups = (snapshot.overview.groups, snapshot.inventories, snapshot.jobs)
+
+    def is_of_other_group(owner: Owner) -> bool:
+        """Two releases can share a revision, which then has the release owners of both."""
+        names = {owner.name, group_of_inventory(owner.name)} - {group_name}
+        return any(name in known for name in names for known in groups)
+
     own = {
         (owner.kind, owner.name): owner
         for revision in snapshot.overview.groups[group_name]
         for owner in revision.owners
-        if owner.uid in revision.our_owners and owner.kind in kinds and owner.name not in others
+        if owner.uid in revision.our_owners and owner.kind in kinds
+        if not is_of_other_group(owner)
     }
     wanted = request.release_owner
     titles = [(wanted.resource.kind, wanted.name)] if wanted else []
