@@ -285,7 +285,9 @@ def find_leftovers(context: PlanContext) -> Iterator[Finding]:
     """A finding for each mention of an object that the output lacks by that name."""
     if not context.mentions:
         return
-    kept = context.kept_keys(target for mention in context.mentions for target in mention.targets)
+    kept = context.kept_keys(
+        target.base_name for mention in context.mentions for target in mention.targets
+    )
     fixed_names = context.inventory.fixed_names
     for mention in context.mentions:
         targets = [

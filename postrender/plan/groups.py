@@ -244,12 +244,13 @@ def _revisions(
         for workload in workloads
         for target in context.targets(workload)
     ]
-    kept = context.kept_keys(item for _, item in pairs)
+    kept = context.kept_keys(context.base_name_of(item) for _, item in pairs)
     for group_key, item in pairs:
         if context.revision_of(item):
             yield group_key, _ref(context, item)
-            if kept and context.certain_key_of(item.identity, item.base_name) in kept:
-                yield group_key, (item.identity.kind.lower(), item.base_name)
+            base_name = context.base_name_of(item)
+            if kept and context.certain_key_of(item.identity, base_name) in kept:
+                yield group_key, (item.identity.kind.lower(), base_name)
 
 
 def _retained_revisions(

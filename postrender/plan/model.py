@@ -107,10 +107,10 @@ class PlanContext(NamedTuple):
             if key not in self.names or decision.keep_reason
         ]
 
-    def kept_keys(self, items: Iterable[Item]) -> set[ObjectKey]:
-        """The keys of those `kept_items` that can be the originals of items."""
-        names = {item.base_name for item in items}
-        kept = [item for item in self.kept_items if item.identity.name in names] if names else ()
+    def kept_keys(self, names: Iterable[str]) -> set[ObjectKey]:
+        """The keys of those `kept_items` with one of the names, which can be originals."""
+        wanted = set(names)
+        kept = [item for item in self.kept_items if item.identity.name in wanted] if wanted else ()
         return {self.certain_key_of(item.identity) for item in kept}
 
     @property
@@ -143,6 +143,10 @@ class PlanContext(NamedTuple):
 
     def revision_of(self, item: Item) -> str:
         return revision_of(item, self.revision_names)
+
+    def base_name_of(self, item: Item) -> str:
+        decision = self.decisions.get(item.key)
+        return decision.base_name if decision else item.base_name
 
 
 def revision_of(item: Item, names: Mapping[ItemKey, str]) -> str:
