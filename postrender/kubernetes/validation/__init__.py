@@ -37,9 +37,8 @@ from postrender.kubernetes.validation.checks import (
     is_subdomain,
     needs_quotes,
 )
+from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS
 from postrender.kubernetes.validation.pods import (
-    BLANK_ROWS,
-    IMAGE_ROWS,
     LIVE_POD_ROWS,
     NEW_POD_ROWS,
     POD_ROWS,

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation.checks import (
     COUNT,
-    PORT,
     QUALIFIED,
-    Check,
     Problem,
     between,
     exclusive,
@@ -19,9 +17,6 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
-    number,
-    port_name,
-    quantity,
     quantity_text,
     repeated,
     requires,
@@ -30,8 +25,18 @@ from postrender.kubernetes.validation.checks import (
     tree_of,
     unique,
 )
+from postrender.kubernetes.validation.containers import (
+    CONTAINER_ROWS,
+    CONTAINERS,
+    OF_FILES,
+    PROBES,
+    field_of,
+    profile,
+    relative,
+    resource_field,
+)
 from postrender.kubernetes.validation.values import pod_rows
-from postrender.text import is_image, shown
+from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 
@@ -108,25 +113,6 @@ def _toleration(value: Json) -> Iterator[str]:
         yield "tolerationSeconds needs the effect NoExecute"
 
 
-def _variable(value: Json) -> Iterator[str]:
-    variable = value if isinstance(value, dict) else {}
-    name, source = variable.get("name"), variable.get("valueFrom")
-    if name in (None, "") or "=" in str(name):
-        yield "the name of the variable is missing, or has a ="
-    if source is not None and variable.get("value") not in (None, ""):
-        yield f"the variable {name} has both a value and valueFrom"
-    for field in ("configMapKeyRef", "secretKeyRef"):
-        reference = value_at(source, (field,))
-        if isinstance(reference, dict) and not reference.get("key"):
-            yield f"the {field} of {name} has no key"
-
-
-def _relative(value: Json) -> Iterator[str]:
-    path = value if isinstance(value, str) else ""
-    if path.startswith("/") or ".." in path.split("/"):
-        yield f"the path {shown(path)} is absolute or contains .."
-
-
 def _within(value: Json) -> Iterator[str]:
     if isinstance(value, str) and ".." in value.split("/"):
         yield f"the path {shown(value)} contains .."
@@ -134,7 +120,7 @@ def _within(value: Json) -> Iterator[str]:
 
 def _init_container(value: Json) -> Iterator[str]:
     if isinstance(value, dict) and value.get("restartPolicy") != "Always":
-        extra = [field for field in (*_PROBES, "lifecycle") if value.get(field) is not None]
+        extra = [field for field in (*PROBES, "lifecycle") if value.get(field) is not None]
         yield from (f"an init container cannot have a {field}" for field in extra)
 
 
@@ -144,79 +130,8 @@ def _volume(value: Json) -> Iterator[str]:
         yield f"the volume has {len(sources)} types ({' and '.join(sources[:2])})"
 
 
-def _resources(value: Json) -> Iterator[str]:
-    limits = mapping_at(value, ("limits",))
-    for name, requested in mapping_at(value, ("requests",)).items():
-        request, limit = quantity(requested), quantity(limits.get(name))
-        if request is not None and limit is not None and request > limit:
-            yield f"the request of {name} ({requested}) is above the limit ({limits[name]})"
-
-
-_ONE = quantity(1) or 0
-# The resources of a container without a domain, besides hugepages.
-_NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
-
-
-def _extended(value: Json) -> Iterator[str]:
-    """The API server wants an equal limit for each request of hugepages and extended resources."""
-    requests, limits = (mapping_at(value, (field,)) for field in ("requests", "limits"))
-    for name, amount in {**requests, **limits}.items():
-        is_huge = name.startswith("hugepages-")
-        if "/" not in name and not is_huge and name not in _NATIVE:
-            yield f"the resource {name} does not exist. A resource of a vendor has a domain"
-        elif name not in _NATIVE and "kubernetes.io/" not in name:
-            limit, request = quantity(limits.get(name)), quantity(requests.get(name, amount))
-            if limit != request:
-                yield f"the request of {name} needs an equal limit"
-            elif not is_huge and limit is not None and limit % _ONE:
-                yield f"the amount of {name} is not a whole number"
-
-
-# The fields of the downward API: of each kind, only in variables, and only in volumes.
-_OF_BOTH = "metadata.name metadata.namespace metadata.uid"
-_OF_VARIABLE = (
-    f"{_OF_BOTH} spec.nodeName spec.serviceAccountName "
-    "status.hostIP status.hostIPs status.podIP status.podIPs"
-)
-_OF_FILE = f"{_OF_BOTH} metadata.labels metadata.annotations"
-
-
-def _field_of(names: str) -> Check:
-    """A check of a field of the downward API, which can name a label: `metadata.labels[KEY]`."""
-
-    def is_valid(text: str) -> bool:
-        path, bracket, _ = text.partition("['")
-        return path in (("metadata.labels", "metadata.annotations") if bracket else names.split())
-
-    return matching(is_valid, f"one of {', '.join(names.split())}, metadata.labels['KEY']")
-
-
-def _is_header(text: str) -> bool:
-    return text.isascii() and text.replace("-", "a").isalnum()
-
-
 def _is_sysctl(text: str) -> bool:
     return is_subdomain(text.replace("/", ".").replace("_", "-"))
-
-
-def _resource_field(value: Json) -> Iterator[str]:
-    way, _, name = str(value).partition(".")
-    is_known = name in _NATIVE[:3] or name.startswith("hugepages-")
-    if isinstance(value, str) and value and not (way in ("limits", "requests") and is_known):
-        yield f"the resource {shown(value)} is not one such as limits.cpu or requests.memory"
-
-
-def _propagation(value: Json) -> Iterator[str]:
-    if value_at(value, ("securityContext", "privileged")) is not True:
-        for mount in mappings_in(value_at(value, ("volumeMounts",))):
-            if mount.get("mountPropagation") == "Bidirectional":
-                yield f"the mount {mount.get('name')} is Bidirectional, which needs privileged"
-
-
-def _profile(value: Json) -> Iterator[str]:
-    has_path = bool(value_at(value, ("localhostProfile",)))
-    if has_path != (value_at(value, ("type",)) == "Localhost"):
-        yield "localhostProfile and the type Localhost need each other"
 
 
 def _paths(value: Json) -> Iterator[str]:
@@ -290,70 +205,6 @@ def _pod_resources(value: Json) -> Iterator[str]:
             yield f"the resources of a pod cannot have {name}"
 
 
-_SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
-
-
-_ADMIN = "CAP_SYS_ADMIN"  # not SYS_ADMIN, which the API server accepts
-
-
-def _privileges(value: Json) -> Iterator[str]:
-    fields = [value_at(value, (field,)) for field in ("privileged", "allowPrivilegeEscalation")]
-    added = value_at(value, ("capabilities", "add"))
-    names = added if isinstance(added, list) else []
-    for is_there, what in ((fields[0] is True, "privileged"), (_ADMIN in names, _ADMIN)):
-        if is_there and fields[1] is False:
-            yield f"{what} needs allowPrivilegeEscalation"
-
-
-def _once(value: Json) -> Iterator[str]:
-    if value_at(value, ("successThreshold",)) not in (None, 1):
-        yield "the successThreshold of a probe that can restart a container must be 1"
-
-
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
-_CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
-    ("", needs("name", "image")),
-    (".name", label),
-    (".ports", unique("port")),
-    (".ports[].containerPort", PORT),
-    (".ports[].hostPort", between(0, 65_535)),
-    (".ports[].name", port_name),
-    (".env[]", _variable),
-    (".env[].valueFrom.fieldRef.fieldPath", _field_of(_OF_VARIABLE)),
-    (".env[].valueFrom.resourceFieldRef.resource", _resource_field),
-    (".volumeMounts[]", needs("mountPath")),
-    (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
-    (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
-    (".volumeMounts[].subPath", _relative),
-    (".resources", _resources),
-    (".resources", _extended),
-    (".resources.limits.*", quantity_text),
-    (".resources.requests.*", quantity_text),
-    *((f".{probe}", exclusive(*_HANDLERS, is_needed=True)) for probe in _PROBES),
-    (".readinessProbe.terminationGracePeriodSeconds", forbidden),
-    *((f".{probe}", _once) for probe in ("livenessProbe", "startupProbe")),
-    *(
-        (f".{probe}.{handler}.port", check)
-        for probe in _PROBES
-        for handler in ("httpGet", "tcpSocket")
-        for check in (PORT, port_name)
-    ),
-    *((f".{probe}.{field}", COUNT) for probe in _PROBES for field in _SECONDS),
-    *((f".{probe}.grpc.port", check) for probe in _PROBES for check in (PORT, number)),
-    *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
-    *(
-        (f".{handler}.httpGet.httpHeaders[].name", matching(_is_header, "a header"))
-        for handler in (*_PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
-    ),
-    (".securityContext.runAsUser", COUNT),
-    (".securityContext", _privileges),
-    (".securityContext.seccompProfile", _profile),
-    (".securityContext.appArmorProfile", _profile),
-    ("", _propagation),
-)
-_CONTAINERS = ("initContainers", "containers")
 _FILES = ("configMap", "secret", "downwardAPI", "projected", "projected.sources[].configMap")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
@@ -367,7 +218,7 @@ POD_ROWS = tree_of(
         ("initContainers[]", _init_container),
         *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
         *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
-        *((f"volumes[].{source}.items[].path", _relative) for source in _FILES),
+        *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
         *(
             (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
             for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
@@ -388,7 +239,7 @@ POD_ROWS = tree_of(
             requires("minDomains", "whenUnsatisfiable: DoNotSchedule"),
         ),
         ("topologySpreadConstraints[].minDomains", between(1)),
-        *((f"{field}[]{path}", check) for field in _CONTAINERS for path, check in _CONTAINER_ROWS),
+        *((f"{field}[]{path}", check) for field in CONTAINERS for path, check in CONTAINER_ROWS),
         ("volumes[]", _volume),
         ("volumes[]", needs("name")),
         ("nodeSelector.*", selected),
@@ -401,8 +252,8 @@ POD_ROWS = tree_of(
         ("volumes[].persistentVolumeClaim", needs("claimName")),
         ("volumes[].hostPath", needs("path")),
         ("hostname", label),
-        ("securityContext.seccompProfile", _profile),
-        ("securityContext.appArmorProfile", _profile),
+        ("securityContext.seccompProfile", profile),
+        ("securityContext.appArmorProfile", profile),
         ("volumes[].emptyDir.sizeLimit", quantity_text),
         (
             "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
@@ -433,9 +284,9 @@ POD_ROWS = tree_of(
             for source in ("downwardAPI", "projected.sources[].downwardAPI")
             for path, check in (
                 ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
-                (".fieldRef.fieldPath", _field_of(_OF_FILE)),
+                (".fieldRef.fieldPath", field_of(OF_FILES)),
                 (".resourceFieldRef", needs("containerName")),
-                (".resourceFieldRef.resource", _resource_field),
+                (".resourceFieldRef.resource", resource_field),
             )
         ),
         *pod_rows(),
@@ -457,8 +308,8 @@ NEW_POD_ROWS = tree_of(
     (
         ("volumes", unique("volume")),
         ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
-        *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in _CONTAINERS),
-        *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in _CONTAINERS),
+        *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in CONTAINERS),
+        *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in CONTAINERS),
     )
 )
 # The other lists of type "map" in the OpenAPI schema, with their keys.
@@ -466,18 +317,18 @@ REPEATED_ROWS = tree_of(
     (
         ("hostAliases", unique("alias", "ip")),
         ("imagePullSecrets", unique("Secret")),
-        *((field, unique("container")) for field in _CONTAINERS),
-        *((f"{field}[].env", unique("variable")) for field in _CONTAINERS),
+        *((field, unique("container")) for field in CONTAINERS),
+        *((f"{field}[].env", unique("variable")) for field in CONTAINERS),
         *(
             (f"{field}[].ports", unique("port", "containerPort", "protocol"))
-            for field in _CONTAINERS
+            for field in CONTAINERS
         ),
     )
 )
 # The definition of a Rollout checks little: the lists of named items, and types.
 ROLLOUT_ROWS = tree_of(
     (f"{field}{path}", check)
-    for field in _CONTAINERS
+    for field in CONTAINERS
     for path, check in (
         ("", unique("container")),
         ("[]", needs("name")),
@@ -486,22 +337,10 @@ ROLLOUT_ROWS = tree_of(
 )
 
 
-def _blank(value: Json) -> Iterator[str]:
-    if isinstance(value, str) and value != value.strip():
-        yield f"the image {shown(value)} begins or ends with a blank"
-
-
-def _image(value: Json) -> Iterator[str]:
-    # Flux and envsubst replace variables after postrender.
-    is_text = isinstance(value, str) and value == value.strip() and "$" not in value
-    if is_text and not is_image(str(value)):
-        yield f"the image {shown(value)} is not the name of an image"
-
-
 def _starts(value: Json) -> Iterator[str]:
     """What kubelet does not start."""
     pod = mapping_at(value, ())
-    containers = [one for field in _CONTAINERS for one in mappings_in(pod.get(field))]
+    containers = [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
     names = [one.get("name") for one in containers]
     for container in containers:
         context = mapping_at(pod, ("securityContext",)) | mapping_at(
@@ -516,7 +355,4 @@ def _starts(value: Json) -> Iterator[str]:
                 yield f"the container {source} of the variable {name} does not exist"
 
 
-# The API server accepts these in a workload (validateContainersOnlyForPod).
-BLANK_ROWS = tree_of((f"{field}[].image", _blank) for field in _CONTAINERS)
-IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in _CONTAINERS)
 START_ROWS = tree_of([("", _starts)])

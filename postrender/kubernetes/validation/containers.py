@@ -1,0 +1,203 @@
+"""What the API server rejects in a container of a pod template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.kubernetes.validation.checks import (
+    COUNT,
+    PORT,
+    Check,
+    between,
+    exclusive,
+    forbidden,
+    label,
+    matching,
+    needs,
+    number,
+    port_name,
+    quantity,
+    quantity_text,
+    requires,
+    tree_of,
+    unique,
+)
+from postrender.text import is_image, shown
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+CONTAINERS = ("initContainers", "containers")
+
+
+def _variable(value: Json) -> Iterator[str]:
+    variable = value if isinstance(value, dict) else {}
+    name, source = variable.get("name"), variable.get("valueFrom")
+    if name in (None, "") or "=" in str(name):
+        yield "the name of the variable is missing, or has a ="
+    if source is not None and variable.get("value") not in (None, ""):
+        yield f"the variable {name} has both a value and valueFrom"
+    for field in ("configMapKeyRef", "secretKeyRef"):
+        reference = value_at(source, (field,))
+        if isinstance(reference, dict) and not reference.get("key"):
+            yield f"the {field} of {name} has no key"
+
+
+def relative(value: Json) -> Iterator[str]:
+    """Why a path that must be inside of a volume is not."""
+    path = value if isinstance(value, str) else ""
+    if path.startswith("/") or ".." in path.split("/"):
+        yield f"the path {shown(path)} is absolute or contains .."
+
+
+def _resources(value: Json) -> Iterator[str]:
+    limits = mapping_at(value, ("limits",))
+    for name, requested in mapping_at(value, ("requests",)).items():
+        request, limit = quantity(requested), quantity(limits.get(name))
+        if request is not None and limit is not None and request > limit:
+            yield f"the request of {name} ({requested}) is above the limit ({limits[name]})"
+
+
+_ONE = quantity(1) or 0
+# The resources of a container without a domain, besides hugepages.
+_NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
+
+
+def _extended(value: Json) -> Iterator[str]:
+    """The API server wants an equal limit for each request of hugepages and extended resources."""
+    requests, limits = (mapping_at(value, (field,)) for field in ("requests", "limits"))
+    for name, amount in {**requests, **limits}.items():
+        is_huge = name.startswith("hugepages-")
+        if "/" not in name and not is_huge and name not in _NATIVE:
+            yield f"the resource {name} does not exist. A resource of a vendor has a domain"
+        elif name not in _NATIVE and "kubernetes.io/" not in name:
+            limit, request = quantity(limits.get(name)), quantity(requests.get(name, amount))
+            if limit != request:
+                yield f"the request of {name} needs an equal limit"
+            elif not is_huge and limit is not None and limit % _ONE:
+                yield f"the amount of {name} is not a whole number"
+
+
+# The fields of the downward API: of each kind, only in variables, and only in volumes.
+_OF_BOTH = "metadata.name metadata.namespace metadata.uid"
+_OF_VARIABLE = (
+    f"{_OF_BOTH} spec.nodeName spec.serviceAccountName "
+    "status.hostIP status.hostIPs status.podIP status.podIPs"
+)
+OF_FILES = f"{_OF_BOTH} metadata.labels metadata.annotations"
+
+
+def field_of(names: str) -> Check:
+    """A check of a field of the downward API, which can name a label: `metadata.labels[KEY]`."""
+
+    def is_valid(text: str) -> bool:
+        path, bracket, _ = text.partition("['")
+        return path in (("metadata.labels", "metadata.annotations") if bracket else names.split())
+
+    return matching(is_valid, f"one of {', '.join(names.split())}, metadata.labels['KEY']")
+
+
+def _is_header(text: str) -> bool:
+    return text.isascii() and text.replace("-", "a").isalnum()
+
+
+def resource_field(value: Json) -> Iterator[str]:
+    """Why a resource is not one that the downward API has."""
+    way, _, name = str(value).partition(".")
+    is_known = name in _NATIVE[:3] or name.startswith("hugepages-")
+    if isinstance(value, str) and value and not (way in ("limits", "requests") and is_known):
+        yield f"the resource {shown(value)} is not one such as limits.cpu or requests.memory"
+
+
+def _propagation(value: Json) -> Iterator[str]:
+    if value_at(value, ("securityContext", "privileged")) is not True:
+        for mount in mappings_in(value_at(value, ("volumeMounts",))):
+            if mount.get("mountPropagation") == "Bidirectional":
+                yield f"the mount {mount.get('name')} is Bidirectional, which needs privileged"
+
+
+def profile(value: Json) -> Iterator[str]:
+    """Why a profile of seccomp or AppArmor is not complete."""
+    has_path = bool(value_at(value, ("localhostProfile",)))
+    if has_path != (value_at(value, ("type",)) == "Localhost"):
+        yield "localhostProfile and the type Localhost need each other"
+
+
+_SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+
+
+_ADMIN = "CAP_SYS_ADMIN"  # not SYS_ADMIN, which the API server accepts
+
+
+def _privileges(value: Json) -> Iterator[str]:
+    fields = [value_at(value, (field,)) for field in ("privileged", "allowPrivilegeEscalation")]
+    added = value_at(value, ("capabilities", "add"))
+    names = added if isinstance(added, list) else []
+    for is_there, what in ((fields[0] is True, "privileged"), (_ADMIN in names, _ADMIN)):
+        if is_there and fields[1] is False:
+            yield f"{what} needs allowPrivilegeEscalation"
+
+
+def _once(value: Json) -> Iterator[str]:
+    if value_at(value, ("successThreshold",)) not in (None, 1):
+        yield "the successThreshold of a probe that can restart a container must be 1"
+
+
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
+CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
+    ("", needs("name", "image")),
+    (".name", label),
+    (".ports", unique("port")),
+    (".ports[].containerPort", PORT),
+    (".ports[].hostPort", between(0, 65_535)),
+    (".ports[].name", port_name),
+    (".env[]", _variable),
+    (".env[].valueFrom.fieldRef.fieldPath", field_of(_OF_VARIABLE)),
+    (".env[].valueFrom.resourceFieldRef.resource", resource_field),
+    (".volumeMounts[]", needs("mountPath")),
+    (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
+    (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
+    (".volumeMounts[].subPath", relative),
+    (".resources", _resources),
+    (".resources", _extended),
+    (".resources.limits.*", quantity_text),
+    (".resources.requests.*", quantity_text),
+    *((f".{probe}", exclusive(*_HANDLERS, is_needed=True)) for probe in PROBES),
+    (".readinessProbe.terminationGracePeriodSeconds", forbidden),
+    *((f".{probe}", _once) for probe in ("livenessProbe", "startupProbe")),
+    *(
+        (f".{probe}.{handler}.port", check)
+        for probe in PROBES
+        for handler in ("httpGet", "tcpSocket")
+        for check in (PORT, port_name)
+    ),
+    *((f".{probe}.{field}", COUNT) for probe in PROBES for field in _SECONDS),
+    *((f".{probe}.grpc.port", check) for probe in PROBES for check in (PORT, number)),
+    *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
+    *(
+        (f".{handler}.httpGet.httpHeaders[].name", matching(_is_header, "a header"))
+        for handler in (*PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
+    ),
+    (".securityContext.runAsUser", COUNT),
+    (".securityContext", _privileges),
+    (".securityContext.seccompProfile", profile),
+    (".securityContext.appArmorProfile", profile),
+    ("", _propagation),
+)
+
+
+def _blank(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and value != value.strip():
+        yield f"the image {shown(value)} begins or ends with a blank"
+
+
+def _image(value: Json) -> Iterator[str]:
+    # Flux and envsubst replace variables after postrender.
+    is_text = isinstance(value, str) and value == value.strip() and "$" not in value
+    if is_text and not is_image(str(value)):
+        yield f"the image {shown(value)} is not the name of an image"
+
+
+# The API server accepts these in a workload (validateContainersOnlyForPod).
+BLANK_ROWS = tree_of((f"{field}[].image", _blank) for field in CONTAINERS)
+IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in CONTAINERS)
