@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from postrender.kubernetes.kinds import DATA_FIELDS, RBAC_GROUP, GroupKind, Identity, is_built_in
+from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity, is_built_in
+from postrender.kubernetes.parts import ANALYSES, ROUTES, parts_named_at, request_of
 from postrender.records import NamedTuple
 from postrender.yaml.paths import (
     Json,
@@ -59,32 +60,6 @@ TARGETS = {
     "WorkflowTemplate": "argoproj.io",
 }
 _GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
-_ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
-_ANALYSES = ("AnalysisTemplate", "ClusterAnalysisTemplate")
-# The kinds that have keys, ports or other parts with names, each with the kinds that name one; ()
-# for every kind.
-USERS_OF_PARTS: dict[str, tuple[str, ...]] = {
-    "ConfigMap": (),
-    "Secret": (),
-    "Service": (
-        *("Ingress", *_ROUTES, "APIService"),
-        *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
-    ),
-    "Gateway": _ROUTES,
-    "DestinationRule": ("VirtualService",),
-    "WorkflowTemplate": ("Workflow", "CronWorkflow", "WorkflowTemplate"),
-    **dict.fromkeys(_SCALED, ("HorizontalPodAutoscaler",)),
-    **dict.fromkeys(_ANALYSES, ("Rollout",)),
-}
-# Where the name of a part is, next to the name of the object.
-_PART_FIELDS = {
-    **dict.fromkeys(("ConfigMap", "Secret"), ("key", "items", "valuesKey")),
-    "Service": ("port",),
-    "Gateway": ("sectionName", "port"),
-    "DestinationRule": ("subset",),
-    "WorkflowTemplate": ("template",),
-}
 _CONTAINERS = ("initContainers", "containers")
 # The pattern of a name, the kind of its target, and what follows if the target is missing.
 _Row = tuple[str, str, str]
@@ -140,7 +115,7 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "ServiceAccount": (("imagePullSecrets[].name", "Secret", _NO_LOGIN),),
     "HorizontalPodAutoscaler": (("spec.scaleTargetRef.name", "", _NO_SCALER),),
     "ScaledObject": (("spec.scaleTargetRef.name", "Deployment", _NO_SCALER),),
-    **dict.fromkeys(_ROUTES, _ROUTE),
+    **dict.fromkeys(ROUTES, _ROUTE),
     "VirtualService": tuple(
         (f"spec.{way}[].route[].destination.host", "DestinationRule", "Requests of the route fail")
         for way in ("http", "tcp", "tls")
@@ -264,7 +239,7 @@ def _named(
         keys = parts_named_at(around, kind)
         if kind == "DestinationRule":  # which has another name than its host
             name = _service_of(name, None)[0] if keys else ""
-        is_wanted = keys or with_objects or kind in _ANALYSES
+        is_wanted = keys or with_objects or kind in ANALYSES
         if around.get("optional") is True or kind not in TARGETS or not (is_wanted and name):
             continue
         namespace = around.get("namespace") or identity.namespace
@@ -329,11 +304,6 @@ def _metrics(identity: Identity, data: dict[str, Json]) -> Iterator[Use]:
             yield Use(gk, name, part, identity.namespace, path, 0, _NO_METRIC, fact)
 
 
-def request_of(resource: Json) -> str:
-    """The part of a workload whose containers all request a resource."""
-    return f"request of {resource}"
-
-
 def _named_by(key: str, value: Json) -> Iterator[tuple[str, str, Json, bool]]:
     """The kind in lower case, the name and the namespace in a field, and whether `key` says so."""
     word = re.sub(_SUFFIX, "", key).lower()
@@ -353,60 +323,6 @@ def _service_of(host: str, namespace: Json) -> tuple[str, Json]:
     """The name and the namespace of the Service of a host; "" if it is outside of the cluster."""
     name, *others = host.split(".")
     return (name, (*others, namespace)[0]) if others[1:2] in ([], ["svc"]) else ("", None)
-
-
-def parts_named_at(around: Json, kind: str) -> list[str]:
-    """The keys, ports or other parts that are named next to the name of an object of a kind."""
-    parts: list[Json] = []
-    for field in _PART_FIELDS.get(kind, ()):
-        value = value_at(around, (field,))
-        parts += [item.get("key") for item in mappings_in(value)]
-        parts += value.values() if isinstance(value, dict) else [value]
-    return [str(part) for part in parts if isinstance(part, (str, int))]
-
-
-def parts_of(data: dict[str, Json]) -> set[str]:
-    """The parts of an object: keys, the names and numbers of ports, containers and more."""
-    parts = {key for field in DATA_FIELDS if field in data for key in mapping_at(data, (field,))}
-    spec = mapping_at(data, ("spec",))
-    if not spec:
-        return parts
-    for field in ("ports", "listeners", "subsets", "templates"):
-        for item in mappings_in(spec.get(field)):
-            parts |= {str(item.get("port")), str(item.get("name"))}
-    containers = mappings_in(value_at(spec, ("template", "spec", "containers")))
-    resources = [mapping_at(container, ("resources",)) for container in containers]
-    requested = [
-        {name for field in ("requests", "limits") for name in mapping_at(one, (field,))}
-        for one in resources
-    ]
-    shared = set.intersection(*requested) if requested else set()
-    return parts | {str(one.get("name")) for one in containers} | set(map(request_of, shared))
-
-
-def written_keys(data: dict[str, Json]) -> set[str] | None:
-    """The keys of the Secret that an ExternalSecret or SealedSecret writes, None if unknown."""
-    spec, template = mapping_at(data, ("spec",)), ("target", "template")
-    if data.get("kind") == "SealedSecret":
-        return {*mapping_at(spec, ("encryptedData",)), *mapping_at(spec, ("template", "data"))}
-    is_known = not spec.get("dataFrom") and not value_at(spec, (*template, "templateFrom"))
-    if data.get("kind") != "ExternalSecret" or not is_known:
-        return None
-    keys = set(mapping_at(spec, (*template, "data")))
-    if not keys or value_at(spec, (*template, "mergePolicy")) == "Merge":
-        keys |= {str(item.get("secretKey")) for item in mappings_in(spec.get("data"))}
-    return keys
-
-
-def missing_arguments(rollout: dict[str, Json], path: Path, template: dict[str, Json]) -> list[str]:
-    """The arguments without a value of an analysis; path: of its template, in a Rollout."""
-    given = value_at(rollout, (*path[: path.index("templates")], "args"))
-    names = {arg.get("name") for arg in mappings_in(given)}
-    return [
-        str(arg.get("name"))
-        for arg in mappings_in(value_at(template, ("spec", "args")))
-        if arg.get("value") is None and not arg.get("valueFrom") and arg.get("name") not in names
-    ]
 
 
 def _container_uses(identity: Identity, data: dict[str, Json], start: Path) -> Iterator[Use]:

@@ -36,19 +36,21 @@ from postrender.kubernetes.kinds import (
     is_built_in,
     strings_at,
 )
+from postrender.kubernetes.parts import (
+    USERS_OF_PARTS,
+    missing_arguments,
+    parts_named_at,
+    parts_of,
+    written_keys,
+)
 from postrender.kubernetes.uses import (
     CONTAINER,
     FAILS,
     TARGETS,
-    USERS_OF_PARTS,
     VARIABLE,
     Use,
-    missing_arguments,
-    parts_named_at,
-    parts_of,
     uses_by_convention,
     uses_of,
-    written_keys,
 )
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
