@@ -164,7 +164,7 @@ class Release:
 
 
 @pytest.mark.random_inputs
-@pytest.mark.parametrize("seed", range(examples(30)))
+@pytest.mark.parametrize("seed", range(examples(120)))
 def test_no_timeline_loses_a_revision(seed: int) -> None:
     random = Random(seed)
     cluster = Timeline(random)
