@@ -41,6 +41,7 @@ ELSEWHERE = (
     "all-pods-stop-at-once",
     "fields-that-cannot-change",
     "objects-become-invalid",
+    "parts-in-use-are-removed",
     "pods-stop-one-after-the-other",
     "selectors-match-nothing",
     "selectors-still-match",

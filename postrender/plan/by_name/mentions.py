@@ -345,7 +345,7 @@ def may_reference(item: Item, path: Path, data: Json, labels: AbstractSet[str]) 
     if not (is_built_in(group_kind[0]) or group_kind in WORKLOAD_KINDS):
         return not (_LABELS & set(path))
     if _is_free_text(path):
-        return True
+        return not _sets_owners(data, path)
     kind = _kind_beside(data, path)
     if kind:
         return kind in CONTENT_KINDS
@@ -361,6 +361,17 @@ def _is_free_text(path: Path) -> bool:
     if _TEXT_LISTS & set(keys[-1:]) or (len(keys) > 1 and keys[-2] in _TEXT_MAPS):
         return True
     return keys[-2:] == ["env", "value"]
+
+
+def _sets_owners(data: Json, path: Path) -> bool:
+    """Whether an argument is one of configmap-attacher, which does not read the content."""
+    words = value_at(data, path[:-1])
+    flags = (
+        {str(word).partition("=")[0].lstrip("-") for word in words}
+        if isinstance(words, list)
+        else ()
+    )
+    return {"rollout", "configmaps"}.issubset(flags)
 
 
 def field_names(
