@@ -164,7 +164,6 @@ PODS = {
 OTHERS = [
     ("Service", "spec", "{spec: {ports: [{port: 1, nodePort: 30001}]}}"),
     ("Service", "spec", "{spec: {ports: [{port: 1}], loadBalancerSourceRanges: [10.0.0.0/8]}}"),
-    ("Service", "spec", "{spec: {ports: [{port: 1}], sessionAffinityConfig: {clientIP: {}}}}"),
     ("Service", "spec.externalName", "{spec: {type: ExternalName, externalName: a_b}}"),
     ("Service", "spec.trafficDistribution", "{spec: {ports: [{port: 1}], trafficDistribution: a}}"),
     ("Service", "spec.ports[0].appProtocol", "{spec: {ports: [{port: 1, appProtocol: a b}]}}"),

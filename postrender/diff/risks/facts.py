@@ -11,6 +11,7 @@ from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadC
 from postrender.diff.pairs import Pair, Side
 from postrender.kubernetes.kinds import GroupKind, Identity, group_kind_of, is_namespaced, roots_of
 from postrender.kubernetes.validation import find_rejections
+from postrender.kubernetes.validation.updates import goes_with_type
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple, grouped
 from postrender.yaml.document import parse_in
@@ -136,7 +137,8 @@ def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identit
         after = found(pair.new.data, pair.parts, is_new=not pair.old) if pair.new else {}
         before = found(pair.old.data, None, is_new=False) if after and pair.old else {}
         for judge, path, text in after:
-            if (judge, path, text) not in before:
+            is_dropped = pair.both and goes_with_type(pair.both[0].data, pair.both[1].data, text)
+            if (judge, path, text) not in before and not is_dropped:
                 rejections[judge].append((pair.identity, path, text))
     return rejections
 

@@ -348,7 +348,6 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", requires("healthCheckNodePort", "externalTrafficPolicy: Local")),
         ("spec", requires("loadBalancerSourceRanges", "type: LoadBalancer")),
         ("spec", requires("loadBalancerClass", "type: LoadBalancer")),
-        ("spec", requires("sessionAffinityConfig", "sessionAffinity: ClientIP")),
         ("spec.loadBalancerSourceRanges[]", lambda value: _network(str(value).strip())),
     ),
     ("", "PersistentVolumeClaim"): (

@@ -57,6 +57,20 @@ _DEFAULTS: dict[str, dict[str, Json]] = {
 }
 
 
+# The fields of a Service that the API server drops with its type (dropTypeDependentFields).
+_TYPE_FIELDS = ("nodePort", "externalTrafficPolicy", "healthCheckNodePort", "loadBalancerClass")
+
+
+def goes_with_type(old: dict[str, Json], new: dict[str, Json], clause: str) -> bool:
+    """Whether a clause about a Service is about a field that an update of its type drops."""
+    types = [value_at(data, ("spec", "type")) for data in (old, new)]
+    return (
+        new.get("kind") == "Service"
+        and types[0] != types[1]
+        and any(field in clause for field in _TYPE_FIELDS)
+    )
+
+
 def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
     """Whether the API server stores two pod templates in the same way, or two parts of them.
 
