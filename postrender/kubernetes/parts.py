@@ -79,12 +79,13 @@ def written_keys(data: dict[str, Json]) -> set[str] | None:
 def missing_arguments(rollout: dict[str, Json], path: Path, template: dict[str, Json]) -> list[str]:
     """The arguments without a value of an analysis; path: of its template, in a Rollout."""
     given = value_at(rollout, (*path[: path.index("templates")], "args"))
-    names = {arg.get("name") for arg in mappings_in(given)}
-    return [
+    names = {str(arg.get("name")) for arg in mappings_in(given)}
+    wanted = [
         str(arg.get("name"))
         for arg in mappings_in(value_at(template, ("spec", "args")))
-        if arg.get("value") is None and not arg.get("valueFrom") and arg.get("name") not in names
+        if arg.get("value") is None and not arg.get("valueFrom")
     ]
+    return [name for name in wanted if name not in names]
 
 
 def request_of(resource: Json) -> str:

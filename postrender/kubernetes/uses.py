@@ -371,13 +371,13 @@ def _handlers(container: dict[str, Json]) -> Iterator[tuple[Path, Json, str]]:
 def _undefined(container: dict[str, Json]) -> Iterator[tuple[Path, str]]:
     """The variables in texts that no earlier item of `env` defines, with the place of the text."""
     texts: list[tuple[Path, Json]] = []
-    defined: set[Json] = set()
+    defined: set[str] = set()
     for number, variable in enumerate(mappings_in(container.get("env"))):
         value = variable.get("value")
         for name in _expanded(value):
             if name not in defined:
                 yield ("env", number), name
-        defined.add(variable.get("name"))
+        defined.add(str(variable.get("name")))
     for field in ("command", "args"):
         values = container.get(field)
         texts += [((field,), text) for text in values] if isinstance(values, list) else []

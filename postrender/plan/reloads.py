@@ -46,7 +46,7 @@ def _reloaded(
     pod = mapping_at(context.inventory.template(item, number), ("spec",))
     containers = [*mappings_in(pod.get("initContainers")), *mappings_in(pod.get("containers"))]
     mounted = {
-        mount.get("name")
+        str(mount.get("name"))
         for container in filter(_is_reloader, containers)
         for mount in mappings_in(container.get("volumeMounts"))
     }
@@ -58,7 +58,7 @@ def _reloaded(
             link.reference.template == number
             and link.target.key in keys
             and path[:1] == ("volumes",)
-            and mapping_at(volumes, path[1:2]).get("name") in mounted
+            and str(mapping_at(volumes, path[1:2]).get("name")) in mounted
         ):
             yield link.target.identity
     for label, value in filter(None, map(_searched_label, containers)):

@@ -413,7 +413,7 @@ def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
     texts = [annotations[key] for key in _NUMBERS if annotations.get(key, "").isdecimal()]
     number = int(texts[0][:18]) if texts else _number(data.get("revision")) or 0
     conditions = mappings_in(value_at(data, ("status", "conditions")))
-    true = {condition.get("type") for condition in conditions if condition.get("status") == "True"}
+    true = {str(one.get("type")) for one in conditions if one.get("status") == "True"}
     is_ended = text_at(data, "status", "phase") in _ENDED or bool({"Complete", "Failed"} & true)
     replicas = _number(value_at(data, ("spec", "replicas")))
     is_copy = resource == CONTROLLER_REVISIONS

@@ -19,7 +19,7 @@ _CONSEQUENCE = "The apply of the object fails"
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    lost: dict[GroupKind, tuple[Identity, set[Json]]] = {}
+    lost: dict[GroupKind, tuple[Identity, set[str]]] = {}
     for pair in facts.changes:
         if pair.identity.kind == CRD and pair.old:
             old, new = pair.old.data, pair.new.data if pair.new else {}
@@ -37,6 +37,6 @@ def find(facts: Facts) -> Iterator[Risk]:
             yield Risk(item.identity, fact, _CONSEQUENCE, "apiVersion")
 
 
-def _served(definition: dict[str, Json]) -> set[Json]:
+def _served(definition: dict[str, Json]) -> set[str]:
     versions = mappings_in(value_at(definition, ("spec", "versions")))
-    return {version.get("name") for version in versions if version.get("served") is not False}
+    return {str(version.get("name")) for version in versions if version.get("served") is not False}

@@ -48,7 +48,7 @@ def across_containers(
     volumes |= {str(value_at(claim, ("metadata", "name"))) for claim in claims}
     both = [(field, pod.get(field)) for field in ("initContainers", "containers")]
     # kubectl and Helm 3 merge two containers of one name in a list of a live object.
-    names = [[one.get("name") for one in mappings_in(containers)] for _, containers in both]
+    names = [[str(one.get("name")) for one in mappings_in(containers)] for _, containers in both]
     listed = (name for one in names for name in (one if is_new else dict.fromkeys(one)))
     for texts in (repeated("container", listed), _host_ports(pod, is_new=is_new)):
         yield from (((*path, "containers"), text) for text in texts)
@@ -71,7 +71,7 @@ def _host_ports(pod: dict[str, Json], *, is_new: bool) -> Iterator[str]:
     """The ports of a node that two ports of containers use."""
     used = {
         # kubectl and Helm 3 merge two ports of one number in a container of a live object.
-        (number, place if is_new else port.get("containerPort")): "/".join(
+        (number, place if is_new else str(port.get("containerPort"))): "/".join(
             str(one) for one in (port.get("hostIP"), host, port.get("protocol") or "TCP") if one
         )
         for number, container in enumerate(mappings_in(pod.get("containers")))

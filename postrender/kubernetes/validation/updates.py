@@ -201,8 +201,8 @@ def _role(change: _Change) -> bool:
 
 
 def _balancer(change: _Change) -> bool:
-    types = {value_at(data, ("spec", "type")) for data in (change.old, change.new)}
-    return _differs(change) and types == {"LoadBalancer"}
+    types = [value_at(data, ("spec", "type")) for data in (change.old, change.new)]
+    return _differs(change) and types == ["LoadBalancer", "LoadBalancer"]
 
 
 def _storage_version(change: _Change) -> bool:

@@ -57,6 +57,8 @@ _UNSEARCHED_ANNOTATIONS = (
     "kapp.k14s.io/",
 )
 _RELOADER = "reloader.stakater.com"
+# More words than the command line of configmap-attacher has.
+_MANY_WORDS = 20
 _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
 # A label that a container reads, in the `fieldPath` of a variable or of a volume `downwardAPI`.
@@ -366,12 +368,8 @@ def _is_free_text(path: Path) -> bool:
 def _sets_owners(data: Json, path: Path) -> bool:
     """Whether an argument is one of configmap-attacher, which does not read the content."""
     words = value_at(data, path[:-1])
-    flags = (
-        {str(word).partition("=")[0].lstrip("-") for word in words}
-        if isinstance(words, list)
-        else ()
-    )
-    return {"rollout", "configmaps"}.issubset(flags)
+    texts = map(str, words) if isinstance(words, list) and len(words) < _MANY_WORDS else ()
+    return {"rollout", "configmaps"} <= {text.partition("=")[0].lstrip("-") for text in texts}
 
 
 def field_names(

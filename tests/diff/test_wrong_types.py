@@ -1,0 +1,76 @@
+"""A value of any other type, anywhere in a change, is no bug of `diff` or `render`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from postrender.config.settings import Settings
+from postrender.diff.build import compare
+from postrender.diff.formats import REPORTERS
+from postrender.diff.values import Terminal
+from postrender.errors import UserError
+from postrender.inventory.build import take_inventory
+from postrender.output import render
+from postrender.plan.build import make_plan
+from postrender.yaml.stream import Stream, read_stream
+from tests.diff.predictions import Prediction, predictions
+from tests.effort import examples
+
+VALUES: tuple[Any, ...] = (
+    *(None, True, 0, -1, 1.5, 10**30, "", "x", "${A}", "\u00e9" * 300),
+    *([], {}, [None], [1], ["a"], [{}], [[{}]], {"a": 1}, {"name": None}, {"a": {"b": []}}),
+)
+
+
+@pytest.mark.random_inputs
+@pytest.mark.parametrize("seed", range(examples(16)))
+def test_a_value_of_another_type_is_no_bug(seed: int) -> None:
+    random = Random(seed)
+    for prediction in random.sample(predictions(), 60):
+        sides = [with_values(objects(prediction, sign), random) for sign in "-+"]
+        with suppress(UserError):
+            old, new = map(stream, sides)
+            preview = compare(old, new, Settings())
+            for form in REPORTERS:
+                REPORTERS[form].render(preview, Terminal(100, False))
+            inventory = take_inventory(new, Settings())
+            list(render(make_plan(inventory, Settings())))
+
+
+def objects(prediction: Prediction, sign: str) -> list[Any]:
+    loader = YAML(typ="safe")
+    loader.allow_duplicate_keys = True
+    return list(loader.load_all(prediction.side(sign)))
+
+
+def stream(data: list[Any]) -> Stream:
+    text = "".join(f"---\n{json.dumps(one)}\n" for one in data)
+    return read_stream(text.encode(), "manifests.yaml")
+
+
+def with_values(data: list[Any], random: Random) -> list[Any]:
+    """The objects with other values at one to three places."""
+    data = deepcopy(data)
+    for _ in range(random.choice((1, 1, 2, 3))):
+        *start, last = random.choice([path for path in paths(data) if len(path) > 1] or [(0,)])
+        around: Any = data
+        for part in start:
+            around = around[part]
+        around[last] = deepcopy(random.choice(VALUES))
+    return data
+
+
+def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of each value in parsed objects."""
+    yield path
+    children = data.items() if isinstance(data, dict) else ()
+    for key, value in enumerate(data) if isinstance(data, list) else children:
+        yield from paths(value, (*path, key))
