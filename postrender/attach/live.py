@@ -270,7 +270,7 @@ def _status_problems(data: Object) -> Iterator[str]:
 
 
 def _reports_problem(condition: Object) -> bool:
-    kind, status = condition.get("type"), condition.get("status")
+    kind, status = (str(condition.get(field)) for field in ("type", "status"))
     return (kind in _PROBLEMS_WHEN_TRUE and status == "True") or (
         kind == "Progressing" and status == "False"
     )

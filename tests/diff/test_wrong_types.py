@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
-from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -23,11 +21,7 @@ from postrender.plan.build import make_plan
 from postrender.yaml.stream import Stream, read_stream
 from tests.diff.predictions import Prediction, predictions
 from tests.effort import examples
-
-VALUES: tuple[Any, ...] = (
-    *(None, True, 0, -1, 1.5, 10**30, "", "x", "${A}", "\u00e9" * 300),
-    *([], {}, [None], [1], ["a"], [{}], [[{}]], {"a": 1}, {"name": None}, {"a": {"b": []}}),
-)
+from tests.wrong_values import with_values
 
 
 @pytest.mark.random_inputs
@@ -54,23 +48,3 @@ def objects(prediction: Prediction, sign: str) -> list[Any]:
 def stream(data: list[Any]) -> Stream:
     text = "".join(f"---\n{json.dumps(one)}\n" for one in data)
     return read_stream(text.encode(), "manifests.yaml")
-
-
-def with_values(data: list[Any], random: Random) -> list[Any]:
-    """The objects with other values at one to three places."""
-    data = deepcopy(data)
-    for _ in range(random.choice((1, 1, 2, 3))):
-        *start, last = random.choice([path for path in paths(data) if len(path) > 1] or [(0,)])
-        around: Any = data
-        for part in start:
-            around = around[part]
-        around[last] = deepcopy(random.choice(VALUES))
-    return data
-
-
-def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of each value in parsed objects."""
-    yield path
-    children = data.items() if isinstance(data, dict) else ()
-    for key, value in enumerate(data) if isinstance(data, list) else children:
-        yield from paths(value, (*path, key))

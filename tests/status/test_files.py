@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -27,9 +29,11 @@ from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import NAMESPACE, START, Json, name_of, revision, time_ago
+from tests.effort import examples
 from tests.pages import ROOT, SHELL, blocks_of
 from tests.status import stories
 from tests.status.stories import STORIES
+from tests.wrong_values import with_values
 
 OTHERS = (CONFIG_MAPS, SECRETS, EVENTS, SERVICE_ACCOUNTS, ROLES)
 PAGE = ROOT / "docs" / "how-to" / "operate.md"
@@ -373,3 +377,23 @@ def test_a_config_map_is_not_a_workload(name: str) -> None:
     with pytest.raises(UsageError, match="which is not a workload") as caught:
         parse_target(name)
     assert "status without an argument" in str(caught.value)
+
+
+@pytest.mark.random_inputs
+@pytest.mark.parametrize("seed", range(examples(16)))
+def test_a_value_of_another_type_is_no_bug(seed: int) -> None:
+    random = Random(seed)
+    for name in random.choices(sorted(STORIES), k=40):
+        whole = json.loads(stories.bundle(managed(STORIES[name].objects)))
+        text = json.dumps({**whole, "items": with_values(whole["items"], random)})
+        with suppress(UserError):
+            status = read_status(read_file(read_stream(text.encode(), "bundle"), None, START), [])
+            for form in REPORTERS:
+                REPORTERS[form].render(status, Terminal(100))
+
+
+def test_the_type_of_a_condition_may_be_no_text() -> None:
+    objects = json.loads(json.dumps(managed(STORIES["canary"].objects)))
+    for data in objects:
+        data["status"] = {**data.get("status", {}), "conditions": [{"type": [], "status": "True"}]}
+    assert text_of(read(objects, lists()))
