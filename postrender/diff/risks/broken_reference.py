@@ -75,8 +75,9 @@ _NOUNS = {
     "DestinationRule": "subset",
     "WorkflowTemplate": "template",
 }
-# The objects with parts, found when a use needs them.
-_Contents = Callable[[], Mapping[ObjectKey, Object]]
+# The objects with parts, each with its parts, found when a use needs them.
+_Parted = tuple[Object, set[str]]
+_Contents = Callable[[], Mapping[ObjectKey, _Parted]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
@@ -295,13 +296,13 @@ def _added(facts: Facts) -> dict[ObjectKey, str]:
     }
 
 
-def _early(facts: Facts, before: _Contents, after: _Contents) -> Mapping[ObjectKey, Object]:
+def _early(facts: Facts, before: _Contents, after: _Contents) -> Mapping[ObjectKey, _Parted]:
     """What a hook before the upgrade finds: the older objects, and other hooks."""
     keys = {facts.resolver.key_of(hook.identity) for hook in facts.hooks()}
     return {**before(), **{key: item for key, item in after().items() if key in keys}}
 
 
-def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, Object]:
+def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
     """The objects with keys or ports on one side, and the revisions under their own names."""
     side = facts.new if is_new else facts.old
     found = {
@@ -321,7 +322,7 @@ def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, Object]:
     }
     for item in facts.objects(kinds, is_new=is_new, words=used):
         found[facts.resolver.key_of(_owner(item))] = item
-    return found
+    return {key: (item, parts_of(item.data)) for key, item in found.items()}
 
 
 def _stays(removed: Object) -> bool:
@@ -350,9 +351,9 @@ def find_missing_keys(
     A ConfigMap or Secret without data does not count, because another program can fill it.
     """
     contents = {
-        resolver.key_of(item.identity): item
+        resolver.key_of(item.identity): (item, parts)
         for item in objects
-        if item.identity.kind in USERS_OF_PARTS and parts_of(item.data)
+        if item.identity.kind in USERS_OF_PARTS and (parts := parts_of(item.data))
     }
     for item in objects if contents else ():
         for use in _broken(Names(resolver, NOTHING), item, lambda: contents):
@@ -399,11 +400,11 @@ def _broken(
             yield use._replace(name=name, key="", fact=removed[key])
         elif use.key:
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
-            if found and use.key not in parts_of(found.data):
-                yield use._replace(name=found.identity.name)
+            if found and use.key not in found[1]:
+                yield use._replace(name=found[0].identity.name)
         elif use.group_kind[1].endswith("AnalysisTemplate") and "templates" in use.path:
             found = contents().get(key)
-            for argument in missing_arguments(item.data, use.path, found.data) if found else ():
+            for argument in missing_arguments(item.data, use.path, found[0].data) if found else ():
                 fact = f"the argument {argument} of {target.kind}/{name} has no value"
                 yield use._replace(key=argument, fact=fact)
 
@@ -414,9 +415,9 @@ def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> 
         for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             if name := value_at(source, (field, "name")):
                 target = Identity("", kind, item.identity.namespace, str(name))
-                found = contents().get(names.resolver.key_of(target))
+                found = contents().get(names.resolver.key_of(target)) or (None, set())
                 prefix = str(source.get("prefix") or "")
-                keys = parts_of(found.data) if found else set()
-                if not keys or use.key in {f"{prefix}{key}" for key in keys}:
+                has_key = use.key.startswith(prefix) and use.key[len(prefix) :] in found[1]
+                if has_key or not found[1]:
                     return False
     return True
