@@ -286,7 +286,7 @@ def keep_reason(revision: Revision, live: Live, request: AttachRequest) -> str:
 
 def _has_other_inventory(revision: Revision, live: Live, request: AttachRequest) -> bool:
     """Whether another inventory decides, such as with --no-prune, of a release with equal names."""
-    return revision.group_name in live.groups - {request.group_name}
+    return revision.group_name != request.group_name and revision.group_name in live.groups
 
 
 def _orphans(live: Live, older_than: timedelta | None, now: datetime) -> Iterator[Group]:

@@ -136,19 +136,15 @@ def decide(
     # A revision without an owner stays. With only the release owner, it can go before a run has
     # seen its user: while an apply is under way, or if it is a new one of another release with the
     # same base name.
-    is_early = bool(arrival.pending)
-    return (
-        scope,
-        state,
-        [
-            patch._replace(added=())
-            if patch.added == (release_owner,)
-            and not patch.revision.owners
-            and (is_early or patch.revision.key not in own)
-            else patch
-            for patch in patches
-        ],
-    )
+    patches = [
+        patch._replace(added=())
+        if patch.added == (release_owner,)
+        and not patch.revision.owners
+        and (arrival.pending or patch.revision.key not in own)
+        else patch
+        for patch in patches
+    ]
+    return scope, state, patches
 
 
 def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:

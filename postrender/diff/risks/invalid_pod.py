@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts
+from postrender.diff.values import capitalised
 from postrender.kubernetes.validation import CONFIG_ERROR, IMAGE_NAME, PODS
 
 CONSEQUENCES = {
@@ -25,4 +26,4 @@ CONSEQUENCES = {
 def find(facts: Facts) -> Iterator[Risk]:
     for judge, text in CONSEQUENCES.items():
         for identity, path, fact in facts.rejections.get(judge, ()):
-            yield Risk(identity, fact, f"{text[0].upper()}{text[1:]}", path)
+            yield Risk(identity, fact, capitalised(text), path)

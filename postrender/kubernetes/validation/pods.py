@@ -46,7 +46,7 @@ def across_containers(
     """The names that several containers of a new pod share, and mounts without a volume."""
     volumes = {str(volume.get("name")) for volume in mappings_in(pod.get("volumes"))}
     volumes |= {str(value_at(claim, ("metadata", "name"))) for claim in claims}
-    both = [(field, pod.get(field)) for field in ("initContainers", "containers")]
+    both = [(field, pod.get(field)) for field in CONTAINERS]
     # kubectl and Helm 3 merge two containers of one name in a list of a live object.
     names = [[str(one.get("name")) for one in mappings_in(containers)] for _, containers in both]
     listed = (name for one in names for name in (one if is_new else dict.fromkeys(one)))
@@ -154,6 +154,10 @@ def _address(value: Json) -> Iterator[str]:
         yield f"the value {shown(value)} is not an IP address"
 
 
+def _containers(pod: dict[str, Json]) -> list[dict[str, Json]]:
+    return [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
+
+
 def _pod(value: Json) -> Iterator[str]:
     pod = mapping_at(value, ())
     if pod.get("hostPID") is True and pod.get("shareProcessNamespace") is True:
@@ -165,11 +169,11 @@ def _pod(value: Json) -> Iterator[str]:
     for path in _LINUX_FIELDS if value_at(pod, ("os", "name")) == "windows" else ():
         if value_at(pod, tuple(path.split("."))) is not None:
             yield f"{path} cannot be set with os.name: windows"
-    claims = [claim.get("name") for claim in mappings_in(pod.get("resourceClaims"))]
+    claims = {str(claim.get("name")) for claim in mappings_in(pod.get("resourceClaims"))}
     grace = pod.get("terminationGracePeriodSeconds")
-    for container in (*mappings_in(pod.get("initContainers")), *mappings_in(pod.get("containers"))):
+    for container in _containers(pod):
         for claim in mappings_in(value_at(container, ("resources", "claims"))):
-            if claim.get("name") not in claims:
+            if str(claim.get("name")) not in claims:
                 yield f"the claim {claim.get('name')} is not one of the resourceClaims"
         unmasked = value_at(container, ("securityContext", "procMount")) == "Unmasked"
         if unmasked and pod.get("hostUsers") is not False:
@@ -340,9 +344,8 @@ ROLLOUT_ROWS = tree_of(
 def _starts(value: Json) -> Iterator[str]:
     """What kubelet does not start."""
     pod = mapping_at(value, ())
-    containers = [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
-    names = [one.get("name") for one in containers]
-    for container in containers:
+    names = {str(one.get("name")) for one in _containers(pod)}
+    for container in _containers(pod):
         context = mapping_at(pod, ("securityContext",)) | mapping_at(
             container, ("securityContext",)
         )
@@ -350,7 +353,7 @@ def _starts(value: Json) -> Iterator[str]:
             yield f"the container {container.get('name')} has runAsNonRoot and the runAsUser 0"
         for variable in mappings_in(container.get("env")):
             source = value_at(variable, ("valueFrom", "resourceFieldRef", "containerName"))
-            if source and source not in names:
+            if source and str(source) not in names:
                 name = variable.get("name")
                 yield f"the container {source} of the variable {name} does not exist"
 

@@ -44,7 +44,7 @@ def _canary(value: Json) -> Iterator[str]:
         ["0%", "0%"],
     ):
         yield "maxSurge and maxUnavailable are both 0"
-    routes = [route.get("name") for route in mappings_in(traffic.get("managedRoutes"))]
+    routes = {str(route.get("name")) for route in mappings_in(traffic.get("managedRoutes"))}
     for step in mappings_in(value_at(value, ("steps",))):
         for action in _ROUTED if not step.keys().isdisjoint(_ROUTED) else ():
             name = value_at(step, (action, "name"))
