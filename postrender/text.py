@@ -11,6 +11,7 @@ import re
 from binascii import a2b_base64
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 # The forms in which a name occurs in a text:
 # - WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
@@ -64,7 +65,7 @@ def unescaped(text: str) -> str:
     return re.sub(_ESCAPE, lambda match: chr(int(match[1], 16)), text)
 
 
-def parts_of(name: str) -> Iterator[str]:
+def _parts_of(name: str) -> Iterator[str]:
     """The parts of a name between two `-`, and the name after a `.`.
 
     A program can build `web-eu-config` from `web-`, `-eu-` and `-config`, and read the whole name
@@ -78,18 +79,34 @@ def parts_of(name: str) -> Iterator[str]:
     yield f".{name}"
 
 
-def parts_in(text: str) -> set[str]:
-    """The words of a text, among them all that can be parts of names.
+class NameParts:
+    """The parts of names, to be found in texts. Most texts can have only a name after a `.`."""
 
-    Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
-    `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or follow a `.`.
-    """
-    if "$" in text or "%" in text or "\\" in text:
-        text = re.sub(_PLACEHOLDER, '"', split_defaults(text))
-    dotted = re.findall(r"\.[A-Za-z0-9-]+", text)
-    if not re.search(_EDGE, text):
-        return set(dotted)  # the usual document, much faster
-    return {*dotted, *words_of(re.sub(_OPTION, " ", text))}
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._dotted = frozenset(f".{name}" for name in self._names)
+
+    @cached_property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The names by their parts."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for name in self._names:
+            for part in _parts_of(name):
+                names[part].append(name)
+        return names
+
+    def found_in(self, text: str) -> set[str]:
+        """The parts that a text has.
+
+        Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
+        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or follow a `.`.
+        """
+        if "$" in text or "%" in text or "\\" in text:
+            text = re.sub(_PLACEHOLDER, '"', split_defaults(text))
+        found = self._dotted.intersection(re.findall(r"\.[A-Za-z0-9-]+", text))
+        if not re.search(_EDGE, text):
+            return set(found)  # the usual document, much faster
+        return {*found, *self.names.keys() & words_of(re.sub(_OPTION, " ", text))}
 
 
 def letters_of(text: str) -> str:

@@ -26,7 +26,7 @@ from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of, roots_of
 from postrender.records import NamedTuple, grouped
 from postrender.references.rule import DERIVED_SUFFIXES
-from postrender.text import WordSet, parts_of, shown
+from postrender.text import NameParts, WordSet, shown
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream
@@ -134,7 +134,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     if names:
         has_mounts = any(item.requests_auto_mount for item in reader.items())
         words = WordSet(chain(names, _source_names(names)))
-        parts = {part for name in names for part in parts_of(name)}
+        parts = NameParts(names)
         for index, text in enumerate(stream.texts):
             if index not in reader.parsed and is_relevant(
                 text, root_kinds[index], words, parts, has_mounts=has_mounts

@@ -8,12 +8,11 @@ means "ConfigMap or Secret" in this module.
 from __future__ import annotations
 
 import re
-from collections.abc import Set as AbstractSet
 from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import WordSet, decoded_values, parts_in
+from postrender.text import NameParts, WordSet, decoded_values
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -90,14 +89,14 @@ def may_hide_an_object(text: str, kind: str) -> bool:
 
 
 def is_relevant(
-    text: str, kind: str, names: WordSet, parts: AbstractSet[str], *, has_mounts: bool
+    text: str, kind: str, names: WordSet, parts: NameParts, *, has_mounts: bool
 ) -> bool:
     """Whether a document with this root_kind() must be parsed, after those with ConfigMaps.
 
     It must be if it can reference a ConfigMap, or can affect the output without a reference, as a
     hook or a Rollout with a workloadRef does.
     names: the names of the ConfigMaps.
-    parts: the parts of the names (text.parts_of).
+    parts: the parts of the names.
     has_mounts: whether any ConfigMap requests an auto-mount.
     """
     if kind == CRD:
@@ -109,18 +108,15 @@ def is_relevant(
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    if any(mark in text for mark in _KIND_MARKS) and not parts.isdisjoint(parts_in(text)):
+    if any(mark in text for mark in _KIND_MARKS) and parts.found_in(text):
         return True
     return _is_encoded_in(text, kind, names, parts)
 
 
-def _is_encoded_in(text: str, kind: str, names: WordSet, parts: AbstractSet[str]) -> bool:
+def _is_encoded_in(text: str, kind: str, names: WordSet, parts: NameParts) -> bool:
     """Whether a document can contain a Secret whose data has one of the names in base64."""
     if "Secret" not in text:
         return False
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # The text contains another word with `Secret`, such as imagePullSecrets.
-    return any(
-        names.is_in(value) or not parts.isdisjoint(parts_in(value))
-        for value in decoded_values(text)
-    )
+    return any(names.is_in(value) or parts.found_in(value) for value in decoded_values(text))

@@ -265,11 +265,10 @@ def filler_of(
         switches, sources = {**switches, **_SECRET_SWITCHES}, {**sources, **_SECRET_SOURCES}
     for place, values in (("annotation", annotations), ("label", labels)):
         for name, value in values.items():
-            cause = f"because of the {place} {name}"
             if name in switches and is_true(value):
-                return switches[name], cause
+                return switches[name], f"because of the {place} {name}"
             if name in sources and (value or name in _SECRET_SOURCES):
-                return sources[name], cause
+                return sources[name], f"because of the {place} {name}"
     if not any(annotations.get(name) == "skip" for name in _SKIPPED):
         for name, value in annotations.items():
             if name.startswith(_BANK_VAULTS) and value != "false":

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import CONTENT_KINDS, CRD
@@ -30,7 +30,8 @@ from postrender.plan.by_name.mentions import (
     strings_in,
 )
 from postrender.plan.by_name.strings import has_kind, is_about_configuration, is_comment
-from postrender.text import decoded, letters_of, parts_in, parts_of, shown, unescaped
+from postrender.records import grouped
+from postrender.text import NameParts, decoded, letters_of, shown, unescaped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Path, value_at
 
@@ -42,14 +43,12 @@ _AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)(\.[a-z0-9-]+)"
 
 def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each renamed object whose name a text can build."""
-    targets: dict[str, list[Item]] = defaultdict(list)
-    for item in evidence.renamed:
-        for part in parts_of(item.base_name):
-            targets[part].append(item)
+    targets = grouped(evidence.renamed, lambda item: item.base_name)
+    parts = NameParts(targets)
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
     for index, items in evidence.inventory.items_by_document().items() if targets else ():
         text = evidence.inventory.stream.texts[index]
-        if not has_encoded_names(items, text) and targets.keys().isdisjoint(parts_in(text)):
+        if not (has_encoded_names(items, text) or parts.found_in(text)):
             continue
         document = evidence.inventory.document(index)
         for item in items:
@@ -59,12 +58,12 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
                 str(value_at(document.data, (*template, "spec", "serviceAccountName")))
                 for template in item.templates
             )
-            for path, part, kind in _parts(item, document, targets):
+            for path, part, kind in _parts(item, document, parts):
                 earlier = found[part, kind, item.identity.namespace]
                 if accounts in earlier or len(earlier) >= _MOST_ACCOUNTS:
                     continue
                 earlier.add(accounts)
-                for target in targets[part]:
+                for target in (one for name in parts.names[part] for one in targets[name]):
                     if target.identity.kind == kind and may_be_read(
                         evidence.resolver, item, target, (text,)
                     ):
@@ -82,7 +81,7 @@ def _sign(evidence: Evidence, item: Item, path: Path, part: str, target: Item) -
 
 
 def _parts(
-    item: Item, document: ParsedDocument, known: Mapping[str, object]
+    item: Item, document: ParsedDocument, known: NameParts
 ) -> Iterator[tuple[Path, str, str]]:
     """The path, the part and the kind of each known part in an object's texts about a kind."""
     data = value_at(document.data, item.path)
@@ -91,7 +90,7 @@ def _parts(
         for path, text in strings_in(data, None)
         if may_reference(item, path, data, frozenset())
     ]
-    found = {path: known.keys() & parts_in(text) for path, text in texts}
+    found = {path: known.found_in(text) for path, text in texts}
     if not any(found.values()):
         return
     # A variable of a container can have the name, and its command the kind.
