@@ -76,6 +76,15 @@ def written_keys(data: dict[str, Json]) -> set[str] | None:
     return keys
 
 
+def endless_metrics(path: Path, template: dict[str, Json]) -> list[str]:
+    """The metrics that never end, in an analysis for which a rollout waits; path: as below."""
+    metrics = mappings_in(value_at(template, ("spec", "metrics")))
+    endless = [
+        str(one.get("name")) for one in metrics if one.get("interval") and one.get("count") is None
+    ]
+    return [] if path[:4] == ("spec", "strategy", "canary", "analysis") else endless
+
+
 def missing_arguments(rollout: dict[str, Json], path: Path, template: dict[str, Json]) -> list[str]:
     """The arguments without a value of an analysis; path: of its template, in a Rollout."""
     given = value_at(rollout, (*path[: path.index("templates")], "args"))

@@ -129,7 +129,10 @@ PODS = {
         ", livenessProbe: {httpGet: {port: 1, httpHeaders: [{name: a b, value: c}]}}",
         "",
     ),
-    "containers[0].lifecycle.preStop": (", lifecycle: {preStop: {exec: {}, sleep: {}}}", ""),
+    "containers[0].lifecycle.preStop": (
+        ", lifecycle: {preStop: {exec: {command: [a]}, sleep: {}}}",
+        "",
+    ),
     "containers[0].resizePolicy[0].restartPolicy": (
         ", resizePolicy: [{resourceName: cpu, restartPolicy: No}]",
         "",
@@ -153,12 +156,13 @@ PODS = {
     "volumes[0].hostPath.path": ("", ", volumes: [{name: a, hostPath: {path: /a/../b}}]"),
     "volumes[0].downwardAPI.items[0].fieldRef.fieldPath": (
         "",
-        ", volumes: [{name: a, downwardAPI: {items: [{fieldRef: {fieldPath: spec.nodeName}}]}}]",
+        ", volumes: [{name: a, downwardAPI: {items: [{path: b, "
+        "fieldRef: {fieldPath: spec.nodeName}}]}}]",
     ),
     "volumes[0].downwardAPI.items[0].resourceFieldRef": (
         "",
         ", volumes: [{name: a, downwardAPI: {items: [{resourceFieldRef: "
-        "{resource: limits.cpu}}]}}]",
+        "{resource: limits.cpu}, path: b}]}}]",
     ),
 }
 OTHERS = [

@@ -2,9 +2,8 @@
 
 - A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`, or the volume
   cannot be mounted. A missing `subPath` becomes an empty folder.
-- An object that the change removes: what a pod template needs, such as a Secret or PriorityClass,
-  and what a field names by its kind, such as `issuerRef` or `parentRefs`. A Secret also goes with
-  the ExternalSecret, SealedSecret or Certificate that writes it.
+- A removed object: what a pod template needs, such as a PriorityClass, or what a field names by its
+  kind, such as `issuerRef`. A Secret goes with the ExternalSecret or Certificate that writes it.
 - Another part of an object: a port, a listener, a subset, the container or request of a metric, an
   argument of an analysis.
 - The named port of a probe or hook, and the variable in `$(NAME)`.
@@ -38,6 +37,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.parts import (
     USERS_OF_PARTS,
+    endless_metrics,
     missing_arguments,
     parts_named_at,
     parts_of,
@@ -407,6 +407,9 @@ def _broken(
             for argument in missing_arguments(item.data, use.path, found[0].data) if found else ():
                 fact = f"the argument {argument} of {target.kind}/{name} has no value"
                 yield use._replace(key=argument, fact=fact)
+            for metric in endless_metrics(use.path, found[0].data) if found else ():
+                fact = f"the metric {metric} of {target.kind}/{name} has no count, and never ends"
+                yield use._replace(key=metric, fact=fact)
 
 
 def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:

@@ -3,9 +3,8 @@
 - A CustomResourceDefinition: Kubernetes deletes all objects of its kind, in all namespaces.
 - A Namespace, with everything in it.
 - A PersistentVolumeClaim: with the reclaim policy `Delete`, the volume is deleted too.
-- A StatefulSet whose `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`: Kubernetes
-  deletes the claims of all its pods. With `whenScaled: Delete`, fewer replicas delete the claims of
-  the pods that go.
+- A StatefulSet with claims and a `persistentVolumeClaimRetentionPolicy`: `whenDeleted: Delete`, or
+  `whenScaled: Delete` and fewer replicas.
 
 An object that Helm (`helm.sh/resource-policy: keep`), Argo CD (`Prune=false`) or Flux
 (`prune: disabled`) keeps is not a risk.

@@ -108,12 +108,14 @@ class Facts(NamedTuple):
             if wanted is None or _has_word(stream.texts[index], wanted):
                 yield from objects_of(parse_in(stream, index).data)
 
-    def scalers(self, names: Iterable[str]) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
-        """The autoscalers of the newer side, each with the namespace, kind and name of its target.
+    def scalers(
+        self, names: Iterable[str], *, is_new: bool = True
+    ) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
+        """The autoscalers of one side, each with the namespace, kind and name of its target.
 
         names: of the targets that the rule looks for, as in `objects`.
         """
-        for item in self.objects(SCALERS, is_new=True, words=names):
+        for item in self.objects(SCALERS, is_new=is_new, words=names):
             namespace = self.resolver.namespace_of(item.identity.namespace)
             yield item, (namespace, *scaled_by(item.data))
 

@@ -4,9 +4,9 @@
 ConfigMap; Helm stops in the middle. Delete and re-create the object, or give it
 another name.
 
-The rule knows selectors of workloads, the fixed fields of StatefulSets, Jobs, Pods, volumes,
-claims, Services and classes, `roleRef`, the type of a Secret, and ConfigMaps and Secrets with
-`immutable: true`. Helm and Argo CD re-create hooks.
+Such are selectors, `roleRef`, the type of a Secret, all of an immutable ConfigMap, fields of
+StatefulSets, Jobs, claims and Services, and the size of a claim without `allowVolumeExpansion`.
+Helm and Argo CD re-create hooks.
 
 Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes, and trials with an
 API server of Kubernetes 1.36.
@@ -20,9 +20,10 @@ from postrender.diff.model import REFUSED, Risk
 from postrender.diff.risks.data_loss import LOSSES
 from postrender.diff.risks.facts import Facts, rejection
 from postrender.diff.texts import content_of
-from postrender.kubernetes.kinds import SECRET
+from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.kubernetes.validation.checks import quantity
 from postrender.kubernetes.validation.updates import find_rejected_changes
-from postrender.yaml.paths import format_path
+from postrender.yaml.paths import Json, format_path, value_at
 
 REJECTS = True
 
@@ -49,6 +50,25 @@ def find(facts: Facts) -> Iterator[Risk]:
                 fact = "the object is immutable, and the change does not give it another name"
                 yield rejection(facts, pair.identity, fact, fix=_FIX)
 
+    yield from _expansions(facts)
 
+
+def _expansions(facts: Facts) -> Iterator[Risk]:
+    """The claims that grow in a class of the stream that does not let them."""
+    grown: dict[Json, list[Identity]] = {}
+    for identity, old, new in facts.changed(*_SIZE):
+        before, after = (quantity(value_at(data, _SIZE)) for data in (old, new))
+        if identity.group_kind == _CLAIM and before and after and before < after:
+            grown.setdefault(value_at(new, ("spec", "storageClassName")), []).append(identity)
+    names = [str(name) for name in grown]
+    for item in facts.objects(("StorageClass",), is_new=True, words=names) if grown else ():
+        if item.data.get("allowVolumeExpansion") is not True:
+            for identity in grown.get(item.identity.name, ()):
+                fact = f"the claim grows, but {item.identity} does not set allowVolumeExpansion"
+                yield rejection(facts, identity, fact, format_path(_SIZE), fix=_EXPAND)
+
+
+_CLAIM, _SIZE = ("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage")
+_EXPAND = "Set allowVolumeExpansion first, if the driver can expand volumes"
 _FIX = "Delete or rename the object before the apply"
 _KEEP = "Undo the change, because to delete the object deletes data"

@@ -2,12 +2,11 @@
 
 - A name, a label or a key of a ConfigMap has a character that Kubernetes does not allow, or is too
   long.
-- A value has a wrong type, often because it lacks quotes, such as `true` in an annotation.
+- A value has a wrong type, often without quotes, such as `true` in an annotation.
 - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
 - A selector does not match the labels of its own pod template.
-- Two containers, volumes or ports have one name, or a mount names a volume that does not exist.
-- A field is missing, or has a wrong value, such as a port above 65,535 or a request above its
-  limit.
+- Two containers or volumes have one name, or a mount has no volume.
+- A field is missing or wrong, such as a port above 65,535 or a request above its limit.
 
 Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of Kubernetes.
 """

@@ -3,6 +3,8 @@
 Argo Rollouts sets the phase `InvalidSpec`, and replaces no pods. Examples are a strategy with both
 `canary` and `blueGreen`, a step with two actions, and an invalid pod template.
 
+An analysis with an invalid metric, such as a `count` without an `interval`, aborts the rollout.
+
 Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
 """
 
@@ -12,13 +14,17 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts
-from postrender.kubernetes.validation import ROLLOUTS
+from postrender.kubernetes.validation import ANALYSES, ROLLOUTS
 
 REJECTS = True
 CODE = "invalid-rollout"
+CONSEQUENCES = {
+    ROLLOUTS: "Argo Rollouts reports InvalidSpec, and replaces no pods",
+    ANALYSES: "An analysis with this template ends with an error, and the rollout is aborted",
+}
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    for identity, path, fact in facts.rejections.get(ROLLOUTS, ()):
-        consequence = "Argo Rollouts reports InvalidSpec, and replaces no pods"
-        yield Risk(identity, fact, consequence, path)
+    for judge, consequence in CONSEQUENCES.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, consequence, path)

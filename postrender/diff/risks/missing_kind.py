@@ -1,8 +1,10 @@
-"""A CustomResourceDefinition no longer serves the version of an object.
+"""The apply of an object fails: `no matches for kind`.
 
-The apply of the object fails: `no matches for kind`.
+A CustomResourceDefinition no longer serves its version, or Kubernetes 1.32 lacks the version, such
+as `policy/v1beta1`, or the kind.
 
-Source: the discovery of the API server, which Helm, kubectl and Argo CD ask before an apply.
+Source: the discovery of the API server, which Helm, kubectl and Argo CD ask before an apply, and
+the deprecated API migration guide of Kubernetes.
 """
 
 from __future__ import annotations
@@ -18,7 +20,43 @@ from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 _CONSEQUENCE = "The apply of the object fails"
 
 
+# Versions that are gone for all kinds, or for these.
+_GONE = {
+    **dict.fromkeys(("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2", "batch/v1beta1"), ""),
+    **dict.fromkeys(("policy/v1beta1", "autoscaling/v2beta1", "autoscaling/v2beta2"), ""),
+    **{
+        f"{group}.k8s.io/v1beta1": kinds
+        for group, kinds in (
+            *(("rbac.authorization", ""), ("apiextensions", ""), ("apiregistration", "")),
+            *(("scheduling", ""), ("discovery", ""), ("node", ""), ("coordination", "Lease")),
+            ("networking", "Ingress IngressClass"),
+            ("storage", "StorageClass CSIDriver CSINode CSIStorageCapacity VolumeAttachment"),
+            (
+                "admissionregistration",
+                "ValidatingWebhookConfiguration MutatingWebhookConfiguration",
+            ),
+            ("certificates", "CertificateSigningRequest"),
+        )
+    },
+    **{f"flowcontrol.apiserver.k8s.io/v1beta{number}": "" for number in (1, 2, 3)},
+}
+# All kinds of a version that people write.
+_KINDS = {
+    "v1": "Binding ConfigMap Endpoints Event LimitRange List Namespace Node PersistentVolume "
+    "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service "
+    "ServiceAccount",
+    "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "batch/v1": "CronJob Job",
+    "policy/v1": "Eviction PodDisruptionBudget",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "networking.k8s.io/v1": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
+    "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "scheduling.k8s.io/v1": "PriorityClass",
+}
+
+
 def find(facts: Facts) -> Iterator[Risk]:
+    yield from _of_kubernetes(facts)
     lost: dict[GroupKind, tuple[Identity, set[str]]] = {}
     for pair in facts.changes:
         if pair.identity.kind == CRD and pair.old:
@@ -35,6 +73,19 @@ def find(facts: Facts) -> Iterator[Risk]:
         if definition and version in versions:
             fact = f"{definition} does not serve the version {version} any longer"
             yield Risk(item.identity, fact, _CONSEQUENCE, "apiVersion")
+
+
+def _of_kubernetes(facts: Facts) -> Iterator[Risk]:
+    for pair in facts.changes:
+        version = str(pair.new.data.get("apiVersion")) if pair.new else ""
+        if pair.old and pair.old.data.get("apiVersion") == version:
+            continue
+        kind, gone = pair.identity.kind, _GONE.get(version)
+        kinds = _KINDS.get(version, kind).split()
+        is_gone = gone is not None and (not gone or kind in gone.split())
+        if pair.new and (is_gone or not (kind in kinds or kind.endswith("List"))):
+            fact = f"Kubernetes does not serve the kind {kind} in the version {version}"
+            yield Risk(pair.identity, fact, _CONSEQUENCE, "apiVersion")
 
 
 def _served(definition: dict[str, Json]) -> set[str]:

@@ -1,8 +1,7 @@
 """An object moves to another namespace: the tool creates a new object and deletes the old one.
 
-- The old pods stop, whether or not new pods are ready.
-- New volumes of a PersistentVolumeClaim, or of a StatefulSet with claims, are empty.
-- Clients of the old address of a Service fail.
+The old pods stop, whether or not new pods are ready. New volumes are empty. Clients of the old
+address of a Service fail.
 
 Source: the identity of an object, which includes its namespace.
 """

@@ -51,7 +51,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     new = [item for item in new if _selector(item) and _selector(old[item.identity])]
     if not new:
         return
-    words = {word for item in (*new, *old.values()) for word in _words(_selector(item))}
+    words = {word for item in (*new, *old.values()) for word in words_of(_selector(item))}
     templates = [_templates(facts, words, is_new=is_new) for is_new in (False, True)]
     for item in new:
         before = _is_matched(facts, old[item.identity], templates[0])
@@ -142,7 +142,7 @@ def _selector(item: Object) -> dict[str, Json]:
     return mapping_at(item.data, _SELECTORS[item.identity.kind][0])
 
 
-def _words(selector: dict[str, Json]) -> Iterator[str]:
+def words_of(selector: dict[str, Json]) -> Iterator[str]:
     """Words of which a pod template that matches has one. "" is in every text."""
     values = [str(value) for value in mapping_at(selector, ("matchLabels",)).values()]
     yield from values[:1] or [""]
@@ -200,11 +200,12 @@ def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "
     groups = [templates.get((namespace, key, str(value)), []) for key, value in wanted.items()]
     candidates = min(groups, key=len)
     return len(candidates) > _MOST_CANDIDATES or any(
-        _matches(selector, candidate) for candidate in candidates
+        is_selected(selector, candidate) for candidate in candidates
     )
 
 
-def _matches(selector: dict[str, Json], labels: dict[str, str]) -> bool:
+def is_selected(selector: dict[str, Json], labels: dict[str, str]) -> bool:
+    """Whether a selector matches labels."""
     wanted = mapping_at(selector, ("matchLabels",))
     if any(labels.get(key) != str(value) for key, value in wanted.items()):
         return False

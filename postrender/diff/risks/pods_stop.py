@@ -2,12 +2,11 @@
 
 - The strategy `Recreate` stops all old pods before new pods start. So does a `maxUnavailable` of
   100 %, or of all of several replicas.
-- The replicas go to 0, or are no longer in the manifest: `kubectl apply` and Helm then set the
-  default, 1, also if an autoscaler had another number.
+- The replicas go to 0, or leave the manifest: `kubectl apply` and Helm then set 1, also
+  with an autoscaler.
 - A workload whose kind changes, such as a Deployment that becomes a Rollout: the tool deletes all
   old pods at once.
-- A revision that loses all owners: Kubernetes deletes the revision, and pods that restart cannot
-  start.
+- A revision loses all owners and is deleted, and pods that restart cannot start.
 
 Source: the Deployment and DaemonSet controllers and the garbage collector of Kubernetes.
 """

@@ -1,12 +1,12 @@
 """Two renders of a chart differ, so each release starts new pods.
 
 Only `try` finds this risk, with a second render: a password from `randAlphaNum`, a certificate from
-`genSignedCert`, a time from `now`, or a checksum of one of these.
+`genSignedCert`, a time from `now`.
 
 - `helm upgrade` makes a new value in each release, unless the chart keeps the first one with
   `lookup`, which `helm template`, and so `try`, does not see.
-- Argo CD renders charts as `helm template` does. Each new commit, each hard refresh, and the end of
-  the cache (by default, after a day) make a new value, and the Application is `OutOfSync`.
+- Argo CD makes a new value with each commit, hard refresh, and end of its cache (after a day), and
+  the Application is `OutOfSync`.
 
 Set such a value in a values file, or in a Secret that the chart does not create.
 """

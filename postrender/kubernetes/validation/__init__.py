@@ -37,7 +37,7 @@ from postrender.kubernetes.validation.checks import (
     is_subdomain,
     needs_quotes,
 )
-from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS
+from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS, MEMORY_ROWS
 from postrender.kubernetes.validation.pods import (
     LIVE_POD_ROWS,
     NEW_POD_ROWS,
@@ -48,7 +48,7 @@ from postrender.kubernetes.validation.pods import (
     across_containers,
     restart_policy,
 )
-from postrender.kubernetes.validation.rollouts import SPEC_ROWS, find_invalid_weights
+from postrender.kubernetes.validation.rollouts import METRIC_ROWS, SPEC_ROWS, find_invalid_weights
 from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
 from postrender.text import decoded
 from postrender.yaml.paths import (
@@ -71,8 +71,10 @@ _MAX_ANNOTATIONS = 262_144
 # Who rejects a value: the API server in every apply, or only in a server-side one; Argo Rollouts,
 # which then replaces no pods; the API server in pods; or a node, which gives a reason.
 API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
+ANALYSES = "analysis"
 PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
-_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR)
+START_ERROR = "StartError"
+_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR)
 # In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
 # a live object.
 _NEW, _LIVE = "new", "live"
@@ -158,7 +160,7 @@ def _of_object(
     is_checked: bool,
 ) -> Iterator[Problem]:
     """The problems of names, labels, types and contents."""
-    if parts_at(parts, ("metadata",)) != {} or group_kind[1] == CRD:
+    if parts_at(parts, ("metadata",)) != {} or group_kind[1] in _PARTS_OF_NAMES:
         yield from _name(group_kind, root)
     for path, value in {(): root, **templates}.items():
         if parts_at(parts, (*path, "metadata")) != {}:
@@ -180,11 +182,19 @@ def _of_pod(
         yield from restart_policy(group_kind, path, pod)
 
 
+_KIND_ROWS = (
+    (KIND_ROWS, API_SERVER),
+    (NEW_KIND_ROWS, _NEW),
+    (SPEC_ROWS, ROLLOUTS),
+    (METRIC_ROWS, ANALYSES),
+)
+
+
 @cache
 def _rows_of(group_kind: GroupKind) -> PatternTree:
     """The checks of an object by path, each with who rejects the value."""
     tree = PatternTree()
-    for rows, judge in ((KIND_ROWS, API_SERVER), (NEW_KIND_ROWS, _NEW), (SPEC_ROWS, ROLLOUTS)):
+    for rows, judge in _KIND_ROWS:
         _merge(tree, rows.get(group_kind, PatternTree()), judge)
     pattern = WORKLOAD_KINDS.get(group_kind)
     if pattern is not None:
@@ -220,6 +230,7 @@ _POD_ROWS = (
     (BLANK_ROWS, PODS, PODS),
     (IMAGE_ROWS, IMAGE_NAME, IMAGE_NAME),
     (START_ROWS, CONFIG_ERROR, CONFIG_ERROR),
+    (MEMORY_ROWS, START_ERROR, START_ERROR),
 )
 
 
@@ -237,6 +248,8 @@ _NAMES = {
     ("batch", "Job"): (63, False),
     ("batch", "CronJob"): (52, False),
 }
+# What is before the group in the names of these kinds.
+_PARTS_OF_NAMES = {CRD: ("names", "plural"), "APIService": ("version",)}
 # Kinds of these groups have other names.
 _OTHER_NAMES = ("certificates.k8s.io", "openshift.io")
 
@@ -256,10 +269,10 @@ def _name(group_kind: GroupKind, root: dict[str, Json]) -> Iterator[Problem]:
         yield path, "the name has a character that its kind does not allow"
     elif group_kind[1] == "PriorityClass" and name.startswith("system-"):
         yield path, "only Kubernetes can use the prefix system-"
-    names = mapping_at(root, ("spec", "names"))
-    expected = f"{names.get('plural')}.{value_at(root, ('spec', 'group'))}"
-    if group_kind[1] == CRD and names and name != expected:
-        yield path, f"the name is not {expected}"
+    field = _PARTS_OF_NAMES.get(group_kind[1], ())
+    first, group = value_at(root, ("spec", *field)), value_at(root, ("spec", "group"))
+    if field and first and group and name != f"{first}.{group}":
+        yield path, f"the name is not {first}.{group}"
 
 
 def _labels(path: Path, metadata: dict[str, Json]) -> Iterator[Problem]:

@@ -91,7 +91,7 @@ def needs(*fields: str) -> Check:
 
     def check(value: Json) -> Iterator[str]:
         if isinstance(value, dict):
-            missing = (field for field in fields if value.get(field) in (None, ""))
+            missing = (field for field in fields if value.get(field) in (None, "", []))
             yield from (Missing(f"the field {field} is missing") for field in missing)
 
     return check
@@ -136,6 +136,16 @@ def _is_met(data: Json, condition: tuple[Path, list[str]]) -> bool:
     value = value_at(data, path)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return value not in (None, "", []) and (not values or text in values)
+
+
+def some_of(*fields: str) -> Check:
+    """A check of a mapping that has at least one of several fields."""
+
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, dict) and not any(value.get(field) for field in fields):
+            yield f"one of the fields {', '.join(fields)} is missing"
+
+    return check
 
 
 def forbidden(value: Json) -> Iterator[str]:
@@ -268,9 +278,20 @@ def deadline(value: Json) -> Iterator[str]:
         yield f"minReadySeconds ({ready}) is not below progressDeadlineSeconds ({limit})"
 
 
+def address(value: Json) -> Iterator[str]:
+    """A check of an IP address."""
+    from ipaddress import ip_address  # rarely needed
+
+    try:
+        ip_address(str(value))
+    except ValueError:
+        yield f"the value {shown(value)} is not an IP address"
+
+
 PORT = between(1, 65_535)
 QUALIFIED = matching(is_label_key, "a name such as example.com/a")
 COUNT = between(0)
+USER = between(0, 2**31 - 1)
 
 
 # The lists whose items have a string in `value`.
@@ -410,7 +431,9 @@ _CHECKS = {
         _boolean,
         "hostNetwork hostPID hostIPC suspend paused readOnly optional immutable privileged stdin "
         "tty allowPrivilegeEscalation readOnlyRootFilesystem runAsNonRoot "
-        "automountServiceAccountToken allowVolumeExpansion",
+        "automountServiceAccountToken allowVolumeExpansion enableServiceLinks hostUsers "
+        "shareProcessNamespace setHostnameAsFQDN publishNotReadyAddresses globalDefault "
+        "allocateLoadBalancerNodePorts stdinOnce podInfoOnMount attachRequired served",
     ),
 }
 # The names of the fields, by the name in lower case.

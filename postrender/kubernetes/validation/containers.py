@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from postrender.kubernetes.validation.checks import (
     COUNT,
     PORT,
+    USER,
     Check,
     between,
     exclusive,
@@ -143,6 +144,7 @@ def _once(value: Json) -> Iterator[str]:
 
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
 CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     ("", needs("name", "image")),
@@ -154,7 +156,11 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".env[]", _variable),
     (".env[].valueFrom.fieldRef.fieldPath", field_of(_OF_VARIABLE)),
     (".env[].valueFrom.resourceFieldRef.resource", resource_field),
+    (".env[].valueFrom", exclusive(*_SOURCES, is_needed=True)),
+    (".envFrom[]", exclusive("configMapRef", "secretRef", is_needed=True)),
     (".volumeMounts[]", needs("mountPath")),
+    (".volumeDevices[]", needs("name", "devicePath")),
+    (".resizePolicy", unique("resize policy", "resourceName")),
     (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
     (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
     (".volumeMounts[].subPath", relative),
@@ -175,10 +181,18 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     *((f".{probe}.grpc.port", check) for probe in PROBES for check in (PORT, number)),
     *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
     *(
-        (f".{handler}.httpGet.httpHeaders[].name", matching(_is_header, "a header"))
+        (f".{handler}.{path}", check)
         for handler in (*PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
+        for path, check in (
+            ("exec", needs("command")),
+            ("httpGet", needs("port")),
+            ("tcpSocket", needs("port")),
+            ("grpc", needs("port")),
+            ("httpGet.httpHeaders[].name", matching(_is_header, "a header")),
+        )
     ),
-    (".securityContext.runAsUser", COUNT),
+    (".securityContext.runAsUser", USER),
+    (".securityContext.runAsGroup", USER),
     (".securityContext", _privileges),
     (".securityContext.seccompProfile", profile),
     (".securityContext.appArmorProfile", profile),
@@ -201,3 +215,15 @@ def _image(value: Json) -> Iterator[str]:
 # The API server accepts these in a workload (validateContainersOnlyForPod).
 BLANK_ROWS = tree_of((f"{field}[].image", _blank) for field in CONTAINERS)
 IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in CONTAINERS)
+
+
+_LEAST = quantity("1Mi") or 0
+
+
+def _memory(value: Json) -> Iterator[str]:
+    size = quantity(value)
+    if size is not None and 0 < size < _LEAST:
+        yield f"the memory {value} is less than 1Mi. The suffix m is for thousandths"
+
+
+MEMORY_ROWS = tree_of((f"{field}[].resources.limits.memory", _memory) for field in CONTAINERS)

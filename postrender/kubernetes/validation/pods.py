@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation.checks import (
-    COUNT,
     QUALIFIED,
+    USER,
     Problem,
+    address,
     between,
     exclusive,
     expression,
@@ -39,18 +40,22 @@ from postrender.kubernetes.validation.values import pod_rows
 from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
+_CLAIMS = {"persistentVolumeClaim", "ephemeral"}
+
 
 def across_containers(
     path: Path, pod: dict[str, Json], claims: list[dict[str, Json]], *, is_new: bool
 ) -> Iterator[Problem]:
     """The names that several containers of a new pod share, and mounts without a volume."""
-    volumes = {str(volume.get("name")) for volume in mappings_in(pod.get("volumes"))}
-    volumes |= {str(value_at(claim, ("metadata", "name"))) for claim in claims}
+    listed = mappings_in(pod.get("volumes"))
+    named = {str(value_at(claim, ("metadata", "name"))) for claim in claims}
+    volumes = named | {str(volume.get("name")) for volume in listed}
+    blocks = named | {str(one.get("name")) for one in listed if not _CLAIMS.isdisjoint(one)}
     both = [(field, pod.get(field)) for field in CONTAINERS]
     # kubectl and Helm 3 merge two containers of one name in a list of a live object.
     names = [[str(one.get("name")) for one in mappings_in(containers)] for _, containers in both]
-    listed = (name for one in names for name in (one if is_new else dict.fromkeys(one)))
-    for texts in (repeated("container", listed), _host_ports(pod, is_new=is_new)):
+    distinct = (name for one in names for name in (one if is_new else dict.fromkeys(one)))
+    for texts in (repeated("container", distinct), _host_ports(pod, is_new=is_new)):
         yield from (((*path, "containers"), text) for text in texts)
     if not mappings_in(pod.get("containers")):
         yield (*path, "containers"), "the pod has no containers"
@@ -60,6 +65,10 @@ def across_containers(
                 if str(mount.get("name")) not in volumes:
                     where = (*path, field, place, "volumeMounts")
                     yield where, f"the volume {mount.get('name')} does not exist"
+            for device in mappings_in(container.get("volumeDevices")):
+                if str(device.get("name")) not in blocks:
+                    where = (*path, field, place, "volumeDevices")
+                    yield where, f"the volume {device.get('name')} is not a claim"
             for port in mappings_in(container.get("ports")):
                 host = port.get("hostPort") or port.get("containerPort")
                 if pod.get("hostNetwork") is True and host != port.get("containerPort"):
@@ -145,15 +154,6 @@ def _paths(value: Json) -> Iterator[str]:
     yield from repeated("file", files, "path")
 
 
-def _address(value: Json) -> Iterator[str]:
-    from ipaddress import ip_address  # rarely needed
-
-    try:
-        ip_address(str(value))
-    except ValueError:
-        yield f"the value {shown(value)} is not an IP address"
-
-
 def _containers(pod: dict[str, Json]) -> list[dict[str, Json]]:
     return [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
 
@@ -210,6 +210,7 @@ def _pod_resources(value: Json) -> Iterator[str]:
 
 
 _FILES = ("configMap", "secret", "downwardAPI", "projected", "projected.sources[].configMap")
+_USERS = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups[]")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
 _TERMS = [
@@ -223,11 +224,22 @@ POD_ROWS = tree_of(
         *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
         *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
         *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
+        *((f"volumes[].{source}.items[]", needs("path")) for source in _FILES),
         *(
             (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
             for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
         ),
         *((term, needs("topologyKey")) for term in _TERMS),
+        *(
+            (f"{term}{path}", check)
+            for term in _TERMS
+            for path, check in ((".topologyKey", QUALIFIED), (".namespaces[]", label))
+        ),
+        *(
+            (term, requires("matchLabelKeys", "labelSelector"))
+            for term in (*_TERMS, "topologySpreadConstraints[]")
+        ),
+        (f"affinity.nodeAffinity.{_REQUIRED}", needs("nodeSelectorTerms")),
         *(
             (f"{term}.labelSelector.matchExpressions[]", expression())
             for term in (*_TERMS, "topologySpreadConstraints[]")
@@ -248,8 +260,9 @@ POD_ROWS = tree_of(
         ("volumes[]", needs("name")),
         ("nodeSelector.*", selected),
         ("tolerations[]", _toleration),
+        ("tolerations[].key", QUALIFIED),
         ("serviceAccountName", subdomain),
-        ("securityContext.runAsUser", COUNT),
+        *((f"securityContext.{field}", USER) for field in _USERS),
         ("volumes[].name", label),
         ("volumes[].configMap", needs("name")),
         ("volumes[].secret", needs("secretName")),
@@ -265,8 +278,12 @@ POD_ROWS = tree_of(
         ),
         ("volumes[].projected", _paths),
         ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
-        ("hostAliases[].ip", _address),
-        ("dnsConfig.nameservers[]", _address),
+        ("volumes[].ephemeral.volumeClaimTemplate.spec.resources.requests", needs("storage")),
+        ("volumes[].projected.sources[].serviceAccountToken", needs("path")),
+        ("hostAliases[].ip", address),
+        ("hostAliases[].hostnames[]", subdomain),
+        ("dnsConfig.options[]", needs("name")),
+        ("dnsConfig.nameservers[]", address),
         ("", requires("dnsPolicy: None", "dnsConfig.nameservers")),
         ("", _pod),
         ("resources", _pod_resources),

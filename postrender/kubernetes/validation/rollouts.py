@@ -17,6 +17,7 @@ from postrender.kubernetes.validation.checks import (
     matching,
     needs,
     tree_of,
+    unique,
 )
 from postrender.yaml.paths import Json, Parts, mapping_at, mappings_in, parts_at, value_at
 
@@ -44,6 +45,9 @@ def _canary(value: Json) -> Iterator[str]:
         ["0%", "0%"],
     ):
         yield "maxSurge and maxUnavailable are both 0"
+    for field in ("scaleDownDelaySeconds", "dynamicStableScale"):
+        if not traffic and value_at(value, (field,)) not in (None, False):
+            yield f"{field} needs trafficRouting"
     routes = {str(route.get("name")) for route in mappings_in(traffic.get("managedRoutes"))}
     for step in mappings_in(value_at(value, ("steps",))):
         for action in _ROUTED if not step.keys().isdisjoint(_ROUTED) else ():
@@ -60,6 +64,16 @@ def _blue_green(value: Json) -> Iterator[str]:
         yield "activeService and previewService are the same"
 
 
+def _history(value: Json) -> Iterator[str]:
+    kept = value_at(value, ("revisionHistoryLimit",))
+    limit = value_at(value, ("strategy", "blueGreen", "scaleDownDelayRevisionLimit"))
+    if isinstance(limit, int) and limit > (kept if isinstance(kept, int) else _HISTORY):
+        yield f"scaleDownDelayRevisionLimit ({limit}) is above revisionHistoryLimit"
+
+
+_HISTORY = 10  # the default
+
+
 def _source(value: Json) -> Iterator[str]:
     # A template that only has what Argo Rollouts ignores, such as labels, is no second one.
     if mapping_at(value, ("workloadRef",)) and value_at(value, ("template", "spec", "containers")):
@@ -74,6 +88,8 @@ _ROWS = tree_of(
     (
         ("spec", deadline),
         ("spec", _source),
+        ("spec", _history),
+        ("spec.strategy.canary.pingPong", needs("pingService", "pongService")),
         ("spec.strategy", exclusive("canary", "blueGreen", is_needed=True)),
         ("spec.strategy.canary", _canary),
         ("spec.strategy.canary.steps[]", exclusive(*_ACTIONS, is_needed=True)),
@@ -86,6 +102,40 @@ _ROWS = tree_of(
     )
 )
 SPEC_ROWS = {ROLLOUT: _ROWS}
+
+
+def _metric(value: Json) -> Iterator[str]:
+    """What ValidateMetric in `utils/analysis` of Argo Rollouts does not accept."""
+    numbers = [value_at(value, (field,)) for field in ("count", *_LIMITS)]
+    count, *limits = (one if isinstance(one, int) else 0 for one in numbers)
+    if count > 1 and not value_at(value, ("interval",)):
+        yield f"a count of {count} needs an interval"
+    for field, limit in zip(_LIMITS, limits, strict=True):
+        if 0 < count < limit:
+            yield f"{field} ({limit}) is above the count ({count})"
+
+
+_LIMITS = ("failureLimit", "inconclusiveLimit", "consecutiveSuccessLimit")
+_PROVIDERS = (
+    *("prometheus", "job", "web", "wavefront", "kayenta", "datadog", "newRelic", "cloudWatch"),
+    *("graphite", "influxdb", "skywalking", "plugin"),
+)
+# What ends an analysis with an error, when it begins.
+METRIC_ROWS = dict.fromkeys(
+    (("argoproj.io", "AnalysisTemplate"), ("argoproj.io", "ClusterAnalysisTemplate")),
+    tree_of(
+        (
+            ("spec.metrics", unique("metric")),
+            ("spec.metrics[]", _metric),
+            ("spec.metrics[]", needs("name", "provider")),
+            ("spec.metrics[].provider", exclusive(*_PROVIDERS, is_needed=True)),
+            *(
+                (f"spec.metrics[].{field}", matching(_is_duration, "a duration"))
+                for field in ("interval", "initialDelay")
+            ),
+        )
+    ),
+)
 _WEIGHTS = tree_of([("spec.strategy.canary.steps[].setWeight", between(0, 100))])
 
 

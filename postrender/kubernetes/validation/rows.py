@@ -11,11 +11,13 @@ from postrender.kubernetes.validation.checks import (
     PORT,
     QUALIFIED,
     Check,
+    address,
     between,
     deadline,
     exclusive,
     expression,
     forbidden,
+    is_label,
     is_subdomain,
     label,
     matching,
@@ -25,6 +27,7 @@ from postrender.kubernetes.validation.checks import (
     quantity_text,
     requires,
     selected,
+    some_of,
     string,
     tree_of,
     unique,
@@ -189,8 +192,14 @@ def _network(value: Json) -> Iterator[str]:
 
 def _ingress_path(value: Json) -> Iterator[str]:
     path, kind = (value_at(value, (field,)) for field in ("path", "pathType"))
-    if kind in ("Exact", "Prefix") and not str(path or "").startswith("/"):
+    text = str(path or "")
+    if kind in ("Exact", "Prefix") and not text.startswith("/"):
         yield "the path does not begin with /"
+    elif kind in ("Exact", "Prefix") and (bad := _BAD_PATH.search(text)):
+        yield f"the path contains {bad[0]}"
+
+
+_BAD_PATH = re.compile(r"//|/\.\.?(?:/|\Z)|%2[fF]")
 
 
 def _backend(value: Json) -> Iterator[str]:
@@ -285,6 +294,55 @@ _WEBHOOKS = (
 )
 
 
+_COUNTED = (
+    *("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"),
+    *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
+)
+_AMOUNTS = ["cpu", "memory", "ephemeral-storage"]
+_QUOTAS = {
+    *(*_COUNTED, "requests.storage", *_AMOUNTS),
+    *(f"{way}.{name}" for way in ("requests", "limits") for name in _AMOUNTS),
+}
+
+
+def _quota(value: Json) -> Iterator[str]:
+    for name, amount in value.items() if isinstance(value, dict) else ():
+        if "/" not in name and "hugepages-" not in name and name not in _QUOTAS:
+            yield f"the resource {name} does not exist"
+        number = quantity(amount) if name in _COUNTED else None
+        if number is not None and number % (quantity(1) or 1):
+            yield f"the number of {name} ({amount}) is not a whole number"
+
+
+def _alone(value: Json) -> Iterator[str]:
+    if isinstance(value, list) and "ReadWriteOncePod" in value and len(set(map(str, value))) > 1:
+        yield "ReadWriteOncePod cannot be set with other access modes"
+
+
+def _actions(value: Json) -> Iterator[str]:
+    if isinstance(value, list) and {"Deny", "Warn"} <= set(map(str, value)):
+        yield "Deny and Warn are both set"
+
+
+def _endpoints(value: Json) -> Iterator[str]:
+    if value_at(value, ("addressType",)) in ("IPv4", "IPv6"):
+        for endpoint in mappings_in(value_at(value, ("endpoints",))):
+            addresses = endpoint.get("addresses")
+            for one in addresses if isinstance(addresses, list) else ():
+                yield from address(one)
+
+
+def _exit_codes(value: Json) -> Iterator[str]:
+    values = value_at(value, ("values",))
+    if value_at(value, ("operator",)) == "In" and isinstance(values, list) and 0 in values:
+        yield "the exit code 0 cannot be a failure"
+
+
+def _not_empty(value: Json) -> Iterator[str]:
+    if value == []:
+        yield "the list is empty"
+
+
 def _limits(value: Json) -> Iterator[str]:
     names = ("min", "defaultRequest", "default", "max")
     for resource in {key: None for name in names for key in mapping_at(value, (name,))}:
@@ -304,11 +362,23 @@ def _schema(value: Json) -> Iterator[str]:
             continue
         if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
             yield f"the field {name} has no type"
+        kinds, default = _TYPES.get(str(schema.get("type"))), schema.get("default")
+        if kinds and default is not None and type(default) not in kinds:
+            yield f"the default {shown(default)} of the field {name} has another type"
         pending += mapping_at(schema, ("properties",)).items()
         pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
 
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "array": (list,),
+    "object": (dict,),
+}
 _FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+_OWN_GROUP = exclusive("kind: ServiceAccount", "apiGroup")
 _JOBS: tuple[tuple[str, Check], ...] = (
     ("", requires("backoffLimitPerIndex", "completionMode: Indexed")),
     ("", requires("successPolicy", "completionMode: Indexed")),
@@ -316,6 +386,9 @@ _JOBS: tuple[tuple[str, Check], ...] = (
     ("", requires("maxFailedIndexes", "backoffLimitPerIndex")),
     ("", requires("podFailurePolicy", "template.spec.restartPolicy: Never")),
     ("", exclusive("podFailurePolicy", "podReplacementPolicy: TerminatingOrFailed")),
+    (".podFailurePolicy.rules[]", exclusive("onExitCodes", "onPodConditions", is_needed=True)),
+    (".podFailurePolicy.rules[].onExitCodes", needs("operator", "values")),
+    (".podFailurePolicy.rules[].onExitCodes", _exit_codes),
 )
 _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "Deployment"): (
@@ -348,6 +421,9 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", requires("healthCheckNodePort", "externalTrafficPolicy: Local")),
         ("spec", requires("loadBalancerSourceRanges", "type: LoadBalancer")),
         ("spec", requires("loadBalancerClass", "type: LoadBalancer")),
+        ("spec", requires("allocateLoadBalancerNodePorts", "type: LoadBalancer")),
+        ("spec", exclusive("ipFamilyPolicy: SingleStack", "ipFamilies.1")),
+        ("spec.externalIPs[]", address),
         ("spec.loadBalancerSourceRanges[]", lambda value: _network(str(value).strip())),
     ),
     ("", "PersistentVolumeClaim"): (
@@ -356,6 +432,12 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.resources.requests", needs("storage")),
         ("spec.resources.requests.storage", quantity_text),
         ("spec.resources.requests.storage", _size),
+        ("spec.accessModes", _alone),
+    ),
+    ("", "PersistentVolume"): (
+        ("spec", needs("capacity", "accessModes")),
+        ("spec", requires("local", "nodeAffinity")),
+        ("spec.accessModes", _alone),
     ),
     ("scheduling.k8s.io", "PriorityClass"): (("value", between(-(2**31), 1_000_000_000)),),
     ("autoscaling", "HorizontalPodAutoscaler"): (
@@ -364,6 +446,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.maxReplicas", between(1)),
         ("spec.scaleTargetRef", needs("kind", "name")),
         ("spec.metrics[]", _metric),
+        *((f"spec.behavior.scale{way}.policies", _not_empty) for way in ("Up", "Down")),
     ),
     ("policy", "PodDisruptionBudget"): (
         ("spec", exclusive("minAvailable", "maxUnavailable")),
@@ -386,14 +469,38 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("networking.k8s.io", "Ingress"): (
         ("spec", _ingress),
         ("spec.rules[].host", _host),
+        ("spec.tls[].hosts[]", _host),
         ("spec.rules[].http.paths[]", needs("pathType")),
         ("spec.rules[].http.paths[]", _ingress_path),
         ("spec.rules[].http.paths[].backend", _backend),
         ("spec.defaultBackend", _backend),
     ),
-    (RBAC_GROUP, "ClusterRole"): (("rules[]", _rule),),
+    (RBAC_GROUP, "ClusterRole"): (
+        ("rules[]", _rule),
+        ("aggregationRule", needs("clusterRoleSelectors")),
+    ),
     (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[]", _cluster_rule)),
-    ("storage.k8s.io", "StorageClass"): (("parameters.*", string),),
+    ("storage.k8s.io", "StorageClass"): (("parameters.*", string), ("", needs("provisioner"))),
+    ("discovery.k8s.io", "EndpointSlice"): (
+        ("", _endpoints),
+        ("endpoints[]", needs("addresses")),
+        ("ports[].name", matching(is_label, "the name of a port")),
+        ("ports", unique("port")),
+    ),
+    ("apiregistration.k8s.io", "APIService"): (
+        ("spec", exclusive("caBundle", "insecureSkipTLSVerify: true")),
+        ("spec", needs("groupPriorityMinimum", "versionPriority")),
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (
+        ("spec", needs("matchConstraints")),
+        ("spec", some_of("validations", "auditAnnotations")),
+        ("spec.matchConstraints", needs("resourceRules")),
+        ("spec.validations[]", needs("expression")),
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): (
+        ("spec", needs("policyName", "validationActions")),
+        ("spec.validationActions", _actions),
+    ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (
         ("spec.versions", _versions),
         ("spec.versions", unique("version")),
@@ -402,10 +509,20 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions[].schema.openAPIV3Schema", _schema),
         ("spec.preserveUnknownFields", forbidden),
         ("spec.conversion", requires("strategy: Webhook", "webhook.clientConfig")),
+        ("spec.conversion.webhook", needs("conversionReviewVersions")),
+        ("spec.versions[].additionalPrinterColumns[]", needs("name", "type", "jsonPath")),
     ),
-    (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject),),
-    ("", "LimitRange"): (("spec.limits[]", _limits),),
-    ("", "ResourceQuota"): (("spec.hard.*", quantity_text),),
+    (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject), ("subjects[]", _OWN_GROUP)),
+    (RBAC_GROUP, "RoleBinding"): (("subjects[]", _OWN_GROUP),),
+    ("", "LimitRange"): (
+        ("spec.limits[]", _limits),
+        ("spec.limits", unique("limit", "type")),
+        *(
+            ("spec.limits[]", exclusive("type: Pod", field))
+            for field in ("default", "defaultRequest")
+        ),
+    ),
+    ("", "ResourceQuota"): (("spec.hard.*", quantity_text), ("spec.hard", _quota)),
     **dict.fromkeys(
         _WEBHOOKS,
         (

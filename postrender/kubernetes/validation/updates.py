@@ -58,7 +58,10 @@ _DEFAULTS: dict[str, dict[str, Json]] = {
 
 
 # The fields of a Service that the API server drops with its type (dropTypeDependentFields).
-_TYPE_FIELDS = ("nodePort", "externalTrafficPolicy", "healthCheckNodePort", "loadBalancerClass")
+_TYPE_FIELDS = (
+    *("nodePort", "externalTrafficPolicy", "healthCheckNodePort", "loadBalancerClass"),
+    "allocateLoadBalancerNodePorts",
+)
 
 
 def goes_with_type(old: dict[str, Json], new: dict[str, Json], clause: str) -> bool:

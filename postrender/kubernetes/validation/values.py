@@ -50,6 +50,8 @@ _RETENTION = "spec.persistentVolumeClaimRetentionPolicy.when"
 _JOB = {
     "spec.completionMode": "Indexed NonIndexed",
     "spec.podReplacementPolicy": "TerminatingOrFailed Failed",
+    "spec.podFailurePolicy.rules[].action": "FailJob FailIndex Ignore Count",
+    "spec.podFailurePolicy.rules[].onExitCodes.operator": "In NotIn",
 }
 _MODES = {
     "spec.accessModes[]": "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod",
@@ -124,12 +126,23 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {
         "spec.scope": "Cluster Namespaced",
         "spec.conversion.strategy": "None Webhook",
+        "spec.versions[].additionalPrinterColumns[].type": "integer number string boolean date",
     },
     (RBAC_GROUP, "ClusterRoleBinding"): {**_SUBJECTS, "roleRef.kind": "ClusterRole"},
     (RBAC_GROUP, "RoleBinding"): {**_SUBJECTS, "roleRef.kind": "Role ClusterRole"},
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOK,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOK,
     ("discovery.k8s.io", "EndpointSlice"): {"addressType": "IPv4 IPv6 FQDN"},
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): {
+        "spec.failurePolicy": "Ignore Fail"
+    },
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): {
+        "spec.validationActions[]": "Deny Warn Audit"
+    },
+    ("storage.k8s.io", "CSIDriver"): {
+        "spec.fsGroupPolicy": "ReadWriteOnceWithFSType File None",
+        "spec.volumeLifecycleModes[]": "Persistent Ephemeral",
+    },
 }
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROFILES = "Localhost RuntimeDefault Unconfined"
@@ -155,6 +168,8 @@ _POD = {
     "securityContext.supplementalGroupsPolicy": "Merge Strict",
     "securityContext.seccompProfile.type": _PROFILES,
     "securityContext.appArmorProfile.type": _PROFILES,
+    "tolerations[].operator": "Exists Equal Lt Gt",
+    "volumes[].image.pullPolicy": "Always IfNotPresent Never",
     "tolerations[].effect": "NoSchedule PreferNoSchedule NoExecute",
     "topologySpreadConstraints[].whenUnsatisfiable": "DoNotSchedule ScheduleAnyway",
     "topologySpreadConstraints[].nodeAffinityPolicy": "Honor Ignore",
