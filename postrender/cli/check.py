@@ -223,7 +223,7 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
         *find_idle_rules(plan.inventory, settings),
         *invalid,
         *_find_broken(plan.inventory, settings),
-        *find_unused_configuration(stream, settings, config),
+        *find_unused_configuration([stream], settings, config),
     ]
 
 

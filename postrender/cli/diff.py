@@ -151,8 +151,7 @@ def diff(
             f"{old} and {new} do not contain manifests",
             "Pass manifests as OLD or NEW",
         )
-    unused = [find_unused_configuration(side, settings, config) for side in sides]
-    report_ignored(tuple(dict.fromkeys(item for findings in unused for item in findings)))
+    report_ignored(find_unused_configuration(sides, settings, config))
     reporter = REPORTERS[form]
     count = sum(len(side.texts) for side in sides)
     with progress(f"postrender compares {count:,} documents"):

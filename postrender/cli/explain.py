@@ -47,7 +47,7 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
         *find_other_owners(plan.inventory, settings),
         *find_idle_rules(plan.inventory, settings),
     ]
-    unused = find_unused_configuration(stream, settings, config)
+    unused = find_unused_configuration([stream], settings, config)
     plan = plan._replace(findings=(*plan.findings, *notes, *unused))
     reporter = REPORTERS[form]
     explanation = build.explain(plan)._replace(configuration=settings.configuration)

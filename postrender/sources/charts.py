@@ -11,7 +11,7 @@ from itertools import takewhile
 from postrender.config.find import FILE_NAME, find_config, shown_path
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, grouped
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
 from postrender.text import printable
@@ -100,7 +100,7 @@ def chart_name(chart: str) -> str:
 
 
 def find_unused_configuration(
-    stream: Stream, settings: Settings, config: str | None
+    streams: Iterable[Stream], settings: Settings, config: str | None
 ) -> tuple[Finding, ...]:
     """The findings about charts that helm has rendered, and that have another configuration file.
 
@@ -109,12 +109,13 @@ def find_unused_configuration(
     """
     if config:
         return ()
-    found = map(template_of, stream.texts)
-    # One template of each chart, by the name of the chart.
-    templates = {template.partition("/")[0]: template for template in found}
-    charts = _charts_of(template for template in templates.values() if template)
+    templates: set[str] = set()
+    for stream in streams:
+        # One template of each chart is enough.
+        by_chart = {found.partition("/")[0]: found for found in map(template_of, stream.texts)}
+        templates.update(by_chart.values())
     findings = []
-    for chart in charts:
+    for chart in _charts_of(templates):
         try:
             source, _ = find_config(os.path.realpath(chart), is_untrusted=True)
         except UserError as error:
@@ -135,8 +136,11 @@ def _charts_of(templates: Iterable[str]) -> Iterator[str]:
 
     templates: the paths in the comments of helm, such as `shop/templates/web.yaml`.
     """
-    names = dict(template.split("/", 1) for template in templates if "/" in template)
-    if not names:
+    by_chart = grouped(
+        (template for template in templates if "/" in template),
+        lambda template: template.partition("/")[0],
+    )
+    if not by_chart:
         return
     waiting = deque(["."])
     for _ in range(_MOST_FOLDERS):
@@ -148,8 +152,10 @@ def _charts_of(templates: Iterable[str]) -> Iterator[str]:
         except OSError:
             continue
         if any(entry.name == CHART_FILE for entry in entries):
-            template = names.get(chart_name(folder))
-            if template and os.path.isfile(os.path.join(folder, template)):
+            paths = (
+                template.partition("/")[2] for template in by_chart.get(chart_name(folder), ())
+            )
+            if any(os.path.isfile(os.path.join(folder, path)) for path in paths):
                 yield os.path.normpath(folder)
         waiting += [
             entry.path
