@@ -15,7 +15,6 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, pairwise
 
 from postrender.errors import Location, UserError
@@ -24,6 +23,7 @@ from postrender.records import NamedTuple
 BOM = "\ufeff"
 # The start of Helm's comment with the template of a document.
 SOURCE_COMMENT = "# Source: "
+_HEAD = 4096  # the characters in which the comment can be
 _BOM = BOM.encode()
 
 _MARKERS = (b"---", b"...")
@@ -90,14 +90,13 @@ class Stream(NamedTuple):
         )
 
 
-@lru_cache(maxsize=8)  # many locations in a row are in a few documents
 def template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
-    head = text[:4096]
-    start = 0 if head.startswith(SOURCE_COMMENT) else head.find(f"\n{SOURCE_COMMENT}") + 1
-    if not head.startswith(SOURCE_COMMENT, start):
+    start = 0 if text.startswith(SOURCE_COMMENT) else text.find(f"\n{SOURCE_COMMENT}", 0, _HEAD) + 1
+    if not text.startswith(SOURCE_COMMENT, start):
         return ""
-    return head[start + len(SOURCE_COMMENT) :].partition("\n")[0].rstrip()
+    end = text.find("\n", start, _HEAD)
+    return text[start + len(SOURCE_COMMENT) : _HEAD if end < 0 else end].rstrip()
 
 
 def read_stream(data: bytes, source: str) -> Stream:
