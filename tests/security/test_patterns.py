@@ -12,6 +12,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from time import thread_time
@@ -33,7 +34,7 @@ else:
 # Methods that try every position of a text as the start of a match. The others try only the first.
 SEARCHES = {"search", "sub", "findall", "finditer", "split"}
 METHODS = {*SEARCHES, "match", "fullmatch"}
-CALLS = {"re.compile", *(f"re.{method}" for method in METHODS)}
+CALLS = {"compile", *METHODS}
 # Small sizes grow in steps of two, because an exponential expression would not end on large sizes.
 SMALL = range(8, 33, 2)
 # The lengths of large texts. An expression fails at the first length that takes too long.
@@ -104,8 +105,9 @@ def calls_in_functions(tree: ast.Module) -> Iterator[ast.Call]:
         for node in ast.walk(statement):
             if not isinstance(node, ast.Call) or node is assigned:
                 continue
-            if ast.unparse(node.func) in CALLS:
-                yield node
+            match node.func:
+                case ast.Attribute(ast.Name("re"), method) if method in CALLS:
+                    yield node
 
 
 def constant(expression: ast.expr, module: dict[str, Any]) -> str | bytes | None:
@@ -146,6 +148,7 @@ def used_methods() -> dict[tuple[str, str], set[str]]:
     return methods
 
 
+@cache
 def trees() -> dict[str, ast.Module]:
     root = Path(postrender.__file__).parent
     return {
