@@ -12,15 +12,30 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+TOOL = "cyclonedx-bom>=7,<8"
 LOCK_FILES = {
     "postrender": "plugin/requirements.txt",
     "postrender-image": "docker/requirements.txt",
 }
 
 
+def cyclonedx() -> Path:
+    """Return the installed tool, which writes an SBOM.
+
+    It has an environment of its own: its libraries make each import of jsonschema last a second.
+    """
+    environment = ROOT / ".cache" / "sbom"
+    tool = environment / "bin" / "cyclonedx-py"
+    if not tool.exists():
+        subprocess.run([sys.executable, "-I", "-m", "venv", "--clear", environment], check=True)
+        pip = [environment / "bin" / "python", "-I", "-m", "pip", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", TOOL], check=True)
+    return tool
+
+
 def bill(name: str, lock: str) -> dict:
     """Return the SBOM of one artifact."""
-    command = [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", "requirements", ROOT / lock]
+    command = [cyclonedx(), "requirements", ROOT / lock]
     options = ["--pyproject", ROOT / "pyproject.toml", "--output-reproducible", "--sv", "1.6"]
     done = subprocess.run([*command, *options], check=True, capture_output=True, text=True)
     data = json.loads(done.stdout)
