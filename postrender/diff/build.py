@@ -17,7 +17,6 @@ from postrender.diff.model import (
     ContentChange,
     Preview,
     Undecided,
-    WorkloadChange,
 )
 from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import (
@@ -39,8 +38,7 @@ from postrender.diff.revisions import (
     lost_owners,
     with_fates,
 )
-from postrender.diff.risks import find_risks, importance
-from postrender.diff.risks.facts import Facts, find_new_rejections
+from postrender.diff.risks import Facts, find_new_rejections, find_risks, importance
 from postrender.diff.selection import select_all, select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_adoption, find_undecided
@@ -95,8 +93,8 @@ def compare(
     sides, history, unread = _read_sides(
         (old, new), (old_settings, settings), is_output, is_plain=is_first_release
     )
-    both = _together(*sides, settings, context)
-    preview = _preview(both, settings, history, unread)
+    both = _together(*sides, settings, context)._replace(unread=unread)
+    preview = _preview(both, settings, history)
     return preview._replace(
         configuration=settings.configuration,
         old_configuration=old_configuration,
@@ -202,15 +200,22 @@ def _together(old: Side, new: Side, settings: Settings, context: int) -> Compari
     return Comparison(old, new, resolver, pairs, duplicates, usages, names, context)
 
 
-def _preview(
-    both: Comparison, settings: Settings, history: History, unread: Mapping[str, Sequence[int]]
-) -> Preview:
+def _preview(both: Comparison, settings: Settings, history: History) -> Preview:
     """The preview of a comparison, which tells the risks with the effects that they need."""
     reads = find_reads(both)
     changed, workloads, others = find_changes(both, reads)
     contents = _contents(both, changed, reads, settings)
     objects = [*others.values(), *compare_originals_exactly(both, contents)]
-    facts = _facts(both, unread, changed, workloads)
+    named = [pair for pair in both.pairs if pair.identity.name and not pair.newest.is_attacher]
+    differing = [pair for pair in named if pair.parts != {}]
+    facts = Facts(
+        both,
+        pairs=named,
+        changes=differing,
+        contents={change.identity: change for change in changed.values()},
+        rejections=find_new_rejections(differing),
+        workloads=tuple(workloads.values()),
+    )
     rejections = find_risks(facts, rejected=True)
     workloads = with_replacements(workloads, facts, rejections)
     graph, connected = find_graph(both, {**changed, **others, **workloads})
@@ -256,28 +261,6 @@ def _contents(
         *compare_originals(both),
         *compare_earlier(both, [change for _, change, _ in read_changes]),
     ]
-
-
-def _facts(
-    both: Comparison,
-    unread: Mapping[str, Sequence[int]],
-    changed: Mapping[int, ContentChange],
-    workloads: Mapping[int, WorkloadChange],
-) -> Facts:
-    named = [pair for pair in both.pairs if pair.identity.name and not pair.newest.is_attacher]
-    differing = [pair for pair in named if pair.parts != {}]
-    return Facts(
-        pairs=named,
-        changes=differing,
-        old=both.old,
-        new=both.new,
-        unread=unread,
-        resolver=both.resolver,
-        base_names=both.names.of_all,
-        contents={change.identity: change for change in changed.values()},
-        rejections=find_new_rejections(differing),
-        workloads=tuple(workloads.values()),
-    )
 
 
 def _moves(old: Side, new: Side, pairs: Iterable[Pair]) -> Mapping[str, set[str]] | None:

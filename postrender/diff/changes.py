@@ -15,9 +15,7 @@ from postrender.diff.contents import annotations_to_leave_out, compare_content, 
 from postrender.diff.fields import find_field_changes
 from postrender.diff.kinds import is_workload
 from postrender.diff.model import (
-    ADDED,
     CHANGED,
-    REMOVED,
     ContentChange,
     FieldChange,
     ObjectChange,
@@ -117,10 +115,10 @@ def _object_change(pair: Pair, both: Comparison) -> ObjectChange | None:
     if pair.both is None:
         if is_attacher and is_left_out(pair, old, new):
             return None
-        change = ADDED if pair.new else REMOVED
+        change = pair.one_sided
         shown = without_hashes(pair.newest) if is_attacher else pair.newest
         fields = content_fields(shown.data, change, names.of_all)
-        keeper = "" if pair.new else keeper_of(strings_at(shown.data, "annotations"))
+        keeper = "" if pair.new else keeper_of(shown.data)
         note = f"{keeper} keeps the object" if keeper else ""
         return ObjectChange(pair.identity, change, fields, note)
     before, after = comparable_pair(pair.both, old, new) if is_attacher else pair.both

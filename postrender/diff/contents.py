@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import CHECKSUM, IGNORE, RENAME
 from postrender.diff.fields import find_field_changes
-from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
+from postrender.diff.model import CHANGED, UNCHANGED, ContentChange, FieldChange
 from postrender.diff.normalise import (
     BaseNames,
     comparable,
@@ -33,7 +33,7 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
-from postrender.diff.texts import Content, content_of, find_key_changes
+from postrender.diff.texts import Content, find_key_changes
 from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
     BASE_NAME_ANNOTATION,
@@ -82,14 +82,15 @@ def compare_content(
     labels and annotations that postrender adds to a revision.
     users, former: the workloads that reference the object on either side, and only on the older.
     """
-    old, new = (_content(compared) if compared else {} for compared in (pair.old, pair.new))
+    old, new = (compared.content if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
+    is_secret = pair.identity.group_kind == SECRET
     fields = _fields(pair, names, left_out)
     if pair.both and not (is_rewritten or fields or pair.both[0].name != pair.both[1].name):
         return None
     change = ContentChange(
         identity=pair.identity,
-        change=_change(pair, is_changed=is_rewritten or bool(fields)),
+        change=pair.one_sided or (CHANGED if is_rewritten or fields else UNCHANGED),
         strategy=pair.newest.strategy,
         reason=pair.newest.reason if pair.newest.strategy == IGNORE else "",
         old_revision=pair.old.name if pair.old else "",
@@ -101,13 +102,9 @@ def compare_content(
         users=tuple(users),
         note=_note(pair, len(users), is_rewritten=is_rewritten),
         former=tuple(former),
-        parts=_parts(fields, is_rewritten=is_rewritten) if _is_secret(pair) and pair.both else (),
+        parts=_parts(fields, is_rewritten=is_rewritten) if is_secret and pair.both else (),
     )
     return change, is_rewritten
-
-
-def _is_secret(pair: Pair) -> bool:
-    return pair.identity.group_kind == SECRET
 
 
 def _parts(fields: Iterable[FieldChange], *, is_rewritten: bool) -> tuple[str, ...]:
@@ -115,16 +112,6 @@ def _parts(fields: Iterable[FieldChange], *, is_rewritten: bool) -> tuple[str, .
     names = (_PART.match(field.path) for field in fields)
     parts = dict.fromkeys(name[1] for name in names if name)
     return ("data", *parts) if is_rewritten else tuple(parts)
-
-
-def _content(compared: ComparedObject) -> Content:
-    return content_of(compared.data, is_secret=compared.identity.group_kind == SECRET)
-
-
-def _change(pair: Pair, *, is_changed: bool) -> str:
-    if pair.both is None:
-        return ADDED if pair.new else REMOVED
-    return CHANGED if is_changed else UNCHANGED
 
 
 def _without_secret_names(content: Content, names: BaseNames) -> Content:
@@ -231,7 +218,7 @@ def _note(pair: Pair, users: int, *, is_rewritten: bool) -> str:
     It lacks the object's name, because formats group objects with equal remarks.
     """
     kind = pair.identity.kind
-    keeper = keeper_of(strings_at(pair.old.data, "annotations")) if pair.old else ""
+    keeper = keeper_of(pair.old.data) if pair.old else ""
     if pair.old and pair.new is None and keeper and not pair.old.is_revised:
         return f"{keeper} keeps the {kind}"
     if pair.both is None or not is_rewritten or pair.both[0].name != pair.both[1].name:
@@ -351,12 +338,12 @@ def compare_earlier(both: Comparison, reads: Iterable[ContentChange]) -> list[Co
 def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> list[ComparedObject]:
     identities = {original.identity for original in originals}
     contents = {
-        compared.identity: _content(compared)
+        compared.identity: compared.content
         for compared in side.by_item.values()
         if compared.role == CURRENT and compared.identity in identities
     }
     return [
-        original for original in originals if contents.get(original.identity) != _content(original)
+        original for original in originals if contents.get(original.identity) != original.content
     ]
 
 

@@ -29,7 +29,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.words import EFFECTS
-from postrender.kubernetes.kinds import Identity
+from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.records import NamedTuple, grouped
 
 TYPE_CHECKING = False
@@ -98,8 +98,10 @@ def group_changes(preview: Preview) -> Groups:
 
 def _with_moves(changes: Sequence[Changed]) -> tuple[Changed, ...]:
     """The changes, where an object that moves to another namespace has only what differs."""
-    sides: list[dict[Hashable, list[Changed]]] = [
-        grouped((one for one in changes if one.change == change), _kind_and_name)
+    sides: list[dict[ObjectKey, list[Changed]]] = [
+        grouped(
+            (one for one in changes if one.change == change), lambda one: one.identity.key_in(None)
+        )
         for change in (REMOVED, ADDED)
     ]
     moved: dict[Identity, Changed] = {}
@@ -125,10 +127,6 @@ def _remarked(change: Changed, remark: str, fields: Iterable[FieldChange]) -> Ch
     text = " · ".join(filter(None, (getattr(change, slot), remark)))
     values: dict[str, Any] = {"fields": tuple(fields), slot: text}
     return change._replace(**values)
-
-
-def _kind_and_name(change: AnyChange) -> Hashable:
-    return change.identity.group_kind, change.identity.name
 
 
 def is_dangerous(identity: Identity) -> bool:

@@ -10,6 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+from postrender.config.settings import NOTHING
+from postrender.diff.model import ADDED, REMOVED
+from postrender.diff.texts import Content, content_of
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
@@ -68,6 +71,11 @@ class ComparedObject(NamedTuple):
     def is_content(self) -> bool:
         """Whether the object is a ConfigMap or Secret that is not a part of an attacher."""
         return bool(self.strategy)
+
+    @property
+    def content(self) -> Content:
+        """The values of a ConfigMap or Secret, by key."""
+        return content_of(self.data, is_secret=self.identity.group_kind == SECRET)
 
     @property
     def is_revised(self) -> bool:
@@ -139,6 +147,7 @@ class Pair:
     old, new: None on a side without the object.
     both: the two objects, None if a side does not have the object.
     newest: the object of the newer side, else of the older side; identity: of this object.
+    one_sided: ADDED or REMOVED if a side does not have the object, else "".
     """
 
     def __init__(self, old: ComparedObject | None, new: ComparedObject | None) -> None:
@@ -148,6 +157,7 @@ class Pair:
         self.old, self.new, self.newest = old, new, newest
         self.both = (old, new) if old and new else None
         self.identity = newest.identity
+        self.one_sided = "" if self.both else ADDED if new else REMOVED
 
     @cached_property
     def parts(self) -> Parts:
@@ -159,7 +169,8 @@ class Comparison(NamedTuple):
     """Two sides, and what is known about both of them together.
 
     resolver: of the release namespace.
-    pairs: of all current objects.
+    pairs: of all current objects of the documents that diff reads.
+    unread: as in Selection.
     duplicates, usages: on the older side and on the newer side.
     context: the number of unchanged lines before and after each change in a text.
     """
@@ -172,6 +183,7 @@ class Comparison(NamedTuple):
     usages: tuple[UsageIndex, UsageIndex]
     names: BaseNames
     context: int
+    unread: Mapping[str, Sequence[int]] = NOTHING
 
     @property
     def is_exact(self) -> bool:

@@ -21,9 +21,8 @@ from postrender.diff.pairs import (
     Pair,
     sort_key,
 )
-from postrender.diff.texts import content_of
 from postrender.diff.usages import Target, Usage, UsageIndex
-from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple
 
 # A revision is compared with this many others, so that the time stays linear. With any other, a
@@ -169,13 +168,8 @@ class _Currents:
         if used.role == CURRENT:
             return used.name == current.name
         if id(used) not in self._equal_originals:
-            self._equal_originals[id(used)] = _has_equal_content(used, current)
+            self._equal_originals[id(used)] = used.content == current.content
         return self._equal_originals[id(used)]
-
-
-def _has_equal_content(one: ComparedObject, other: ComparedObject) -> bool:
-    is_secret = one.identity.group_kind == SECRET
-    return content_of(one.data, is_secret=is_secret) == content_of(other.data, is_secret=is_secret)
 
 
 _ROLES = {CURRENT: "", EARLIER: "an earlier revision", ORIGINAL: "the original"}

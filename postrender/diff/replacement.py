@@ -23,11 +23,10 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.pairs import ComparedObject
-from postrender.diff.risks import invalid_pod, invalid_rollout
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts, invalid_pod, invalid_rollout
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in, strings_at
+from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
 from postrender.kubernetes.validation import PODS
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -89,7 +88,7 @@ def with_replacements(
 
 
 def _after_the_end(data: dict[str, Json]) -> str:
-    if keeper := keeper_of(strings_at(data, "annotations")):
+    if keeper := keeper_of(data):
         return f"{keeper} keeps the object"
     claims = value_at(data, ("spec", "volumeClaimTemplates"))
     policy = value_at(data, ("spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"))
@@ -98,7 +97,7 @@ def _after_the_end(data: dict[str, Json]) -> str:
 
 def _scalers(facts: Facts, workloads: Iterable[WorkloadChange]) -> _Scalers:
     """The bounds of the autoscalers of workloads that have replicas."""
-    namespace_of = facts.resolver.namespace_of
+    namespace_of = facts.both.resolver.namespace_of
     targets = {
         (namespace_of(one.identity.namespace), one.identity.kind, one.identity.name): one.identity
         for one in workloads

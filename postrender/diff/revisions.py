@@ -35,7 +35,7 @@ from postrender.diff.usages import Target, UsageIndex
 from postrender.inventory.build import take_inventory
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.build import Plan, make_plan
 from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners
 from postrender.plan.history import NO_HISTORY, History, PreviousOwners, read_owners
@@ -209,7 +209,7 @@ def with_fates(
         if resolver.key_of(content.identity, revision.name) in in_manifests:
             return Fate(IN_MANIFESTS)
         # render marks the revisions of an input so that no tool deletes them.
-        if old.is_rendered and not keeper_of(strings_at(old.written_data(revision), "annotations")):
+        if old.is_rendered and not keeper_of(old.written_data(revision)):
             is_optional = (target, content.old_revision) not in required
             return Fate(DELETED, is_optional=is_optional)
         return _until_pruned(users) if is_attached else Fate(LEFT)

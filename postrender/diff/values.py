@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.fields import SCHEMA, inner_paths
-from postrender.diff.hunks import hunk_lines
+from postrender.diff.lines import hunk_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,

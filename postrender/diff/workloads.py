@@ -98,10 +98,9 @@ def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | No
     """The change of a workload, None if nothing changes for the workload."""
     both = known.both
     if pair.both is None:
-        is_added = pair.new is not None
-        change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
-        fields = content_fields(pair.newest.data, change, both.names.of_all)
-        return WorkloadChange(pair.identity, change, effect, fields=fields)
+        effect = STARTS if pair.new else ENDS
+        fields = content_fields(pair.newest.data, pair.one_sided, both.names.of_all)
+        return WorkloadChange(pair.identity, pair.one_sided, effect, fields=fields)
     old, new = pair.both
     before, after = both.usages
     old_source, new_source = _source(old, before), _source(new, after)

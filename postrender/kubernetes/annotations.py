@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from postrender.kubernetes.kinds import SECRET, GroupKind
+from postrender.kubernetes.kinds import SECRET, GroupKind, strings_at
 from postrender.text import decoded
 from postrender.yaml.paths import Json, mapping_at
 
@@ -340,8 +340,9 @@ def is_true(value: str) -> bool:
     return value.strip().lower() in _TRUE
 
 
-def keeper_of(annotations: Mapping[str, str]) -> str:
+def keeper_of(data: dict[str, Json]) -> str:
     """The tool that keeps an object that is no longer in the manifests, "" for none."""
+    annotations = strings_at(data, "annotations")
     if annotations.get(RESOURCE_POLICY_ANNOTATION) == "keep":
         return "Helm"
     options = annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")

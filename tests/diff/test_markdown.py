@@ -11,7 +11,7 @@ from hypothesis import given
 
 from postrender.diff.formats import markdown
 from postrender.diff.formats.markdown import MARKER, MarkdownReporter, code, prose
-from postrender.diff.hunks import diff_lines
+from postrender.diff.lines import diff_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from postrender.diff.formats.html.markup import hunks_markup
 from postrender.diff.formats.text import TextReporter
-from postrender.diff.hunks import NO_NEWLINE, diff_lines, shown_hunks
+from postrender.diff.lines import NO_NEWLINE, diff_lines, shown_hunks
 from postrender.diff.model import (
     ADDED,
     CHANGED,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from postrender.diff import model
 from postrender.diff.formats import Reporter
-from postrender.diff.hunks import NO_NEWLINE
+from postrender.diff.lines import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible_json
 

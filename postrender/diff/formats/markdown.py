@@ -15,7 +15,7 @@ from functools import partial
 from postrender.diff.formats import Reporter
 from postrender.diff.formats.truncate import Cut, Part, Section, truncate
 from postrender.diff.groups import group_changes, is_dangerous
-from postrender.diff.hunks import diff_lines
+from postrender.diff.lines import diff_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,

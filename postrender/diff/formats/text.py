@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.formats import Reporter
 from postrender.diff.groups import group_changes
-from postrender.diff.hunks import diff_lines
+from postrender.diff.lines import diff_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 
 from postrender.diff.kinds import SCALERS, pod_templates_of, scaled_by
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.diff.risks.no_match import is_selected, words_of
 from postrender.kubernetes.kinds import Identity
 from postrender.yaml.paths import Json, mapping_at, parts_at, value_at
@@ -60,7 +60,7 @@ def _blocked(
     found: dict[tuple[Identity, str], str] = {}
     first: dict[Identity, Identity] = {}
     for identity, data in budgets:
-        selector, space = _selector(data), facts.resolver.namespace_of(identity.namespace)
+        selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
         wanted = {"": "", **mapping_at(selector, ("matchLabels",))}
         groups = [pods.get((space, key, str(value)), []) for key, value in wanted.items()]
         selected = [one for one in min(groups, key=len)[:_MOST] if is_selected(selector, one[0])]
@@ -86,7 +86,7 @@ def _pods(
     }
     found: defaultdict[tuple[str | None, str, str], list[_Pods]] = defaultdict(list)
     for identity, data in workloads:
-        space = facts.resolver.namespace_of(identity.namespace)
+        space = facts.both.resolver.namespace_of(identity.namespace)
         replicas = value_at(data, ("spec", "replicas"))
         replicas = least.get((space, identity.kind, identity.name), replicas)
         for labels in _labels(identity, data):

@@ -24,9 +24,8 @@ from postrender.config.settings import NOTHING
 from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import NEXT_PODS, NEXT_RUN, REMOVED, ROLLS, Risk
 from postrender.diff.pairs import EARLIER, Side
-from postrender.diff.risks.data_loss import is_kept
-from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.annotations import HOOK_ANNOTATIONS
+from postrender.diff.risks import Facts, Object
+from postrender.kubernetes.annotations import HOOK_ANNOTATIONS, keeper_of
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
     GroupKind,
@@ -86,7 +85,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     yield from risks
     known = {(risk.identity, risk.fact) for risk in risks}
     for content in facts.contents.values():
-        if content.change == REMOVED and facts.resolver.key_of(content.identity) in removed:
+        if content.change == REMOVED and facts.both.resolver.key_of(content.identity) in removed:
             fact = f"{content.identity} {_ABSENT}"
             for user in content.users:
                 is_known = template_path(user.group_kind) or (user, fact) in known
@@ -101,7 +100,7 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
         for group_kind in {key.group_kind for key in removed} | {one.group_kind for one in lost}
         if group_kind[1] not in (*CONTENT_KINDS, "Namespace")
     }
-    names = Names(facts.resolver, facts.base_names, kinds, _custom_references(facts))
+    names = Names(facts.both.resolver, facts.both.names.of_all, kinds, _custom_references(facts))
     before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
 
@@ -138,30 +137,30 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
 
 def _removed(facts: Facts) -> dict[ObjectKey, str]:
     """The objects that are no longer there, each with a clause if another object wrote it."""
+    key_of = facts.both.resolver.key_of
     before, after = (
         {
-            facts.resolver.key_of(Identity(*reference.rule.target, namespace, reference.name)): item
+            key_of(Identity(*reference.rule.target, namespace, reference.name)): item
             for item in side.inventory.items
             for reference in item.references
             if reference.rule.is_written
             for namespace in [reference.namespace or item.identity.namespace]
         }
-        for side in (facts.old, facts.new)
+        for side in (facts.both.old, facts.both.new)
     )
-    removed = {
-        facts.resolver.key_of(one.identity): "" for one in facts.removed() if not _stays(one)
-    }
+    removed = {key_of(one.identity): "" for one in facts.removed() if not _stays(one)}
     unwritten = {
         key: f"{item.identity} no longer writes {key.group_kind[1]}/{key.name}"
         for key, item in before.items()
     }
     lost = {key: fact for key, fact in {**unwritten, **removed}.items() if key not in after}
-    there = {facts.resolver.key_of(one.identity) for one in facts.new.objects} if lost else set()
+    there = {key_of(one.identity) for one in facts.both.new.objects} if lost else set()
     return {key: fact for key, fact in lost.items() if key not in there}
 
 
 def _left_behind(facts: Facts) -> Iterator[Risk]:
     """The uses of moved objects whose target is only in the namespace that they leave."""
+    key_of = facts.both.resolver.key_of
     moved = [
         (old, new, list(uses_of(new.identity, new.data, templates)))
         for old, new in facts.moved()
@@ -171,20 +170,17 @@ def _left_behind(facts: Facts) -> Iterator[Risk]:
     if not words:
         return
     before, after = (
-        {facts.resolver.key_of(one.identity) for one in side.objects}
-        | {
-            facts.resolver.key_of(one.identity)
-            for one in facts.objects((), is_new=is_new, words=words)
-        }
-        for side, is_new in ((facts.old, False), (facts.new, True))
+        {key_of(one.identity) for one in side.objects}
+        | {key_of(one.identity) for one in facts.objects((), is_new=is_new, words=words)}
+        for side, is_new in ((facts.both.old, False), (facts.both.new, True))
     )
     for old, new, uses in moved:
         for use in {use[:2]: use for use in uses}.values():
-            name = facts.base_names.get(use.name, use.name)
+            name = facts.both.names.of_all.get(use.name, use.name)
             target = Identity(*use.group_kind, use.namespace, name)
-            there = facts.resolver.key_of(target._replace(namespace=old.identity.namespace))
+            there = key_of(target._replace(namespace=old.identity.namespace))
             is_own = use.namespace == new.identity.namespace
-            if is_own and there in before and facts.resolver.key_of(target) not in after:
+            if is_own and there in before and key_of(target) not in after:
                 fact = f"{target.kind}/{name} is not in the namespace {use.namespace}"
                 yield _risk(new, use._replace(key="", fact=fact))
 
@@ -213,7 +209,7 @@ def _candidates(
 
 def _kinds_with_parts(facts: Facts) -> set[str]:
     """The kinds with parts that an object here can name."""
-    there = {pair.identity.kind for pair in facts.pairs} | facts.unread.keys()
+    there = {pair.identity.kind for pair in facts.pairs} | facts.both.unread.keys()
     return {
         kind for kind, users in USERS_OF_PARTS.items() if not users or not there.isdisjoint(users)
     }
@@ -231,10 +227,10 @@ def _without_a_part(facts: Facts) -> Iterator[Identity]:
             if not before <= after or identity.kind.endswith("AnalysisTemplate"):
                 yield _owner(sides[1])
         elif identity.kind in _WRITERS:
-            written = [_written(side, identity) for side in (facts.old, facts.new)]
+            written = [_written(side, identity) for side in (facts.both.old, facts.both.new)]
             yield from (target for target in written[0] if target in written[1])
-    old = {one.name: one.data for one in facts.old.revisions}
-    for one in facts.new.revisions:
+    old = {one.name: one.data for one in facts.both.old.revisions}
+    for one in facts.both.new.revisions:
         if one.role == EARLIER and not parts_of(old.get(one.name, {})) <= parts_of(one.data):
             yield one.identity
 
@@ -266,10 +262,10 @@ def _written(side: Side, writer: Identity | None = None) -> dict[Identity, Objec
 def _custom_references(facts: Facts) -> dict[Identity, list[Use]]:
     """The keys that fields of custom kinds use, in objects that differ or can use what differs."""
     found: dict[Identity, list[Use]] = {}
-    for item in facts.new.inventory.items:
+    for item in facts.both.new.inventory.items:
         for reference in () if is_built_in(item.identity.group) else item.references:
             path, target = reference.path[len(item.path) :], reference.rule.target
-            around = value_at(facts.new.by_item[item.key].data, path[:-1])
+            around = value_at(facts.both.new.by_item[item.key].data, path[:-1])
             is_optional = value_at(around, ("optional",)) is True
             keys = parts_named_at(around, target[1])
             if item.identity.kind == "HelmRelease" and not keys:
@@ -290,7 +286,7 @@ def _runs_before(item: Object) -> bool:
 
 def _added(facts: Facts) -> dict[ObjectKey, str]:
     return {
-        facts.resolver.key_of(pair.identity): ""
+        facts.both.resolver.key_of(pair.identity): ""
         for pair in facts.changes
         if not pair.old and not pair.newest.is_hook and pair.identity.kind in TARGETS
     }
@@ -298,19 +294,19 @@ def _added(facts: Facts) -> dict[ObjectKey, str]:
 
 def _early(facts: Facts, before: _Contents, after: _Contents) -> Mapping[ObjectKey, _Parted]:
     """What a hook before the upgrade finds: the older objects, and other hooks."""
-    keys = {facts.resolver.key_of(hook.identity) for hook in facts.hooks()}
+    keys = {facts.both.resolver.key_of(hook.identity) for hook in facts.hooks()}
     return {**before(), **{key: item for key, item in after().items() if key in keys}}
 
 
 def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
     """The objects with keys or ports on one side, and the revisions under their own names."""
-    side = facts.new if is_new else facts.old
+    key_of = facts.both.resolver.key_of
+    side = facts.both.new if is_new else facts.both.old
     found = {
-        facts.resolver.key_of(one.identity, one.name): Object(one.identity, one.data)
-        for one in side.revisions
+        key_of(one.identity, one.name): Object(one.identity, one.data) for one in side.revisions
     }
     for target, item in _written(side).items():
-        found[facts.resolver.key_of(target)] = item
+        found[key_of(target)] = item
     # The Service of an Ingress or route need not differ.
     kinds = _kinds_with_parts(facts)
     users = {user for kind in kinds for user in USERS_OF_PARTS[kind]}
@@ -321,14 +317,14 @@ def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
         for use in uses_of(pair.identity, pair.new.data, ())
     }
     for item in facts.objects(kinds, is_new=is_new, words=used):
-        found[facts.resolver.key_of(_owner(item))] = item
+        found[key_of(_owner(item))] = item
     return {key: (item, parts_of(item.data)) for key, item in found.items()}
 
 
 def _stays(removed: Object) -> bool:
     """Whether a tool keeps an object under the name in references. A kept revision has another."""
     name = value_at(removed.data, ("metadata", "name"))
-    return name == removed.identity.name and is_kept(removed)
+    return name == removed.identity.name and bool(keeper_of(removed.data))
 
 
 def _risk(item: Object, use: Use) -> Risk:

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks import Facts, Object
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import Identity, strings_at
+from postrender.kubernetes.kinds import Identity
 from postrender.yaml.paths import value_at
 
 LOSSES = {
@@ -46,7 +46,7 @@ def find(facts: Facts) -> Iterator[Risk]:
         consequence = LOSSES.get(removed.identity.group_kind, "")
         if _has_claims(removed, "whenDeleted"):
             consequence = _CLAIMS
-        if consequence and not is_kept(removed):
+        if consequence and not keeper_of(removed.data):
             consequence += _inside(facts, removed.identity)
             yield Risk(removed.identity, "the object is removed", consequence)
     for identity, old, new in facts.changed(*_REPLICAS):
@@ -70,11 +70,6 @@ def _inside(facts: Facts, namespace: Identity) -> str:
     inside = [str(one.identity) for one in others if one.identity.namespace == namespace.name]
     more = f" and {len(inside) - 1:,} more" if len(inside) > 1 else ""
     return f", also {inside[0]}{more} of the newer manifests" if inside else ""
-
-
-def is_kept(removed: Object) -> bool:
-    """Whether a tool keeps an object that is no longer in the manifests."""
-    return bool(keeper_of(strings_at(removed.data, "annotations")))
 
 
 def _has_claims(item: Object, event: str) -> bool:

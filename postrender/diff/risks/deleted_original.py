@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from postrender.diff.kinds import template_path
 from postrender.diff.model import Risk
-from postrender.diff.risks.data_loss import is_kept
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks import Facts
+from postrender.kubernetes.annotations import keeper_of
 
 _CONSEQUENCE = (
     "Tools such as Helm delete the original, although old pods still use it. An old pod that "
@@ -34,7 +34,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     ]
     if not replaced:
         return
-    kept = {facts.resolver.key_of(item.identity, item.name) for item in facts.new.objects}
+    kept = {facts.both.resolver.key_of(item.identity, item.name) for item in facts.both.new.objects}
     before = {pair.identity: pair.old.data for pair in facts.pairs if pair.old}
     for old, content in replaced:
         # Without the name in the older manifests, the reference is new, and no old pod has it.
@@ -43,6 +43,6 @@ def find(facts: Facts) -> Iterator[Risk]:
             and f'"{old.name}"' in json.dumps(before.get(user), default=str)
             for user in content.users
         )
-        is_left = facts.resolver.key_of(content.identity) in kept
-        if has_pods and not is_left and not is_kept(Object(content.identity, old.data)):
+        is_left = facts.both.resolver.key_of(content.identity) in kept
+        if has_pods and not is_left and not keeper_of(old.data):
             yield Risk(content.identity, "a revision replaces the original", _CONSEQUENCE)

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import REFUSED, Risk
+from postrender.diff.risks import Facts, rejection
 from postrender.diff.risks.data_loss import LOSSES
-from postrender.diff.risks.facts import Facts, rejection
-from postrender.diff.texts import content_of
-from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.kubernetes.kinds import Identity
 from postrender.kubernetes.validation.checks import quantity
 from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import Json, format_path, value_at
@@ -43,12 +42,10 @@ def find(facts: Facts) -> Iterator[Risk]:
             fix = _KEEP if group_kind in LOSSES else _FIX
             yield rejection(facts, pair.identity, fact, format_path(path), fix=fix)
         # In an output, revisions are immutable. The records know that of a rendered input too.
-        if before.is_immutable and before.is_content:
-            sides = (before.data, after.data)
-            old, new = (content_of(data, is_secret=group_kind == SECRET) for data in sides)
-            if old != new or not after.is_immutable:
-                fact = "the object is immutable, and the change does not give it another name"
-                yield rejection(facts, pair.identity, fact, fix=_FIX)
+        is_fixed = before.is_immutable and before.is_content
+        if is_fixed and (before.content != after.content or not after.is_immutable):
+            fact = "the object is immutable, and the change does not give it another name"
+            yield rejection(facts, pair.identity, fact, fix=_FIX)
 
     yield from _expansions(facts)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from postrender.config.settings import IGNORE
 from postrender.diff.model import CHANGED, Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.plan.reloads import find_reloads
 
 # The pods of these kinds end by themselves.
@@ -30,11 +30,11 @@ def find(facts: Facts) -> Iterator[Risk]:
         if workload.identity.kind not in _FINITE
         for identity in workload.in_place
     ]
-    context = facts.new.context if read else None
+    context = facts.both.new.context if read else None
     reloads = find_reloads(context, context.decisions) if context else {}
     in_place = {target for user, target in read if target not in reloads.get(user, ())}
     for content in facts.contents.values():
-        is_fixed = content.identity.group_kind in facts.new.inventory.fixed_kinds
+        is_fixed = content.identity.group_kind in facts.both.new.inventory.fixed_kinds
         is_changed = content.change == CHANGED and content.identity in in_place
         if is_changed and content.strategy == IGNORE and not is_fixed:
             fact = "the content changes, but the name stays (strategy ignore)"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts, rejection
+from postrender.diff.risks import Facts, rejection
 from postrender.kubernetes.validation import API_SERVER
 
 REJECTS = True

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.diff.values import capitalised
 from postrender.kubernetes.validation import CONFIG_ERROR, IMAGE_NAME, PODS, START_ERROR
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.kubernetes.validation import ANALYSES, ROLLOUTS
 
 REJECTS = True

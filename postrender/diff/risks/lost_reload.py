@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.plan.reloads import find_reloads
 
 _CONSEQUENCE = (
@@ -20,7 +20,7 @@ def find(facts: Facts) -> Iterator[Risk]:
         for pair in facts.pairs
         if pair.both and pair.both[1].is_revised and not pair.both[0].is_revised
     }
-    context = facts.new.context if replaced else None
+    context = facts.both.new.context if replaced else None
     reloads = find_reloads(context, context.names) if context else {}
     for user, targets in reloads.items():
         for target in targets:

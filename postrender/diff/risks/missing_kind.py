@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.diff.model import Risk
-from postrender.diff.risks.data_loss import is_kept
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks import Facts
+from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import CRD, GroupKind, Identity
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -61,7 +61,7 @@ def find(facts: Facts) -> Iterator[Risk]:
     for pair in facts.changes:
         if pair.identity.kind == CRD and pair.old:
             old, new = pair.old.data, pair.new.data if pair.new else {}
-            if not (pair.new is None and is_kept(Object(pair.identity, old))):
+            if not (pair.new is None and keeper_of(old)):
                 spec = mapping_at(old, ("spec",))
                 group_kind = str(spec.get("group")), str(value_at(spec, ("names", "kind")))
                 lost[group_kind] = pair.identity, _served(old) - _served(new)

@@ -14,8 +14,8 @@ from postrender.config.settings import NOTHING
 from postrender.diff.kinds import template_path
 from postrender.diff.model import Risk
 from postrender.diff.normalise import BaseNames, changed_fields
-from postrender.diff.risks.data_loss import is_kept
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks import Facts, Object
+from postrender.kubernetes.annotations import keeper_of
 from postrender.text import conjoined
 from postrender.yaml.paths import value_at
 
@@ -27,11 +27,11 @@ _ADDRESS = "Clients that use the old address fail"
 
 def find(facts: Facts) -> Iterator[Risk]:
     for old, new in facts.moved():
-        if not is_kept(old) and (consequence := _consequence(old)):
+        if not keeper_of(old.data) and (consequence := _consequence(old)):
             before, after = (
-                facts.resolver.namespace_of(one.identity.namespace) for one in (old, new)
+                facts.both.resolver.namespace_of(one.identity.namespace) for one in (old, new)
             )
-            names = BaseNames(facts.base_names, NOTHING)
+            names = BaseNames(facts.both.names.of_all, NOTHING)
             paths = [field.path for field in changed_fields(old.data, new.data, names)]
             verb = "changes" if len(paths) == 1 else "change"
             others = f", and {conjoined(paths, most=_MOST)} {verb}" if paths else ""

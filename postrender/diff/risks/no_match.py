@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
-from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks import Facts, Object
 from postrender.kubernetes.kinds import GroupKind
 from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
 
@@ -152,7 +152,7 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templa
     """The labels of all pod templates and Services, by namespace and one label."""
     found: defaultdict[tuple[str | None, str, str], list[dict[str, str]]] = defaultdict(list)
     for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
-        namespace = facts.resolver.namespace_of(item.identity.namespace)
+        namespace = facts.both.resolver.namespace_of(item.identity.namespace)
         for labels in _labels(item.identity.group_kind, item.data):
             for key, value in labels.items():
                 found[namespace, key, value].append(labels)
@@ -189,7 +189,7 @@ def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "
     """Whether a selector matches a pod template. A selector with very many candidates counts as
     one that does, so that the work stays linear.
     """
-    namespace, selector = facts.resolver.namespace_of(item.identity.namespace), _selector(item)
+    namespace, selector = facts.both.resolver.namespace_of(item.identity.namespace), _selector(item)
     ports = {f"{_PORT}{port}": port} if port else {}
     wanted = {
         **mapping_at(selector, ("matchLabels",)),

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from postrender.diff.kinds import template_path
 from postrender.diff.model import ENDS, ROLLS, STARTS, Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.text import conjoined
 from postrender.yaml.paths import Json, mapping_at, value_at
 
@@ -75,7 +75,7 @@ def _fewer(facts: Facts) -> Iterator[Risk]:
 
 
 def _kind_changes(facts: Facts) -> Iterator[Risk]:
-    namespace_of = facts.resolver.namespace_of
+    namespace_of = facts.both.resolver.namespace_of
     added = {
         (namespace_of(workload.identity.namespace), workload.identity.name): workload
         for workload in facts.workloads

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from postrender.diff.kinds import SCALERS, scaled_by
 from postrender.diff.model import Risk
-from postrender.diff.risks.facts import Facts
+from postrender.diff.risks import Facts
 from postrender.records import grouped
 
 _CONSEQUENCE = "Autoscalers of the same pods do not scale (AmbiguousSelector)"

@@ -15,7 +15,7 @@ from postrender.diff.formats.html.markup import (
     tag,
     values_markup,
 )
-from postrender.diff.hunks import shown_hunks
+from postrender.diff.lines import shown_hunks
 from postrender.diff.model import (
     ADDED,
     CHANGED,

@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from postrender.diff.hunks import NO_NEWLINE, hunk_header, seen_lines
-from postrender.diff.lines import changed_blocks
+from postrender.diff.lines import NO_NEWLINE, changed_blocks, hunk_header, seen_lines
 from postrender.diff.model import CHANGED, FieldChange, Hunk, Line
 from postrender.diff.objects import split_schemas
 from postrender.diff.redact import NOT_SHOWN
