@@ -239,11 +239,11 @@ def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
 def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: datetime) -> Group:
     """The decisions about a group; request: of the inventory."""
     overview, owner = live.overview, inventory.owner
-    part = overview.part_for(request, owner)
-    revisions = select_revisions(part.candidates, request)
+    candidates, consumers = overview.part_for(request, owner)
+    revisions = select_revisions(candidates, request)
     arrival = check_arrival(request, overview, revisions.revisions)
     scope, state, patches = decide(
-        request, arrival, revisions, owner, part.consumers, overview.unreadable, now
+        request, arrival, revisions, owner, consumers, overview.unreadable, now
     )
     patches = [
         patch._replace(mark=None)

@@ -162,17 +162,13 @@ class Revision(NamedTuple):
 
 def read_consumer(resource: Resource, data: Object) -> Consumer:
     """The record of an object of one of CONSUMER_KINDS."""
-    # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
-    is_copy = resource == CONTROLLER_REVISIONS
-    group_kind = _STATEFUL_SET if is_copy else resource.group_kind
-    template_holder = mapping_at(data, ("data",)) if is_copy else data
     return Consumer(
         resource=resource,
         name=text_at(data, "metadata", "name"),
         uid=text_at(data, "metadata", "uid"),
         controller=next((owner.uid for owner, controls in owners_of(data) if controls), ""),
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
-        references=frozenset(_references(group_kind, template_holder)),
+        references=frozenset(_references(*holder_of(resource, data))),
         render_id=strings_at(data, "annotations").get(RENDER_ID_ANNOTATION, "")[:_LONGEST_TEXT],
         appliers=frozenset(managers_of(data, "f:metadata", "f:annotations", _RENDER_ID_KEY)),
         template_from=_template_from(resource, data),
@@ -204,6 +200,16 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
         finalizers=tuple(map(str, finalizers)) if isinstance(finalizers, list) else (),
     )
+
+
+def holder_of(resource: Resource, data: Object) -> tuple[GroupKind, Object]:
+    """The kind and the data of what has the pod template.
+
+    A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
+    """
+    if resource == CONTROLLER_REVISIONS:
+        return _STATEFUL_SET, mapping_at(data, ("data",))
+    return resource.group_kind, data
 
 
 def text_at(data: Json, *path: str) -> str:

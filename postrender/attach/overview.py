@@ -8,7 +8,7 @@ group depend.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import reads_kind
@@ -21,18 +21,6 @@ from postrender.attach.request import (
     RevisionRef,
 )
 from postrender.kubernetes.hashing import without_hash
-from postrender.records import NamedTuple
-
-
-class Part(NamedTuple):
-    """The objects on which the decisions about one group depend.
-
-    candidates: for select_revisions.
-    consumers: by uid.
-    """
-
-    candidates: Sequence[Revision]
-    consumers: Mapping[str, Consumer]
 
 
 class Overview:
@@ -127,8 +115,10 @@ class Overview:
         found = (*used, *self._owned.get(workload.uid, ()))
         return next(filter(None, (revision.group_name for revision in found)), "")
 
-    def part_for(self, request: AttachRequest, release_owner: Owner | None) -> Part:
-        """The part for a run with a request."""
+    def part_for(
+        self, request: AttachRequest, release_owner: Owner | None
+    ) -> tuple[list[Revision], dict[str, Consumer]]:
+        """The part for a run: the candidates for select_revisions, and the consumers by uid."""
         found = [self.find(workload.resource, workload.name) for workload in request.workloads]
         workloads = [item for item in found if item]
         related = self.below(workloads)
@@ -158,7 +148,7 @@ class Overview:
             for revision in unique.values()
             if revision.resource in kinds or revision.key in request.retired
         ]
-        return Part(read, self._consumers_for(read, related))
+        return read, self._consumers_for(read, related)
 
     def _consumers_for(
         self, revisions: Iterable[Revision], related: Mapping[str, Consumer]

@@ -184,17 +184,16 @@ def _shows_end(condition: Object) -> bool:
     return condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
 
 
-def _running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    """The newest unfinished Job with the arguments of this process.
+def _own_job(
+    jobs: Iterable[AttacherJob], arguments: Sequence[str], *, is_running: bool = True
+) -> AttacherJob | None:
+    """The newest Job, or the newest unfinished Job, with the arguments of this process.
 
-    It counts as the Job of the process, even if a person runs the process by hand.
+    The unfinished one counts as the Job of the process, even if a person runs it by hand.
     """
-    return _newest_job((job for job in jobs if not job.is_finished), arguments)
-
-
-def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    matching = (job for job in jobs if job.arguments == tuple(arguments))
-    return max(matching, key=attrgetter("created"), default=None)
+    own = [job for job in jobs if job.arguments == tuple(arguments)]
+    own = [job for job in own if not (is_running and job.is_finished)]
+    return max(own, key=attrgetter("created"), default=None)
 
 
 def conflict_of(
@@ -207,9 +206,9 @@ def conflict_of(
     the hook starts late, the tool can stop waiting, and start a later apply, which has no Job at
     first.
     """
-    running = _running_job(jobs, arguments)
+    running = _own_job(jobs, arguments)
     # Outside of a Job, the newest Job with the same arguments is the reference.
-    own_job = running or _newest_job(jobs, arguments)
+    own_job = running or _own_job(jobs, arguments, is_running=False)
     for job in jobs:
         if job != own_job and not job.is_finished:
             return f"the attacher Job/{job.name} is not finished"
@@ -247,7 +246,7 @@ def delete_superseded(
 ) -> Iterator[UserError]:
     """Delete the finished Jobs that the Job of this process supersedes, and yield the refusals."""
     jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
-    own_job = _running_job(jobs, arguments)
+    own_job = _own_job(jobs, arguments)
     if own_job is None:
         return
     for job in jobs:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from postrender import __version__
 from postrender.cli.options import (
     FILENAME,
+    PLANNING,
     REPEATED,
     Argument,
     command,
@@ -65,18 +66,7 @@ Result = TypeVar("Result")
             help="Read this file in addition to each FILE. Repeatable.", form=REPEATED
         ),
         output_option(("text", "json", "sarif")),
-        *settings_options(
-            "config",
-            "untrusted",
-            "namespace",
-            "secrets",
-            "secrets-hash-key-file",
-            "keep-original",
-            "kube-context",
-            "kubeconfig",
-            "allow-empty",
-            "log-file",
-        ),
+        *settings_options(*PLANNING, "kube-context", "kubeconfig", "allow-empty", "log-file"),
     ),
 )
 def check(files: tuple[str, ...], form: str, config: str | None, **given: object) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from postrender.cli.options import (
     CHOICES,
     NUMBER,
+    PLANNING,
     SWITCH,
     Argument,
     Option,
@@ -99,12 +100,7 @@ from postrender.yaml.stream import Stream, read_streams
             default_text="all sections",
         ),
         *settings_options(
-            "config",
-            "untrusted",
-            "namespace",
-            "secrets",
-            "secrets-hash-key-file",
-            "keep-original",
+            *PLANNING,
             "attacher-mode",
             "attacher-image",
             "allow-empty",

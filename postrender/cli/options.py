@@ -315,6 +315,17 @@ CLUSTER = _with_variables(
 )
 
 
+# The names of the options of every command that makes a plan and delivers nothing.
+PLANNING = (
+    "config",
+    "untrusted",
+    "namespace",
+    "secrets",
+    "secrets-hash-key-file",
+    "keep-original",
+)
+
+
 def settings_options(*names: str) -> tuple[Option, ...]:
     """Options of SETTINGS by name, in the order of SETTINGS."""
     return tuple(option for option in SETTINGS if option.name in names)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 from postrender.attach.command import open_clients
-from postrender.attach.request import NamedObject
+from postrender.attach.request import CONSUMER_KINDS, REVISED_KINDS, NamedObject, Resource
 from postrender.cli.options import (
     CLUSTER,
     REPEATED,
@@ -25,7 +25,6 @@ from postrender.sources.inputs import read_inputs
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.files import read_file
-from postrender.status.kinds import is_target, parse_target
 from postrender.status.problems import PERMISSION_FIX
 from postrender.status.snapshot import read_cluster
 from postrender.text import shown
@@ -128,3 +127,62 @@ def _targets(
         else:
             workloads[parse_target(word)] = None
     return tuple(workloads), files
+
+
+# ------------------------------------------------------------ the names of workloads, as in kubectl
+
+# The short names of kubectl and of Argo Rollouts.
+_SHORT = {
+    "Rollout": ("ro",),
+    "Deployment": ("deploy",),
+    "StatefulSet": ("sts",),
+    "DaemonSet": ("ds",),
+    "CronJob": ("cj",),
+    "ReplicationController": ("rc",),
+    "ReplicaSet": ("rs",),
+    "Pod": ("po",),
+    "Experiment": ("exp",),
+    "AnalysisRun": ("ar",),
+    "AnalysisTemplate": ("at",),
+}
+
+
+def _names(resource: Resource) -> list[str]:
+    return [resource.kind.lower(), resource.plural, *_SHORT.get(resource.kind, ())]
+
+
+_REVISED = {name for resource in REVISED_KINDS for name in _names(resource)} | {"cm"}
+_BY_NAME = {name: resource for resource in CONSUMER_KINDS for name in _names(resource)}
+
+
+def is_target(text: str) -> bool:
+    """Whether a text has the form of a workload, such as `deploy/web`."""
+    kind, _, name = text.partition("/")
+    return kind.lower().partition(".")[0] in _BY_NAME and bool(name)
+
+
+def parse_target(text: str) -> NamedObject:
+    """The workload in `KIND/NAME`; UsageError for another text."""
+    kind, slash, name = text.partition("/")
+    short, _, group = kind.lower().partition(".")
+    resource = _BY_NAME.get(short)
+    is_known = resource and group in ("", resource.group_kind[0], _versioned(resource))
+    if short in _REVISED and slash:
+        raise UsageError(
+            f"the argument is {shown(text)}, which is not a workload",
+            "Run postrender status without an argument for the list of revisions. "
+            "docs/how-to/operate.md#who-deleted-it says how to find out who deleted one",
+        )
+    if resource is None or not is_known or not slash or not name or "/" in name:
+        kinds = ", ".join(sorted(resource.kind.lower() for resource in CONSUMER_KINDS))
+        raise UsageError(
+            f"the argument is {shown(text)}, expected KIND/NAME, a file or -",
+            f"Write a workload such as deploy/web. The kinds are {kinds}",
+        )
+    return NamedObject(resource, name)
+
+
+def _versioned(resource: Resource) -> str:
+    """The version and the group, as in `deployments.v1.apps`."""
+    group, _, version = resource.api_version.rpartition("/")
+    return f"{version}.{group}" if group else version

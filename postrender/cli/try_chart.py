@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from postrender.cli.options import (
+    PLANNING,
     REPEATED,
     SETTINGS,
     SWITCH,
@@ -124,14 +125,7 @@ _MOST_FINDINGS = 5
             SWITCH,
             own_parameter="opens_page",
         ),
-        *settings_options(
-            "config",
-            "untrusted",
-            "namespace",
-            "secrets",
-            "secrets-hash-key-file",
-            "keep-original",
-        ),
+        *settings_options(*PLANNING),
     ),
 )
 def try_chart(

@@ -85,13 +85,10 @@ def split_schemas(
         group = schemas.setdefault(version + mark, []) if mark else others
         group.append(field)
     for path, changes in list(schemas.items()):
-        if len(changes) < _MANY_FIELDS and all(map(_is_small, changes)):
+        values = (value for field in changes for value in (field.old, field.new))
+        if len(changes) < _MANY_FIELDS and all(len(text_of(one)) <= _SHORT_VALUE for one in values):
             others += schemas.pop(path)
     return others, schemas
-
-
-def _is_small(field: FieldChange) -> bool:
-    return all(len(text_of(value)) <= _SHORT_VALUE for value in (field.old, field.new))
 
 
 def _describe_schema(changes: Iterable[FieldChange], style: Style) -> str:

@@ -231,7 +231,9 @@ def find_pairs(
 
     def is_possibly_equal(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
         is_known = resolver.release_namespace and old and is_namespaced(old[0].identity.group_kind)
-        return not is_known and _is_one_without_namespace(old, new)
+        if is_known or not _is_one_to_one(old, new):
+            return False
+        return (old[0].identity.namespace is None) != (new[0].identity.namespace is None)
 
     old_rest, new_rest = list(old), list(new)
     pairs: list[Pair] = []
@@ -296,12 +298,6 @@ def _match(
 
 def _is_one_to_one(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
     return len(old) == len(new) == 1
-
-
-def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
-    if not _is_one_to_one(old, new):
-        return False
-    return (old[0].identity.namespace is None) != (new[0].identity.namespace is None)
 
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:

@@ -8,7 +8,8 @@ current ConfigMap may not change. `find_reads` compares the objects that the ref
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from postrender.diff.contents import compare_content
 from postrender.diff.model import CHANGED, ContentChange
@@ -93,7 +94,8 @@ def read_key(before: Usage, after: Usage) -> ReadKey:
 
 def find_reads(both: Comparison) -> dict[ReadKey, Read]:
     """The change of each read in which at least one side does not read the current object."""
-    if not any(map(_is_unusual, _all_usages(both.usages))):
+    all_usages = (usages for index in both.usages for usages in index.by_item.values())
+    if not any(map(_is_unusual, chain.from_iterable(all_usages))):
         return {}
     currents = _Currents(both.pairs)
     used: dict[ReadKey, tuple[Usage, Usage]] = {}
@@ -137,12 +139,6 @@ def _compared(
 
 def _is_unusual(usage: Usage) -> bool:
     return usage.used is not None and (usage.is_missing or usage.used.role != CURRENT)
-
-
-def _all_usages(indexes: Iterable[UsageIndex]) -> Iterator[Usage]:
-    for index in indexes:
-        for usages in index.by_item.values():
-            yield from usages
 
 
 class _Currents:

@@ -139,7 +139,8 @@ def _replacement(
     replicas = _count(spec.get("replicas"), 1)
     if replicas == 0:
         return NEXT_PODS, "0 pods"
-    steps = [f"{scaler}, set by an autoscaler" if scaler else _pods(replicas)]
+    pods = "" if replicas is None else counted(replicas, "pod")
+    steps = [f"{scaler}, set by an autoscaler" if scaler else pods]
     if kind == _STATEFUL_SET:
         partition = _partition(spec)
         if partition and replicas is not None and not scaler and partition >= replicas:
@@ -176,10 +177,6 @@ def _count(value: Json, default: int) -> int | None:
         return default
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if is_count and isinstance(value, int) else None
-
-
-def _pods(replicas: int | None) -> str:
-    return "" if replicas is None else counted(replicas, "pod")
 
 
 def _partition(spec: dict[str, Json]) -> int:

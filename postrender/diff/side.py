@@ -202,26 +202,21 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
     Hooks and objects with generated names keep their roles.
     """
     groups: dict[ObjectKey, list[ItemKey]] = {}
+    orders: dict[ItemKey, tuple[bool, int]] = {}
     for key, compared in objects.items():
-        if compared.is_content and compared.role == CURRENT and not _is_standalone(compared.item):
-            identity = compared.identity
+        item, identity = compared.item, compared.identity
+        is_alone = item is None or item.is_hook or item.has_generated_name
+        if item and compared.is_content and compared.role == CURRENT and not is_alone:
             groups.setdefault(identity.key_in(identity.namespace), []).append(key)
+            orders[key] = compared.is_revised, item.order
     result = dict(objects)
     for keys in groups.values():
-        newest = max(keys, key=lambda key: _recency(objects[key]))
+        newest = max(keys, key=orders.__getitem__)
         for key in keys:
             if key != newest:
                 role = EARLIER if objects[key].is_revised else ORIGINAL
                 result[key] = objects[key]._replace(role=role)
     return result
-
-
-def _is_standalone(item: Item | None) -> bool:
-    return item is None or item.is_hook or item.has_generated_name
-
-
-def _recency(compared: ComparedObject) -> tuple[bool, int]:
-    return compared.is_revised, compared.item.order if compared.item else 0
 
 
 def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]:

@@ -21,7 +21,6 @@ from postrender.diff.model import (
     Preview,
     RevisionChange,
     Risk,
-    WorkloadChange,
 )
 from postrender.diff.values import Forms, counted
 from postrender.diff.words import CHANGES, EFFECTS, LOST, NOUNS, OUTSIDE_DATA
@@ -84,7 +83,8 @@ def _workloads(preview: Preview) -> list[str]:
     for workload in preview.workloads:
         if workload.effect == NO_PODS and workload.identity in templates:
             continue  # another workload in the preview has the pods
-        counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
+        is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
+        counter = in_place if is_unchanged and workload.in_place else counts[workload.effect]
         counter[workload.identity.kind] += 1
     clauses = [
         _clause(kinds, _NO_ROLL if effect == STAYS else EFFECTS[effect].verb)
@@ -92,11 +92,6 @@ def _workloads(preview: Preview) -> list[str]:
         if kinds
     ]
     return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
-
-
-def _only_reads_new_content(workload: WorkloadChange) -> bool:
-    is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
-    return is_unchanged and bool(workload.in_place)
 
 
 def _contents(preview: Preview) -> list[str]:

@@ -114,7 +114,10 @@ def _namespaces(both: Comparison) -> Iterator[Undecided]:
     for (is_new, namespace), group in moved.items():
         # render gives an attacher the namespace of its revisions.
         group = [pair for pair in group if not pair.newest.is_attacher] or group
-        side, names = ("NEW", "OLD")[not is_new], [_title(pair) for pair in group]
+        side, names = (
+            ("NEW", "OLD")[not is_new],
+            [f"{pair.identity.kind}/{pair.identity.name}" for pair in group],
+        )
         first = group[0].new if is_new else group[0].old
         yield Undecided(
             location=str(_location(new if is_new else old, first or group[0].newest)),
@@ -123,10 +126,6 @@ def _namespaces(both: Comparison) -> Iterator[Undecided]:
             f"{'object' if len(group) == 1 else 'objects'} (risk moved-object)",
             fix="Set the release namespace with --namespace",
         )
-
-
-def _title(pair: Pair) -> str:
-    return f"{pair.identity.kind}/{pair.identity.name}"
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:

@@ -92,6 +92,10 @@ class Description(NamedTuple):
     parts: tuple[str, ...] = ()
     diff: tuple[str, ...] = ()
 
+    def lines(self, style: Style) -> tuple[str, ...]:
+        """All phrases, with the lines of the diff as code."""
+        return self.head, *self.parts, *map(style.code, self.diff)
+
 
 def describe_field(field: FieldChange, style: Style, times: int = 1) -> Description:
     """The change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`.
@@ -196,8 +200,7 @@ def describe_long_line(key: KeyChange, style: Style) -> list[str]:
 def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str]:
     """The changes of fields in a text, one phrase for equal changes of several list items."""
     for field, times in folded(fields):
-        described = describe_field(field, style, times)
-        yield from (described.head, *described.parts, *map(style.code, described.diff))
+        yield from describe_field(field, style, times).lines(style)
 
 
 def _count(value: Json) -> int:

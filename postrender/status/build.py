@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from postrender.attach.live import Consumer, Object, Owner, Revision
+from postrender.attach.live import Consumer, Object, Owner
 from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import (
     BY_GROUP_KIND,
@@ -116,9 +116,10 @@ class _Builder:
         self._workloads: dict[str, Workload] = {}
         self._using: dict[str, defaultdict[RevisionRef, list[Template]]] = {}
         # The group of each base name. A revision can have lost its label.
+        revisions = self._overview.revisions.values()
         self._bases = {
             (revision.resource.kind.lower(), revision.base_name): revision.group_name
-            for revision in sorted(self._overview.revisions.values(), key=_has_group)
+            for revision in sorted(revisions, key=lambda revision: bool(revision.group_name))
             if revision.base_name
         }
         self._targets = [self._find(target) for target in targets]
@@ -451,10 +452,6 @@ class _Builder:
             return 0
         before, after = (content_of(item, is_secret=False) for item in data)
         return sum(before.get(key) != after.get(key) for key in {*before, *after})
-
-
-def _has_group(revision: Revision) -> bool:
-    return bool(revision.group_name)
 
 
 def _next_runs(snapshot: Snapshot, groups: Iterable[str]) -> list[NextRun]:

@@ -110,13 +110,13 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         return _next_pass(snapshot, inventory, wanted)
     overview = snapshot.overview
     owner = _release_owner(snapshot, group_name, request)
-    part = overview.part_for(request, owner)
-    group = select_revisions(part.candidates, request)
+    candidates, consumers = overview.part_for(request, owner)
+    group = select_revisions(candidates, request)
     content = ContentCheck(partial(_content, snapshot), request)
     arrival = _without_unread(snapshot, check_arrival(request, overview, group.revisions))
     group = group._replace(revisions=content.accepted(group.revisions, arrival.consumers.values()))
     scope, state, patches = decide(
-        request, arrival, group, owner, part.consumers, overview.unreadable, snapshot.now
+        request, arrival, group, owner, consumers, overview.unreadable, snapshot.now
     )
     if not arrival.is_complete:  # a run already adds owners while it waits
         patches = [*pin(group.revisions, arrival.consumers_of, owner), *patches]

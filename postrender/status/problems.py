@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.attach.live import Owner, Revision
+from postrender.attach.live import Revision
 from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
@@ -126,7 +126,9 @@ def _revision_problems(
     elif added and not alive:
         safe = f"{name} is safe for now, but nothing deletes {name} later"
         yield problem("no-owner", f"{start}has no owner", f"{safe}. {attach}")
-    elif added and not any(_lasts(owner) for owner in alive):
+    elif (
+        added and {BY_GROUP_KIND.get(owner.group_kind) for owner in alive} <= CONTROLLER_MADE_KINDS
+    ):
         text = f"{start}Kubernetes would delete {name} when {owners} goes"
         yield problem("losing-owner", text, attach)
 
@@ -150,10 +152,6 @@ def _lost_mark(snapshot: Snapshot, revision: Revision) -> str:
     ):
         return ""
     return f"the {'label' if lost[0] == GROUP_LABEL else 'annotation'} {lost[0]}"
-
-
-def _lasts(owner: Owner) -> bool:
-    return BY_GROUP_KIND.get(owner.group_kind) not in CONTROLLER_MADE_KINDS
 
 
 def joined(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from postrender.attach.live import (
     Object,
     Owner,
     Revision,
+    holder_of,
     owners_of,
     read_consumer,
     read_revision,
@@ -27,7 +28,6 @@ from postrender.attach.reconcile import MAY_BE_USED, parse_time
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
     DEPLOYMENTS,
     EVENTS,
     HISTORY_KINDS,
@@ -416,9 +416,7 @@ def _read_facts(resource: Resource, data: Object, consumer: Consumer) -> Facts:
     true = {str(one.get("type")) for one in conditions if one.get("status") == "True"}
     is_ended = text_at(data, "status", "phase") in _ENDED or bool({"Complete", "Failed"} & true)
     replicas = _number(value_at(data, ("spec", "replicas")))
-    is_copy = resource == CONTROLLER_REVISIONS
-    group_kind = ("apps", "StatefulSet") if is_copy else resource.group_kind
-    holder = mapping_at(data, ("data",)) if is_copy else data
+    group_kind, holder = holder_of(resource, data)
     return Facts(
         created=_time(data),
         required=_required(group_kind, holder, consumer) if consumer.references else frozenset(),

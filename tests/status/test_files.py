@@ -20,12 +20,12 @@ from postrender.attach.request import (
     SERVICE_ACCOUNTS,
 )
 from postrender.cli import main
+from postrender.cli.status import parse_target
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.files import read_file
-from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.yaml.stream import read_stream
 from tests.attach.cluster import NAMESPACE, START, Json, name_of, revision, time_ago

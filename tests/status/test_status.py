@@ -21,13 +21,13 @@ import pytest
 from postrender.attach.collect import Pass
 from postrender.attach.request import CONSUMER_KINDS
 from postrender.cli import main
+from postrender.cli.status import parse_target
 from postrender.diff.values import Terminal
 from postrender.errors import UsageError, UserError
 from postrender.kubernetes.attach_groups import inventory_data
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.files import read_file
-from postrender.status.kinds import parse_target
 from postrender.status.model import Status
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import read_cluster

@@ -314,13 +314,10 @@ def _replicas(workload: WorkloadChange, style: Style) -> list[str]:
 
 
 def _causes(workload: WorkloadChange, style: Style) -> list[str]:
-    causes = [_in_cell(describe_cause(cause, style), style) for cause in workload.causes]
+    """The lines of a cell, in which a list is not possible."""
+    described = (describe_cause(cause, style) for cause in workload.causes)
+    causes = (line for one in described for line in one.lines(style))
     return [*causes, *describe_pods(workload, style)]
-
-
-def _in_cell(described: Description, style: Style) -> str:
-    """A description as one cell of a table, in which a list is not possible."""
-    return "<br>".join([described.head, *described.parts, *map(style.code, described.diff)])
 
 
 def _in_list(described: Description, indent: str = "") -> str:

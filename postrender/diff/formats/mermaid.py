@@ -152,17 +152,14 @@ def _unique(slugs: Iterable[str]) -> list[str]:
 
 def _box(node: GraphNode, box_id: str) -> Box:
     change = "" if node.change == UNCHANGED else node.change
-    is_shown = node.effect and (change or node.effect != STAYS)
-    effect = _drawn(node.effect) if is_shown else ""
+    effect = ""
+    if node.effect not in ("", NO_PODS) and (change or node.effect != STAYS):
+        effect = EFFECTS[node.effect].drawn or EFFECTS[node.effect].verb.one
     status = ", ".join(word for word in (change, effect) if word)
     texts = (node.identity.kind, node.identity.name, status, node.note)
     lines = tuple(line for text in texts for line in _wrapped(visible(text)))
     style = change or (CHANGED if effect else UNCHANGED)
     return box_id, node.role, lines, style
-
-
-def _drawn(effect: str) -> str:
-    return "" if effect == NO_PODS else EFFECTS[effect].drawn or EFFECTS[effect].verb.one
 
 
 def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.diff.model import CONFIG, ROLLS, UNCHANGED, Preview, Risk, WorkloadChange
+from postrender.diff.model import CONFIG, ROLLS, UNCHANGED, Preview, Risk
 from postrender.kubernetes.kinds import Identity
 
 CODE = "unstable-render"
@@ -44,9 +44,7 @@ def _changed(preview: Preview) -> Iterator[Identity]:
     for content in preview.contents:
         if content.change != UNCHANGED:
             yield content.identity
-    yield from (change.identity for change in preview.workloads if _differs(change))
+    for workload in preview.workloads:
+        if workload.fields or any(cause.kind != CONFIG for cause in workload.causes):
+            yield workload.identity
     yield from (change.identity for change in preview.objects)
-
-
-def _differs(change: WorkloadChange) -> bool:
-    return bool(change.fields) or any(cause.kind != CONFIG for cause in change.causes)

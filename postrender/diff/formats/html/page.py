@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import html
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib.resources import files
 
@@ -84,23 +84,19 @@ class HtmlReporter(Reporter):
             tag("style", style),
             tag("script", script),
         ]
-        has_entries = _has_entries(preview)
         names = ObjectNames(preview)
         groups = group_changes(preview)
-        main = _main(preview, groups, names)
-        columns = (_tools(preview, groups), main) if has_entries else (main,)
+        counts = _counts(preview, groups)
+        has_entries = any(count for name, count in counts.items() if name != "graph")
+        main = _main(preview, groups, counts, names)
+        columns = (_tools(preview, counts), main) if has_entries else (main,)
         body = [
             tag("a", "Skip to the changes", class_="skip", href="#main"),
-            _header(preview, groups, names),
+            _header(preview, groups, counts, names),
             tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
         ]
         root = tag("html", tag("head", *head), tag("body", *body), lang="en")
         return f"{DOCTYPE}\n{root}\n"
-
-
-def _has_entries(preview: Preview) -> bool:
-    lists = (preview.workloads, preview.contents, preview.objects, shown_revisions(preview))
-    return any((*lists, preview.undecided, preview.risks))
 
 
 def _asset(name: str) -> Html:
@@ -121,7 +117,9 @@ def _hash(text: str) -> str:
 # ---- header
 
 
-def _header(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
+def _header(
+    preview: Preview, groups: Groups, counts: Mapping[str, int], names: ObjectNames
+) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
     used = describe_configuration(preview.configuration, str, preview.old_configuration)
     parts = [
@@ -130,7 +128,7 @@ def _header(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
         tag("p", summary_line(preview), class_="summary"),
         *([tag("p", used, class_="summary")] if used else []),
         _risks(preview, names),
-        _tiles(preview, groups),
+        _tiles(groups, counts),
     ]
     return tag("header", *parts)
 
@@ -142,14 +140,14 @@ def _risks(preview: Preview, names: ObjectNames) -> Html:
     return section_markup("risks", len(preview.risks), tag("ul", *items))
 
 
-def _tiles(preview: Preview, groups: Groups) -> Html:
+def _tiles(groups: Groups, counts: Mapping[str, int]) -> Html:
     workloads = (workload for members, *_ in groups.workloads for workload in members)
     effects = Counter(workload.effect for workload in workloads)
     tiles = [
         *(_tile(effects[effect], _effect_words(effect), "workloads", effect) for effect in EFFECTS),
         *(
             _tile(count, NOUNS[name], name, name if name == "undecided" else "")
-            for name, count in _counts(preview, groups).items()
+            for name, count in counts.items()
             if name not in ("risks", "workloads", "graph")
         ),
     ]
@@ -192,11 +190,10 @@ def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
 # ---- search, filters and view
 
 
-def _tools(preview: Preview, groups: Groups) -> Html:
+def _tools(preview: Preview, counts: Mapping[str, int]) -> Html:
     tools = tag("div", _search(preview), _view(), class_="script")
-    return tag(
-        "aside", _section_links(preview, groups), tools, class_="tools", aria_label="Find and view"
-    )
+    links = _section_links(counts)
+    return tag("aside", links, tools, class_="tools", aria_label="Find and view")
 
 
 def _search(preview: Preview) -> Html:
@@ -283,10 +280,10 @@ def _shortcuts() -> Html:
     return joined(tag("ul", *rows), tag("label", box, " Use the keys /, j and k", class_="letters"))
 
 
-def _section_links(preview: Preview, groups: Groups) -> Html:
+def _section_links(counts: Mapping[str, int]) -> Html:
     links = [
         tag("li", tag("a", TITLES[name], " ", tag("small", f"{count:,}"), href=f"#{name}"))
-        for name, count in _counts(preview, groups).items()
+        for name, count in counts.items()
         if count
     ]
     return tag("nav", tag("ul", *links), aria_label="Sections")
@@ -295,7 +292,7 @@ def _section_links(preview: Preview, groups: Groups) -> Html:
 # ---- sections
 
 
-def _main(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
+def _main(preview: Preview, groups: Groups, counts: Mapping[str, int], names: ObjectNames) -> Html:
     keys = (key for _, shared, _ in groups.contents for key in shared.keys)
     lines = sum(len(hunk.lines) for key in keys for hunk in key.hunks)
     is_short = len(groups.workloads) <= _OPEN_GROUPS
@@ -317,7 +314,7 @@ def _main(preview: Preview, groups: Groups, names: ObjectNames) -> Html:
         graph_markup(drawn_graph(preview), names)
         if name == "graph"
         else entries.section_markup(name, count, *rows(name))
-        for name, count in _counts(preview, groups).items()
+        for name, count in counts.items()
         if count and name != "risks"
     ]
     empty = tag("p", "No matches.", id="empty", class_="nothing", hidden=True)
