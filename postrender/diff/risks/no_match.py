@@ -45,23 +45,20 @@ _Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    lost = _lost_labels(facts)
-    old = {item.identity: item for item in _candidates(facts, lost, is_new=False)}
-    new = [item for item in _candidates(facts, lost, is_new=True) if item.identity in old]
-    new = [item for item in new if _selector(item) and _selector(old[item.identity])]
-    if not new:
+    pairs = [pair for pair in _candidates(facts, _lost_labels(facts)) if all(map(_selector, pair))]
+    if not pairs:
         return
-    words = {word for item in (*new, *old.values()) for word in words_of(_selector(item))}
+    words = {word for pair in pairs for item in pair for word in words_of(_selector(item))}
     templates = [_templates(facts, words, is_new=is_new) for is_new in (False, True)]
-    for item in new:
-        before = _is_matched(facts, old[item.identity], templates[0])
-        if before and not _is_matched(facts, item, templates[1]):
-            path, consequence = _SELECTORS[item.identity.kind]
-            matched = _matched_kind(item.identity.kind)
+    for old, new in pairs:
+        before = _is_matched(facts, old, templates[0])
+        if before and not _is_matched(facts, new, templates[1]):
+            path, consequence = _SELECTORS[new.identity.kind]
+            matched = _matched_kind(new.identity.kind)
             fact = f"the selector matched {matched} before the change, and now matches none"
-            yield Risk(item.identity, fact, consequence, ".".join(path))
+            yield Risk(new.identity, fact, consequence, ".".join(path))
         elif before:
-            yield from _ports(facts, old[item.identity], item, templates)
+            yield from _ports(facts, old, new, templates)
 
 
 def _ports(
@@ -116,16 +113,20 @@ def _may_lose_labels(pair: Pair) -> bool:
     return False
 
 
-def _candidates(facts: Facts, lost: Collection[str], *, is_new: bool) -> list[Object]:
+def _candidates(facts: Facts, lost: Collection[str]) -> list[tuple[Object, Object]]:
     """The objects whose selector differs, or that can select a pod template that differs."""
     if lost:
-        return list(facts.objects(_SELECTORS, is_new=is_new, words=lost))
-    sides = (
-        [Object(pair.identity, one.data) for one in pair.both]
+        old, new = (
+            {item.identity: item for item in facts.objects(_SELECTORS, is_new=is_new, words=lost)}
+            for is_new in (False, True)
+        )
+        return [(old[identity], item) for identity, item in new.items() if identity in old]
+    pairs = (
+        (Object(pair.identity, pair.both[0].data), Object(pair.identity, pair.both[1].data))
         for pair in facts.changes
         if pair.both and pair.identity.kind in _SELECTORS
     )
-    return [both[is_new] for both in sides if _differs(*both)]
+    return [pair for pair in pairs if _differs(*pair)]
 
 
 def _differs(old: Object, new: Object) -> bool:
