@@ -46,5 +46,5 @@ def objects(prediction: Prediction, sign: str) -> list[Any]:
 
 
 def stream(data: list[Any]) -> Stream:
-    text = "".join(f"---\n{json.dumps(one)}\n" for one in data)
+    text = "".join(f"---\n{json.dumps(one, default=str)}\n" for one in data)
     return read_stream(text.encode(), "manifests.yaml")

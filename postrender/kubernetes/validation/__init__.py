@@ -165,7 +165,7 @@ def _of_object(
     for path, value in {(): root, **templates}.items():
         if parts_at(parts, (*path, "metadata")) != {}:
             yield from _labels((*path, "metadata"), mapping_at(value, ("metadata",)))
-    if is_checked and group_kind[1] != CRD:
+    if is_checked and group_kind[1] not in _OTHER_TYPES:
         yield from find_wrong_types(root, parts)
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
@@ -250,6 +250,8 @@ _NAMES = {
 }
 # What is before the group in the names of these kinds.
 _PARTS_OF_NAMES = {CRD: ("names", "plural"), "APIService": ("version",)}
+# Kinds with fields of other types.
+_OTHER_TYPES = (CRD, "PodSecurityPolicy")
 # Kinds of these groups have other names.
 _OTHER_NAMES = ("certificates.k8s.io", "openshift.io")
 

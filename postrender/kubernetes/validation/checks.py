@@ -34,6 +34,7 @@ class NotAString(str):
     """A clause about a value that needs quotes."""
 
 
+_NO_LIST, _NO_MAPPING = "the value is not a list", "the value is not a mapping"
 _NOT_A_STRING = NotAString("the value is not a string, and needs quotes")
 
 
@@ -331,12 +332,16 @@ def _string(value: Json) -> Iterator[str]:
 
 
 def _strings(value: Json) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield _NO_LIST
     for one in value if isinstance(value, list) else ():
-        if not isinstance(one, (str, type(None))):
+        if not isinstance(one, (str, dict, type(None))):  # the args of an analysis are mappings
             yield needs_quotes(one)
 
 
 def _string_map(value: Json) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield _NO_MAPPING
     for one in value.values() if isinstance(value, dict) else ():
         if not isinstance(one, (str, type(None))):
             yield needs_quotes(one)
@@ -349,7 +354,7 @@ def _none(_: Json) -> Iterator[str]:
 def _config_map(field: Any, values: Json) -> Iterator[Problem]:
     """The problems of the data of a ConfigMap, each at its key."""
     if not isinstance(values, dict):
-        yield (field,), "the value is not a mapping"
+        yield (field,), _NO_MAPPING
         return
     for key, value in values.items():
         if not isinstance(value, (str, type(None))):
@@ -358,7 +363,7 @@ def _config_map(field: Any, values: Json) -> Iterator[Problem]:
 
 def _data(value: Json) -> Iterator[str]:
     # The text does not show the value, which can be of a Secret.
-    return (_NOT_A_STRING for _ in _string_map(value))
+    return (one if one == _NO_MAPPING else _NOT_A_STRING for one in _string_map(value))
 
 
 def number(value: Json) -> Iterator[str]:
@@ -373,14 +378,20 @@ def _boolean(value: Json) -> Iterator[str]:
         yield f"the value {shown(value)} is not true or false"
 
 
-def _list(value: Json) -> Iterator[str]:
+def _any_list(value: Json) -> Iterator[str]:
     if not isinstance(value, list):
-        yield "the value is not a list"
+        yield _NO_LIST
+
+
+def _list(value: Json) -> Iterator[str]:
+    yield from _any_list(value)
+    if isinstance(value, list) and any(isinstance(one, (str, int, list)) for one in value):
+        yield "an item of the list is not a mapping"
 
 
 def _mapping(value: Json) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield "the value is not a mapping"
+        yield _NO_MAPPING
 
 
 def _of(check: Check, names: str) -> dict[Json, Check]:
@@ -396,7 +407,8 @@ _CHECKS = {
         "name namespace image serviceAccountName mountPath subPath host schedule key operator "
         "effect claimName secretName storageClassName topologyKey protocol restartPolicy "
         "imagePullPolicy clusterIP path pathType priorityClassName nodeName volumeName "
-        "workingDir timeZone",
+        "workingDir timeZone hostname subdomain schedulerName prefix fieldPath externalName "
+        "loadBalancerIP dnsPolicy ingressClassName",
     ),
     **_of(
         _strings,
@@ -405,13 +417,16 @@ _CHECKS = {
     ),
     **_of(_string_map, "annotations matchLabels nodeSelector"),
     **_of(_none, "labels"),  # the rules of labels are with their names
-    **_of(_none, "parameters options volumeAttributes limits requests plugins hard"),  # free keys
+    **_of(
+        _none, "parameters options volumeAttributes limits requests plugin plugins hard"
+    ),  # free keys
     **_of(
         _list,
         "containers initContainers env envFrom volumes volumeMounts tolerations imagePullSecrets "
         "hostAliases topologySpreadConstraints volumeClaimTemplates matchExpressions subjects "
-        "ports rules tls metrics",
+        "ports tls metrics",
     ),
+    "rules": _any_list,  # those of an APISIX route, in a Rollout, are texts
     **_of(
         _mapping,
         "spec template jobTemplate selector strategy updateStrategy rollingUpdate securityContext "
@@ -425,7 +440,10 @@ _CHECKS = {
         "terminationGracePeriodSeconds minReplicas maxReplicas completions parallelism "
         "backoffLimit periodSeconds timeoutSeconds failureThreshold successThreshold "
         "initialDelaySeconds minReadySeconds partition runAsUser progressDeadlineSeconds "
-        "ttlSecondsAfterFinished activeDeadlineSeconds defaultMode runAsGroup fsGroup number",
+        "ttlSecondsAfterFinished activeDeadlineSeconds defaultMode runAsGroup fsGroup number "
+        "tolerationSeconds maxSkew minDomains averageUtilization stabilizationWindowSeconds "
+        "endPort expirationSeconds startingDeadlineSeconds successfulJobsHistoryLimit "
+        "failedJobsHistoryLimit weight",
     ),
     **_of(
         _boolean,

@@ -22,6 +22,7 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
+    number,
     port_name,
     quantity,
     quantity_text,
@@ -412,6 +413,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.ports", unique("port", "nodePort", "protocol")),
         ("spec.ports[].name", label),
         ("spec.ports[].port", PORT),
+        ("spec.ports[].port", number),
         ("spec.ports[].targetPort", PORT),
         ("spec.ports[].targetPort", port_name),
         ("spec.ports[].nodePort", _node_port),
@@ -462,6 +464,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
                 (f"{peers}[].ipBlock", _exceptions),
                 (f"{peers}[]", _peer),
                 ("ports[].port", PORT),
+                ("ports[].port", port_name),
                 ("ports[]", _ports),
             )
         ),
