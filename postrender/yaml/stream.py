@@ -15,6 +15,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
 
 from postrender.errors import Location, UserError
@@ -90,6 +91,7 @@ class Stream(NamedTuple):
         )
 
 
+@lru_cache(maxsize=8)  # many locations in a row are in a few documents
 def template_of(text: str) -> str:
     """The chart template in Helm's comment `# Source:`, "" without the comment."""
     start = 0 if text.startswith(SOURCE_COMMENT) else text.find(f"\n{SOURCE_COMMENT}", 0, _HEAD) + 1
