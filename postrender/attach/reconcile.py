@@ -181,7 +181,10 @@ def pin(
         workloads = workloads_of(revision.key) if may_own else ()
         owners = [workload.owner for workload in workloads if workload.resource not in _SHORT_LIVED]
         mark = "" if owners and revision.unused_since is not None else None
-        owners += [release_owner] if release_owner and not revision.is_original else []
+        # With only the release owner, a revision goes with this owner, even if its workload exists
+        # by then and no other run has seen the workload.
+        if release_owner and not revision.is_original and (owners or revision.owners):
+            owners.append(release_owner)
         patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
     return [patch for patch in patches if patch.has_changes]
 

@@ -132,15 +132,14 @@ def decide(
     # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, now)
-    own = {revision.key for revision in group.revisions}
     # A revision without an owner stays. With only the release owner, it can go before a run has
-    # seen its user: while an apply is under way, or if it is a new one of another release with the
-    # same base name.
+    # seen its user: while an apply is under way, also one that this run cannot know. Its revisions
+    # are not in the applied stream of this run.
     patches = [
         patch._replace(added=())
         if patch.added == (release_owner,)
         and not patch.revision.owners
-        and (arrival.pending or patch.revision.key not in own)
+        and (arrival.pending or patch.revision.key not in request.in_stream)
         else patch
         for patch in patches
     ]

@@ -283,7 +283,14 @@ def test_the_release_owner_owns_every_revision() -> None:
     revisions = [revision("app-old"), revision("app-kept", is_sweepable=False)]
     state = state_of(revisions, ROLLOUT, release_owner=ACCOUNT)
     assert added(state) == {name: ["ServiceAccount/app-attach"] for name in ("app-old", "app-kept")}
-    [patch] = pin([revision("app-new")], lambda _: [], ACCOUNT)
+    [patch] = pin([revision("app-new")], lambda _: [ROLLOUT], ACCOUNT)
+    assert patch.added == (ROLLOUT.owner, ACCOUNT)
+
+
+def test_the_release_owner_is_not_the_first_owner_before_the_workload_exists() -> None:
+    """At a change to an inventory, the revision would go under a workload that came late."""
+    assert not pin([revision("app-new")], lambda _: [], ACCOUNT)
+    [patch] = pin([revision("app-new", [ROLLOUT])], lambda _: [], ACCOUNT)
     assert patch.added == (ACCOUNT,)
 
 

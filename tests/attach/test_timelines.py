@@ -163,8 +163,12 @@ class Release:
         self.cluster.add(made)
 
 
+# Timelines that have lost a revision: one that had only the release owner, when the mode changed.
+LOST = (293, 720, 1076, 2043)
+
+
 @pytest.mark.random_inputs
-@pytest.mark.parametrize("seed", range(examples(120)))
+@pytest.mark.parametrize("seed", [*range(examples(120)), *LOST])
 def test_no_timeline_loses_a_revision(seed: int) -> None:
     random = Random(seed)
     cluster = Timeline(random)
