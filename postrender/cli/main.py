@@ -21,6 +21,7 @@ from postrender.cli.report import (
     end_process,
     report_bug,
     report_error,
+    shortage_error,
     too_large_error,
 )
 from postrender.errors import StrictError, UsageError, UserError
@@ -68,11 +69,14 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except MemoryError:
-        pass  # the error is reported below, where Python has freed the memory of the run
+        fault = too_large_error()  # reported below, where Python has freed the memory of the run
     except Exception as error:
-        report_bug(error)
-        return BUG
-    report_error(too_large_error())
+        shortage = shortage_error(error)
+        if shortage is None:
+            report_bug(error)
+            return BUG
+        fault = shortage
+    report_error(fault)
     return FAULT
 
 

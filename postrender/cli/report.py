@@ -8,6 +8,7 @@ manifests, so text that looks like a workflow command is escaped there.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -32,6 +33,7 @@ DONE, FOUND, FAULT, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _COLOURS = {ERROR: RED, WARNING: MAGENTA, NOTE: BLUE}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands
+_SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
 # The maximum number of stack frames in a bug report. An endless recursion has thousands of frames.
 _MOST_FRAMES = 50
 
@@ -182,6 +184,16 @@ def too_large_error() -> UserError:
     return UserError(
         "the input is too large for the memory that postrender may use",
         "Raise the memory limit of the container or process, or split the input",
+    )
+
+
+def shortage_error(error: Exception) -> UserError | None:
+    """The error for a limit of the process or the machine, such as on open files or processes."""
+    if not (isinstance(error, OSError) and error.errno in _SHORTAGES):
+        return None
+    return UserError(
+        f"a limit of this process or machine is reached ({error.strerror})",
+        "Raise the limit (ulimit -a), or end other programs",
     )
 
 

@@ -37,5 +37,8 @@ def git_commit(checkout: str) -> str:
     # The file system monitor is a program that the repository chooses.
     command = [git, "-C", checkout, "-c", "core.fsmonitor=false", "describe", "--always"]
     options = ["--dirty", "--abbrev=12", "--exclude=*"]
-    done = run([*command, *options], stdin=DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        done = run([*command, *options], stdin=DEVNULL, capture_output=True, text=True, check=False)
+    except OSError:  # such as a limit on processes or open files
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""

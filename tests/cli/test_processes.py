@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from postrender.cli.report import workflow_command
+from postrender.cli.version import git_commit
 from postrender.errors import Location
 from tests.forked import run_fork
 
@@ -454,6 +456,33 @@ def test_a_pager_that_is_left_early(arguments: tuple[str, ...], tmp_path: Path) 
     files = [str(other)] if "diff" in arguments else []
     done = run_unread(GOOD.encode(), *arguments, *files)
     assert (done.code, "Broken pipe" in done.err) == (0, False), done.err
+
+
+# stdin, stdout and stderr remain.
+LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3)); "
+
+
+@pytest.mark.parametrize(
+    ("imports", "problem"),
+    [
+        ("from postrender.__main__ import main", "Python cannot load postrender ("),
+        (
+            "from postrender.cli.main import main",
+            "a limit of this process or machine is reached (",
+        ),
+    ],
+)
+def test_a_limit_on_open_files_is_an_error(imports: str, problem: str) -> None:
+    done = run_python(f"import sys; {imports}; sys.argv[1:] = ['render']; {LIMIT}main()")
+    assert_refused(done, problem, "Too many open files", "Raise the limit (ulimit -a)")
+
+
+def test_the_version_needs_no_other_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert git_commit(str(ROOT)) == ""
 
 
 def test_stdin_closed() -> None:
