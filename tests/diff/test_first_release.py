@@ -238,10 +238,18 @@ spec:
 """
 
 
-def test_a_workload_that_reloads_its_file_is_a_risk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [None, [], ["--keep-original"]])
+def test_a_workload_that_reloads_its_file_is_a_risk(
+    tmp_path: Path, options: list[str] | None
+) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "a.yaml").write_text(CONFIG_MAP.replace("NAME", "rules") + RELOADED)
-    first = run(["diff", "--first-release", "a.yaml", "a.yaml"], tmp_path).stdout
+    if options is not None:
+        output = run(["render", "--no-attacher", *options, "a.yaml"], tmp_path).stdout
+        (tmp_path / "output.yaml").write_text(output)
+    new = "a.yaml" if options is None else "output.yaml"
+    first = run(["diff", "--first-release", "a.yaml", new], tmp_path).stdout
+    assert first.count("the workload reloads ConfigMap/rules without a restart") == 1
     assert "Deployment/prometheus\n    the workload reloads ConfigMap/rules" in first
     explained = run(["explain", "a.yaml"], tmp_path).stdout
     assert "reloaded without a restart by Deployment/prometheus, which now rolls" in explained

@@ -20,9 +20,14 @@ def find(facts: Facts) -> Iterator[Risk]:
         for pair in facts.pairs
         if pair.both and pair.both[1].is_revised and not pair.both[0].is_revised
     }
-    context = facts.both.new.context if replaced else None
-    reloads = find_reloads(context, context.names) if context else {}
+    new = facts.both.new
+    # The references of an output name the revisions.
+    base = {
+        revision.item.identity: revision.identity for revision in new.revisions if revision.item
+    }
+    context = new.context if replaced else None
+    reloads = find_reloads(context, context.decisions) if context else {}
     for user, targets in reloads.items():
-        for target in targets:
+        for target in dict.fromkeys(base.get(target, target) for target in targets):
             if target in replaced:
                 yield Risk(user, f"the workload reloads {target} without a restart", _CONSEQUENCE)
