@@ -3,7 +3,8 @@
 The rule: the owners of a revision are the release owner, the consumers, and the controllers of the
 consumers. Without a consumer, the workloads that use a revision with the same base name take their
 place: an apply can use the revision again, and delete the release owner because the release gets an
-inventory instead of the Job, or a Job instead of the inventory. The rule has four exceptions:
+inventory instead of the Job, or a Job instead of the inventory. For a revision that other objects
+can need, the workloads of the whole attach group do. The rule has four exceptions:
 
 - A Pod is not an owner. A Job without a controller is not an owner.
 - A consumer is not an owner if the run cannot read the controller of the consumer.
@@ -208,7 +209,10 @@ def reconcile(
             continue
         consumers = consumers_of[revision.key]
         may_own = _may_consumers_own(revision, state.release_owner)
-        owners = list(users[revision.key] or workloads[_base_of(revision)]) if may_own else []
+        substitutes = workloads[_base_of(revision)]
+        if not (substitutes or revision.is_sweepable):
+            substitutes = workloads[revision.group_name,]
+        owners = list(users[revision.key] or substitutes) if may_own else []
         if state.release_owner and not revision.is_original:
             owners.append(state.release_owner)
         removable = revision.our_owners - {owner.uid for owner in owners}
@@ -385,13 +389,14 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 def _workloads_by_base(
     state: ClusterState, users: Mapping[RevisionRef, Sequence[Owner]]
 ) -> defaultdict[tuple[str, ...], dict[Owner, None]]:
-    """The workloads that use a revision of each attach group, kind and base name."""
+    """The workloads that use a revision of each attach group, and of each kind and base name."""
     found: defaultdict[tuple[str, ...], dict[Owner, None]] = defaultdict(dict)
     for revision in state.revisions:
         if revision.group_name and revision.base_name:
             for owner in users[revision.key]:
                 if not _is_controller_made(state.consumers[owner.uid]):
                     found[_base_of(revision)][owner] = None
+                    found[revision.group_name,][owner] = None
     return found
 
 

@@ -279,6 +279,14 @@ def test_the_release_owner_does_not_own_an_adopted_original(is_sweepable: bool) 
 # The release owner
 
 
+def test_a_revision_that_another_object_needs_has_more_than_the_release_owner() -> None:
+    """A change from the Job to an inventory deletes the release owner, and no other owner."""
+    kept, other = revision("api-new", is_sweepable=False), revision("api-old")
+    state = state_of([revision("app-new"), kept, other], ROLLOUT, NEW, release_owner=ACCOUNT)
+    assert added(state)["api-new"] == ["Rollout/app", "ServiceAccount/app-attach"]
+    assert added(state)["api-old"] == ["ServiceAccount/app-attach"]
+
+
 def test_the_release_owner_owns_every_revision() -> None:
     revisions = [revision("app-old"), revision("app-kept", is_sweepable=False)]
     state = state_of(revisions, ROLLOUT, release_owner=ACCOUNT)
