@@ -123,6 +123,10 @@ class Patch(NamedTuple):
     def has_changes(self) -> bool:
         return bool(self.added or self.removed or self.mark is not None)
 
+    def adds_only(self, release_owner: Owner | None) -> bool:
+        """Whether the release owner would be the only owner, with which the revision then goes."""
+        return self.added == (release_owner,) and not self.revision.owners
+
     @property
     def body(self) -> Object:
         """The strategic merge patch. The API server keeps the owners that are not in it.
@@ -182,12 +186,10 @@ def pin(
         workloads = workloads_of(revision.key) if may_own else ()
         owners = [workload.owner for workload in workloads if workload.resource not in _SHORT_LIVED]
         mark = "" if owners and revision.unused_since is not None else None
-        # With only the release owner, a revision goes with this owner, even if its workload exists
-        # by then and no other run has seen the workload.
-        if release_owner and not revision.is_original and (owners or revision.owners):
-            owners.append(release_owner)
+        owners += [release_owner] if release_owner and not revision.is_original else []
         patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
-    return [patch for patch in patches if patch.has_changes]
+    # The workload can exist by the time the release owner goes, and no other run has seen it.
+    return [patch for patch in patches if patch.has_changes and not patch.adds_only(release_owner)]
 
 
 def reconcile(

@@ -137,8 +137,7 @@ def decide(
     # are not in the applied stream of this run.
     patches = [
         patch._replace(added=())
-        if patch.added == (release_owner,)
-        and not patch.revision.owners
+        if patch.adds_only(release_owner)
         and (arrival.pending or patch.revision.key not in request.in_stream)
         else patch
         for patch in patches
