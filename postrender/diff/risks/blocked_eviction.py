@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from postrender.diff.kinds import SCALERS, pod_templates_of, scaled_by
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts
-from postrender.diff.risks.no_match import is_selected, words_of
+from postrender.diff.selectors import LabelKey, candidates, is_selected, label_keys, words_of
 from postrender.kubernetes.kinds import Identity
 from postrender.yaml.paths import Json, mapping_at, parts_at, value_at
 
@@ -61,9 +61,8 @@ def _blocked(
     first: dict[Identity, Identity] = {}
     for identity, data in budgets:
         selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
-        wanted = {"": "", **mapping_at(selector, ("matchLabels",))}
-        groups = [pods.get((space, key, str(value)), []) for key, value in wanted.items()]
-        selected = [one for one in min(groups, key=len)[:_MOST] if is_selected(selector, one[0])]
+        possible = candidates(pods, space, mapping_at(selector, ("matchLabels",)))[:_MOST]
+        selected = [one for one in possible if is_selected(selector, one[0])]
         path, fact = _reason(mapping_at(data, ("spec",)), sum(one[1] for one in selected))
         if fact:
             found[identity, path] = fact
@@ -74,25 +73,23 @@ def _blocked(
     return found
 
 
-def _pods(
-    facts: Facts, words: Collection[str], is_new: bool
-) -> dict[tuple[str | None, str, str], list[_Pods]]:
-    """The pods of one side, by their namespace and one label, which is empty for all."""
+def _pods(facts: Facts, words: Collection[str], is_new: bool) -> dict[LabelKey, list[_Pods]]:
+    """The pods of one side."""
     workloads = list(facts.objects(_SCALED, is_new=is_new, words=words)) if words else []
     names = {one.identity.name for one in workloads}
     least = {
         target: value_at(item.data, ("spec", _LEAST[item.identity.kind]))
         for item, target in (facts.scalers(names, is_new=is_new) if names else ())
     }
-    found: defaultdict[tuple[str | None, str, str], list[_Pods]] = defaultdict(list)
+    found: defaultdict[LabelKey, list[_Pods]] = defaultdict(list)
     for identity, data in workloads:
         space = facts.both.resolver.namespace_of(identity.namespace)
         replicas = value_at(data, ("spec", "replicas"))
         replicas = least.get((space, identity.kind, identity.name), replicas)
         for labels in _labels(identity, data):
-            pods = labels, replicas if isinstance(replicas, int) else 1, identity
-            for key, value in {"": "", **labels}.items():
-                found[space, key, value].append(pods)
+            count = replicas if isinstance(replicas, int) else 1
+            for key in label_keys(space, labels):
+                found[key].append((labels, count, identity))
     return found
 
 

@@ -19,6 +19,7 @@ from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks import Facts, Object
+from postrender.diff.selectors import LabelKey, candidates, is_selected, label_keys, words_of
 from postrender.kubernetes.kinds import GroupKind
 from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
 
@@ -41,7 +42,7 @@ _PORT, _KIND = "port ", "kind "
 _SERVICE = ("", "Service")
 _MOST_CANDIDATES = 1_000
 
-_Templates = Mapping[tuple[str | None, str, str], list[dict[str, str]]]
+_Templates = Mapping[LabelKey, Sequence[dict[str, str]]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
@@ -143,20 +144,14 @@ def _selector(item: Object) -> dict[str, Json]:
     return mapping_at(item.data, _SELECTORS[item.identity.kind][0])
 
 
-def words_of(selector: dict[str, Json]) -> Iterator[str]:
-    """Words of which a pod template that matches has one. "" is in every text."""
-    values = [str(value) for value in mapping_at(selector, ("matchLabels",)).values()]
-    yield from values[:1] or [""]
-
-
 def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
     """The labels of all pod templates and Services, by namespace and one label."""
-    found: defaultdict[tuple[str | None, str, str], list[dict[str, str]]] = defaultdict(list)
+    found: defaultdict[LabelKey, list[dict[str, str]]] = defaultdict(list)
     for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
         namespace = facts.both.resolver.namespace_of(item.identity.namespace)
         for labels in _labels(item.identity.group_kind, item.data):
-            for key, value in labels.items():
-                found[namespace, key, value].append(labels)
+            for key in label_keys(namespace, labels):
+                found[key].append(labels)
     return found
 
 
@@ -198,28 +193,7 @@ def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "
         _KIND: _matched_kind(item.identity.kind),
     }
     selector = {**selector, "matchLabels": wanted}
-    groups = [templates.get((namespace, key, str(value)), []) for key, value in wanted.items()]
-    candidates = min(groups, key=len)
-    return len(candidates) > _MOST_CANDIDATES or any(
-        is_selected(selector, candidate) for candidate in candidates
+    templates_there = candidates(templates, namespace, wanted)
+    return len(templates_there) > _MOST_CANDIDATES or any(
+        is_selected(selector, labels) for labels in templates_there
     )
-
-
-def is_selected(selector: dict[str, Json], labels: dict[str, str]) -> bool:
-    """Whether a selector matches labels."""
-    wanted = mapping_at(selector, ("matchLabels",))
-    if any(labels.get(key) != str(value) for key, value in wanted.items()):
-        return False
-    return all(
-        _meets(condition, labels) for condition in mappings_in(selector.get("matchExpressions"))
-    )
-
-
-def _meets(condition: dict[str, Json], labels: dict[str, str]) -> bool:
-    value, values = labels.get(str(condition.get("key"))), condition.get("values")
-    operator, listed = condition.get("operator"), values if isinstance(values, list) else []
-    if operator == "In":
-        return value in listed
-    if operator == "NotIn":
-        return value not in listed
-    return (value is not None) == (operator == "Exists")
