@@ -114,10 +114,8 @@ def _namespaces(both: Comparison) -> Iterator[Undecided]:
     for (is_new, namespace), group in moved.items():
         # render gives an attacher the namespace of its revisions.
         group = [pair for pair in group if not pair.newest.is_attacher] or group
-        side, names = (
-            ("NEW", "OLD")[not is_new],
-            [f"{pair.identity.kind}/{pair.identity.name}" for pair in group],
-        )
+        side = ("NEW", "OLD")[not is_new]
+        names = [f"{pair.identity.kind}/{pair.identity.name}" for pair in group]
         first = group[0].new if is_new else group[0].old
         yield Undecided(
             location=str(_location(new if is_new else old, first or group[0].newest)),

@@ -21,13 +21,13 @@ def find(facts: Facts) -> Iterator[Risk]:
         if pair.both and pair.both[1].is_revised and not pair.both[0].is_revised
     }
     new = facts.both.new
+    if not (replaced and new.context):
+        return
     # The references of an output name the revisions.
     base = {
         revision.item.identity: revision.identity for revision in new.revisions if revision.item
     }
-    context = new.context if replaced else None
-    reloads = find_reloads(context, context.decisions) if context else {}
-    for user, targets in reloads.items():
+    for user, targets in find_reloads(new.context, new.context.decisions).items():
         for target in dict.fromkeys(base.get(target, target) for target in targets):
             if target in replaced:
                 yield Risk(user, f"the workload reloads {target} without a restart", _CONSEQUENCE)

@@ -361,8 +361,9 @@ ROLLOUT_ROWS = tree_of(
 def _starts(value: Json) -> Iterator[str]:
     """What kubelet does not start."""
     pod = mapping_at(value, ())
-    names = {str(one.get("name")) for one in _containers(pod)}
-    for container in _containers(pod):
+    containers = _containers(pod)
+    names = {str(one.get("name")) for one in containers}
+    for container in containers:
         context = mapping_at(pod, ("securityContext",)) | mapping_at(
             container, ("securityContext",)
         )
