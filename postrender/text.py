@@ -28,13 +28,17 @@ _WORD = rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)"
 # A WordSet of at most this many names first searches a text for each name as a substring, which is
 # faster than splitting a text that contains none of the names.
 _FEW = 12
-# A character of a name in JSON text, such as `\u002d` for `-`.
-_ESCAPE = r"(?<!\\)\\{1,8}u00([2-7][0-9a-fA-F])"
+# A character in JSON text, such as `\u002d` for `-`, or in a URL, such as `%2F` for `/`.
+_ESCAPE = r"(?:(?<!\\)\\{1,8}u00|%)([2-7][0-9a-fA-F])"
+# Such a character, or a line break in JSON text. Next to a name, it separates words.
+_SEPARATOR = r"%[2-7][0-9a-fA-F]|\\[nrt]"
 # A variable, a verb of a format string, and a line break in JSON text.
 _PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\\[nt]"
 _OPTION = r"(?<!\S)-+"
 # A `-` at the end of a word, or at the start of one that does not follow a blank.
 _EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
+# A word after a `.`. In a text from the end to the start, it is the word before the `.`.
+_DOTTED = r"\.[A-Za-z0-9-]+"
 # A name of more words has no parts beyond these.
 _MOST_CUTS = 8
 # Replaces every byte outside a word with a space, because splitting is faster than using _WORD.
@@ -50,6 +54,8 @@ def words_of(text: str) -> list[str]:
 
 def _spaced(text: str) -> bytes:
     """A text as bytes, with a space for each byte outside of words."""
+    if "%" in text or "\\" in text:
+        text = re.sub(_SEPARATOR, " ", text)
     return split_defaults(text).encode("utf-8", "surrogatepass").translate(_TO_SPACES)
 
 
@@ -59,17 +65,17 @@ def split_defaults(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""A text in which each character of a name is written as itself, also in JSON in a string."""
-    if "\\u00" not in text:
+    r"""A text in which each character of a name is written as itself, not as in JSON or a URL."""
+    if "\\u00" not in text and "%" not in text:
         return text
     return re.sub(_ESCAPE, lambda match: chr(int(match[1], 16)), text)
 
 
 def _parts_of(name: str) -> Iterator[str]:
-    """The parts of a name between two `-`, and the name after a `.`.
+    """The parts of a name between two `-`, and the name after or before a `.`.
 
     A program can build `web-eu-config` from `web-`, `-eu-` and `-config`, and read the whole name
-    in `prod.web-eu-config`.
+    in `prod.web-eu-config` and `web-eu-config.app.yaml`.
     """
     cuts = [number for number, character in enumerate(name) if character == "-"][:_MOST_CUTS]
     for index, cut in enumerate(cuts):
@@ -77,14 +83,16 @@ def _parts_of(name: str) -> Iterator[str]:
         yield name[cut:]
         yield from (name[cut : end + 1] for end in cuts[index + 1 :])
     yield f".{name}"
+    yield f"{name}."
 
 
 class NameParts:
-    """The parts of names, to be found in texts. Most texts can have only a name after a `.`."""
+    """The parts of names, to be found in texts. Most texts can have only a name next to a `.`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
-        self._dotted = frozenset(f".{name}" for name in self._names)
+        self._after = frozenset(f".{name}" for name in self._names)
+        self._before = {f".{name[::-1]}": f"{name}." for name in self._names}
 
     @cached_property
     def names(self) -> Mapping[str, Sequence[str]]:
@@ -99,13 +107,15 @@ class NameParts:
         """The parts that a text has.
 
         Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
-        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or follow a `.`.
+        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`.
         """
         if "$" in text or "%" in text or "\\" in text:
             text = re.sub(_PLACEHOLDER, '"', split_defaults(text))
-        found = self._dotted.intersection(re.findall(r"\.[A-Za-z0-9-]+", text))
+        before = self._before.keys() & re.findall(_DOTTED, text[::-1])
+        found = {self._before[word] for word in before}
+        found |= self._after.intersection(re.findall(_DOTTED, text))
         if not re.search(_EDGE, text):
-            return set(found)  # the usual document, much faster
+            return found  # the usual document, much faster
         return {*found, *self.names.keys() & words_of(re.sub(_OPTION, " ", text))}
 
 

@@ -194,6 +194,12 @@ PARTS = {
     "a short kind": container(args=["--config=cm:web-config"]),
     "a pair": container(args=["config=web-config,level=debug"]),
     "a key of a mapping": widget("{configurations: {web-config: {}}}"),
+    "a key after a dot": container(args=["--configmap=web-config.app.yaml"]),
+    "a key after a dot in a field": widget("{source: {configmap: web-config.a}}"),
+    "a kind and a key after a dot": container(args=["--c=configmap:web-config.app.yaml"]),
+    "a URL encoding": container(args=["--configmap=prod%2Fweb-config"]),
+    "a URL encoding of a kind": container(env=[{"name": "X", "value": "configmap%3aweb-config"}]),
+    "a line break in JSON": container(env=[{"name": "X", "value": r'{"cm": "a\nweb-config"}'}]),
 }
 
 
@@ -202,10 +208,26 @@ def test_a_part_of_a_value_about_configuration_keeps_the_original(name: str) -> 
     assert is_kept(PARTS[name])
 
 
+# A part of a value, in a field that says nothing. Only the ConfigMap has the name.
+VALUES = (
+    *("web-config:app.yaml", "web-config#app.yaml", "web-config@prod", "^web-config$"),
+    *("~web-config", "web-config?key=a", "web-config[a]", "a,web-config;b", "prod:web-config"),
+)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_part_of_a_value_without_blanks_keeps_the_original(value: str) -> None:
+    for extra in (container(args=[f"--c={value}"]), widget(json.dumps({"source": value}))):
+        assert is_kept(extra)
+        assert not is_kept(SERVICE + extra)
+
+
 @pytest.mark.parametrize(
     "extra",
     [
         container(env=[{"name": "CONFIG", "value": "/etc/web-config/app.yaml"}]),
+        container(args=["--file=web-config.yaml", "--host=web-0.web-config.prod.svc"]),
+        container(args=["--image=web-config:v1", "--format=100%"]),
         container(env=[{"name": "CONFIG_URL", "value": "http://web-config:8080"}]),
         container(env=[{"name": "GREETING", "value": "see web-config"}]),
         widget("{image: 'web-config:v1'}"),

@@ -7,8 +7,8 @@ The name `web-config` ends in a part of each of these texts:
     configMap: {name: "{{ .Release.Name }}-config"}
 
 A part counts only if the text, its field or another text of the same workload is about the kind, or
-if the part is in a field such as `--config`. So does the whole name after a namespace or a kind, as
-in `--configmap=prod.web-config` and `.configmaps.web-config`.
+if the part is in a field such as `--config`. So does the whole name next to a `.`, as in
+`--configmap=prod.web-config`, `configmap: web-config.app.yaml` and `.configmaps.web-config`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from postrender.plan.by_name.mentions import (
     may_reference,
     strings_in,
 )
-from postrender.plan.by_name.strings import has_kind, is_about_configuration, is_comment
+from postrender.plan.by_name.strings import has_kind, is_about, is_about_configuration, is_comment
 from postrender.records import grouped
 from postrender.text import NameParts, decoded, letters_of, shown, unescaped
 from postrender.yaml.document import ParsedDocument
@@ -38,7 +38,9 @@ from postrender.yaml.paths import Path, value_at
 # One part can be that of many objects, and in many texts. So only the first texts in a namespace
 # count, those of pods with different ServiceAccounts separately.
 _MOST_ACCOUNTS = 8
-_AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)(\.[a-z0-9-]+)"
+_AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)[.:/#!]{1,3}([a-z0-9-]+)"
+# In `configMapRef: {name: board, key: board.json}`, the word before the `.` is not a name.
+_KEY_WORDS = frozenset({"file", "filename", "key", "path"})
 
 
 def find_built_names(evidence: Evidence) -> Iterator[Sign]:
@@ -106,9 +108,12 @@ def _parts(
         if "\n" not in text and is_about_configuration(fields):
             kinds |= {"ConfigMap"}
         after_kinds = set(re.findall(_AFTER_KIND, text))
+        is_key = is_about(fields[-1:], _KEY_WORDS)
         for part in sorted(found[path]):
-            # A host such as `web-0.web-config` has the name after a `.` too.
-            can_be_host = part[0] == "." and part not in after_kinds
+            if is_key and part[-1] == ".":
+                continue
+            # A host such as `web-0.web-config` has the name next to a `.` too.
+            can_be_host = "." in (part[0], part[-1]) and part.strip(".") not in after_kinds
             yield from ((path, part, kind) for kind in sorted(of_field if can_be_host else kinds))
 
 

@@ -67,6 +67,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from postrender.kubernetes.annotations import copier_of
 from postrender.kubernetes.kinds import CONTENT_KINDS
@@ -316,6 +317,8 @@ _FIELD_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 _CONFIGURATION_WORDS = frozenset(
     {"cm", "cms", "cfg", "config", "configs", "configuration", "configurations", "conf", "settings"}
 )
+# In `image: web-config:v1`, the name is that of an image.
+_IMAGE_WORDS = frozenset({"image", "images"})
 # A key or variable and its value, such as `configName: web-config` or `"config"="shop/web-config"`.
 _KEY_AND_VALUE = (
     r"""(?<![\w.-])([A-Za-z][\w.-]{0,99})["']?[ \t]{0,9}[:=][ \t]{0,9}["']?"""
@@ -326,7 +329,8 @@ _KEY_AND_VALUE = (
 def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each mention that is the whole value of a field, a flag or a variable.
 
-    If the field is about configuration, a part is enough, as in `config: web-config:key`.
+    A part is enough if the field is about configuration (`config: one, web-config`), or if no other
+    object has the name and the value has no blanks (`source: web-config:key`).
     """
     fixed_names = evidence.inventory.fixed_names
     texts = _texts(evidence, _KeyedText)
@@ -338,7 +342,10 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
             continue
         text = texts[mention.text]
         is_named = mention.name in text.configurations and not is_taken
-        is_part = text.has_part(mention) and is_about_configuration(mention.fields)
+        is_part = text.has_part(mention) and (
+            is_about_configuration(mention.fields)
+            or (text.is_one_word and not is_about(mention.fields, _IMAGE_WORDS))
+        )
         if WHOLE in mention.forms or is_named or is_part:
             field = format_path(mention.path)
             for target in mention.targets:
@@ -353,6 +360,7 @@ class _KeyedText(_Text):
     """A text that can be a file with settings.
 
     configurations: the names that are the value of a key about configuration.
+    is_one_word: whether the text has no blanks.
     """
 
     def __init__(self, text: str, names: WordSet) -> None:
@@ -364,6 +372,7 @@ class _KeyedText(_Text):
             if value in self.numbers and is_about_configuration((key,))
         }
         stripped = text.strip()
+        self.is_one_word = len(text.split()) == 1
         self._value = None if "\n" in stripped else stripped.rpartition("=")[2]
         first, _, rest = (self._value or "").partition("/")
         self._first = "" if "/" in rest or not rest else first
@@ -375,8 +384,12 @@ class _KeyedText(_Text):
 
 def is_about_configuration(fields: Iterable[str]) -> bool:
     """Whether the name of a field has a word such as `config`."""
-    words = {word.lower() for field in fields for word in re.findall(_FIELD_WORD, field)}
-    return not words.isdisjoint(_CONFIGURATION_WORDS)
+    return is_about(fields, _CONFIGURATION_WORDS)
+
+
+def is_about(fields: Iterable[str], words: AbstractSet[str]) -> bool:
+    """Whether the name of a field has one of these words."""
+    return any(word.lower() in words for field in fields for word in re.findall(_FIELD_WORD, field))
 
 
 def find_named_fields(evidence: Evidence) -> Iterator[Sign]:
