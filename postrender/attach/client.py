@@ -18,7 +18,7 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import MAXYEAR, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from functools import partial
 from math import inf
@@ -462,9 +462,10 @@ class Client:
         raise self._error(answer, content, action, name)
 
     def _note_time(self, answer: Response) -> None:
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             date = parsedate_to_datetime(answer.headers.get("Date", ""))
-            self._server_time = date.astimezone(timezone.utc), time.monotonic()
+            if date.year < MAXYEAR:  # later additions must not overflow
+                self._server_time = date.astimezone(timezone.utc), time.monotonic()
 
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
         """Whether to retry; seconds: the time since the first try, plus the delay."""
@@ -526,7 +527,7 @@ def _is_untrusted(problem: BaseException | None) -> bool:
 def _retry_after(answer: Response) -> float:
     """The seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS."""
     text = answer.headers.get("Retry-After", "")
-    return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
+    return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdecimal() else 0.0
 
 
 def _read(answer: Response, ends: float, max_bytes: int | None = None) -> bytes:

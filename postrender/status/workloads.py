@@ -53,7 +53,9 @@ class _Entry(NamedTuple):
 
 def read_workload(snapshot: Snapshot, consumer: Consumer) -> Workload:
     """A workload with its pod templates."""
-    entries = list(_entries(snapshot, consumer)) or [_Entry(consumer, (), CURRENT)]
+    entries = list(_entries(snapshot, consumer))
+    if all(entry.role == EARLIER for entry in entries):
+        entries.append(_Entry(consumer, (), CURRENT))
     templates = sorted((_template(snapshot, entry) for entry in entries), key=_sort_key)
     between, unreadable = _BETWEEN.get(consumer.resource), snapshot.overview.unreadable
     unread = between if between in unreadable else None

@@ -6,7 +6,7 @@ import json
 import math
 import ssl
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import count, repeat
 from typing import Any
 
@@ -204,6 +204,17 @@ def test_the_time_comes_from_the_api_server(waits: Waits) -> None:
     assert client.now() == datetime(2026, 11, 21, 12, 1, 30, tzinfo=timezone.utc)
 
 
+@pytest.mark.parametrize(
+    "date", ["Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -1200", "soon"]
+)
+def test_a_time_that_no_clock_shows_is_ignored(date: str, waits: Waits) -> None:
+    client = client_with(lambda _: httpx2.Response(200, json={}, headers={"Date": date}))
+    with pytest.raises(ApiError):
+        client.read(CONFIG_MAPS, "app")
+    assert client.now() - datetime.now(timezone.utc) < timedelta(days=1)
+    assert waits
+
+
 def test_a_list_with_expiring_pages_is_an_error(waits: Waits) -> None:
     with pytest.raises(ApiError, match="because the list expires"):
         client_of(410).list_all(CONFIG_MAPS, dict)
@@ -301,9 +312,11 @@ def test_an_unreadable_answer_is_retried(waits: Waits, content: bytes) -> None:
     assert waits
 
 
-@pytest.mark.parametrize(("header", "first"), [("3", 3), ("600", 5), ("soon", 0), ("-1", 0)])
+@pytest.mark.parametrize(
+    ("header", "first"), [("3", 3), ("600", 5), ("soon", 0), ("-1", 0), ("\xb2", 0)]
+)
 def test_the_server_can_ask_for_a_delay(waits: Waits, header: str, first: int) -> None:
-    headers = {"Retry-After": header}
+    headers = [(b"Retry-After", header.encode("latin-1"))]
     client = client_with(lambda _: httpx2.Response(429, headers=headers, json={"message": "busy"}))
     with pytest.raises(ApiError):
         client.read(CONFIG_MAPS, "app")

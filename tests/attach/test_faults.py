@@ -8,6 +8,7 @@ import pytest
 
 from tests.attach.cluster import KINDS, Cluster, marked, name_of, revision, workload
 from tests.attach.faulty import FAULTS, FaultyCluster, check_faults, run, user
+from tests.attach.strange import check_values
 from tests.effort import examples
 
 NEW, OLD = revision("new"), revision("old", annotations=marked(30))
@@ -53,3 +54,11 @@ def test_the_faults_are_those_of_a_run_that_would_delete() -> None:
         cluster = Cluster(*APPLIED, OLD, *users)
         assert not run(cluster, WANTED)
         assert (name_of(OLD) in cluster.names("ConfigMap")) == bool(users)
+
+
+@pytest.mark.random_inputs
+@pytest.mark.parametrize("part", range(4))
+def test_random_values_are_no_bug(part: int) -> None:
+    count = examples(1600) // 4
+    for seed in range(part * count, (part + 1) * count):
+        check_values(Random(seed))

@@ -33,6 +33,7 @@ from postrender.plan.build import make_plan
 from postrender.yaml.document import parse_in
 from postrender.yaml.stream import read_stream
 from tests.attach.faulty import check_faults
+from tests.attach.strange import check_values
 from tests.golden_cases import FIXTURES, Case
 
 # A run is slow if it takes this many times the median time for a byte, and at least some seconds.
@@ -235,10 +236,11 @@ def fuzz_attach(random: Random) -> None:
 
 
 def fuzz_answers(random: Random) -> None:
-    """Run attach in a cluster with wrong answers."""
+    """Run attach, collect, status and adopt in a cluster with wrong answers."""
     seed = random.randrange(2**32)
     remember(str(seed).encode())
     check_faults(Random(seed))
+    check_values(Random(seed))
 
 
 TARGETS: dict[str, Callable[[Random], None]] = {

@@ -32,7 +32,18 @@ from postrender.status.model import Status
 from postrender.status.next_run import NextRun
 from postrender.status.snapshot import read_cluster
 from postrender.yaml.stream import read_stream
-from tests.attach.cluster import GROUP, NAMESPACE, START, Cluster, Json, Run, job, name_of, obj
+from tests.attach.cluster import (
+    GROUP,
+    NAMESPACE,
+    START,
+    Cluster,
+    Json,
+    Run,
+    job,
+    name_of,
+    obj,
+    workload,
+)
 from tests.attach.faulty import FaultyCluster, random_objects
 from tests.effort import examples
 from tests.pages import ROOT, blocks_of
@@ -814,6 +825,16 @@ def test_a_new_template_without_pods_has_no_pods() -> None:
         "StatefulSet/db old": 2,
         "ControllerRevision/db-77777": 0,
     }
+
+
+def test_a_rollout_that_no_controller_has_seen_has_one_template() -> None:
+    """Its ReplicaSet is an earlier one: the Rollout has no status, and the ReplicaSet no Pods."""
+    rollout = workload("Rollout/app", "bb", "app-2k4")
+    old = workload("ReplicaSet/app-1", "", "app-2k3", owner="Rollout/app", spec={"replicas": 0})
+    status = status_of(Cluster(rollout, old), "rollout/app")
+    [found] = status.workloads
+    assert [(item.consumer.name, item.role) for item in found.columns] == [("app", "current")]
+    assert "Rollout/app" in text_of(status)
 
 
 def test_the_partition_of_a_stateful_set() -> None:
