@@ -147,7 +147,7 @@ class Pass:
         """Send the patches of a group, or report them."""
         content = ContentCheck(ContentReader(client), group.request)
         patches = without_foreign(group, content)
-        self.problems += content.problems()
+        self.problems += content.problems().values()
         if not self._is_dry:
             patches, refusals = send(client, patches)
             self.problems += refusals

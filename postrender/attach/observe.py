@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
@@ -281,12 +281,14 @@ class ContentCheck:
         self._foreign = {item: problem for item, problem in problems.items() if problem}
         return tuple(item for item in revisions if item not in self._foreign)
 
-    def problems(self) -> Iterator[UserError]:
+    def problems(self) -> dict[RevisionRef, UserError]:
         """An error for each foreign object that the latest call of `accepted` left out."""
-        for revision, problem in self._foreign.items():
+        return {
+            revision.key: problem
+            for revision, problem in self._foreign.items()
             # Without a workload, the run cannot tell whether a ConfigMap is foreign.
-            if self._has_workloads or not _has_our_marks(revision):
-                yield problem
+            if self._has_workloads or not _has_our_marks(revision)
+        }
 
     def _problem(self, revision: Revision, appliers: frozenset[str]) -> UserError | None:
         """Why a revision is foreign, None if it is not; a change is added to `changes`."""

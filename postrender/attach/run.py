@@ -95,7 +95,7 @@ def attach(
     report_changes(client, content.changes, uids)
     failures = [
         *_final_failures(client, request, arrival, state, uids),
-        *revision_failures(content.problems(), uids, are_severe=True),
+        *revision_failures(content.problems().values(), uids, are_severe=True),
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
     if request.group_name and not state.revisions and not failures:

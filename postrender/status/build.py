@@ -26,7 +26,7 @@ from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import ComparedObject, Pair
 from postrender.diff.texts import content_of
 from postrender.errors import UserError
-from postrender.kubernetes.attach_groups import SUFFIX, group_name_for_release
+from postrender.kubernetes.attach_groups import group_name_for_release
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import DATA_FIELDS, Identity
 from postrender.status.model import (
@@ -90,10 +90,10 @@ def chosen_group(snapshot: Snapshot, group: str) -> str:
     for name in (group, group_name_for_release(group)):
         if snapshot.overview.groups.get(name):
             return name
-    names = [name.removesuffix(SUFFIX) for name in sorted(snapshot.overview.groups) if name]
+    names = [name for name in sorted(snapshot.overview.groups) if name]
     raise UserError(
-        f"the release {group} has no ConfigMap or Secret in namespace {snapshot.namespace}",
-        f"The releases are {conjoined(names[:_SHOWN_NAMES])}. Fix --group"
+        f"the attach group {group} has no ConfigMap or Secret in namespace {snapshot.namespace}",
+        f"The attach groups are {conjoined(names[:_SHOWN_NAMES])}. Fix --group"
         if names
         else "Check --namespace",
     )
@@ -137,10 +137,11 @@ class _Builder:
                 f"{target} is unknown, because {reason}",
                 fix if self._snapshot.is_file else PERMISSION_FIX,
             )
-        consumers = self._overview.consumers.values()
+        consumers = [item for item in self._overview.consumers.values() if not item.controller]
         names = [item.name for item in consumers if item.resource == target.resource]
-        hints = similar_words(target.name, names)
-        hint = f"Did you mean {target.resource.kind}/{hints[0]}? " if hints else ""
+        hints = [str(item) for item in consumers if item.name == target.name]
+        hints += [f"{target.resource.kind}/{name}" for name in similar_words(target.name, names)]
+        hint = f"Did you mean {hints[0]}? " if hints else ""
         raise UserError(
             f"{target} does not exist in namespace {self._snapshot.namespace}",
             f"{hint}Check the name and --namespace",
@@ -208,8 +209,9 @@ class _Builder:
         bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
         missing = []
         for ref in filter(self._is_lost, self._overview.users):
-            group = self._group_of_users(ref)
-            is_ours = (ref[0], without_hash(ref[1])) in bases if not group else group == self._group
+            group, base = self._group_of_users(ref), (ref[0], without_hash(ref[1]))
+            # No revision may be left that tells the group. Then each group shows the loss.
+            is_ours = group == self._group if group else base in bases or base not in self._bases
             if is_ours or not self._group:
                 missing.append(ref)
         return [*(revision.key for revision in ours), *missing]

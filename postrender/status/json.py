@@ -10,7 +10,7 @@ from postrender.diff.formats import Reporter
 from postrender.diff.formats.json import as_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
 from postrender.status.next_run import NextRun, Outcome
-from postrender.status.text import describe_unused, release_of
+from postrender.status.text import describe_unused
 from postrender.text import visible_json
 
 TYPE_CHECKING = False
@@ -69,7 +69,6 @@ def _problem(problem: Problem) -> Json:
 
 def _run(run: NextRun) -> Json:
     return {
-        "release": release_of(run.group_name),
         "group": run.group_name,
         "source": run.source,
         "runningJob": run.running_job,
@@ -85,7 +84,7 @@ def _revision(revision: RevisionStatus, status: Status) -> Json:
         "kind": title(revision.ref).partition("/")[0],
         "name": revision.ref[1],
         "baseName": revision.base_name,
-        "release": release_of(revision.group_name),
+        "group": revision.group_name,
         "created": _time(revision.created),
         "state": revision.state.lower(),
         "users": [{"title": user.title, "pods": user.pods} for user in revision.users],
@@ -108,7 +107,7 @@ def _revision(revision: RevisionStatus, status: Status) -> Json:
 def _workload(workload: Workload, status: Status) -> Json:
     return {
         "object": str(workload.consumer),
-        "release": release_of(workload.group_name),
+        "group": workload.group_name,
         "progress": workload.progress,
         "problems": workload.consumer.status_problems,
         "templates": [_template(template, status) for template in workload.templates],

@@ -92,7 +92,7 @@ class NextRun(NamedTuple):
     source: str
     running_job: str
     waits: tuple[str, ...]
-    problems: tuple[UserError, ...]
+    problems: Mapping[RevisionRef, UserError]
     outcomes: Mapping[str, Outcome]
     is_expected: bool = True
     reason: str = ""
@@ -147,7 +147,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         source=source,
         running_job=running[0].name if running else "",
         waits=tuple(arrival.reasons),
-        problems=tuple(content.problems()),
+        problems=content.problems(),
         outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict, job),
         is_expected=bool(source or (has_attacher and request.workloads)),
         reason=reason,
@@ -177,7 +177,7 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
         source=f"ConfigMap/{inventory.owner.name}",
         running_job="",
         waits=waits,
-        problems=tuple(content.problems()),
+        problems=content.problems(),
         outcomes=_outcomes(snapshot, group, block),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.attach.live import Revision
 from postrender.attach.observe import WRONG_BASE_NAME
-from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, title
+from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, RevisionRef, title
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
@@ -24,14 +24,19 @@ def find_problems(
     snapshot: Snapshot, revisions: Sequence[RevisionStatus], runs: Sequence[NextRun]
 ) -> Iterator[Problem]:
     """The problems of the revisions, of foreign objects, and of missing permissions."""
+    edited: set[RevisionRef] = set()
     collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
     for status in revisions:
         if (status.users and status.state != UNKNOWN) or status.state == MISSING:
             fix = _COLLECT if status.group_name in collected else _APPLY
-            yield from _revision_problems(snapshot, status, fix)
+            found = list(_revision_problems(snapshot, status, fix))
+            edited.update(status.ref for problem in found if problem.code == "edited")
+            yield from found
     for run in runs:
-        for error in run.problems:
-            yield Problem("foreign", (), error.problem, error.fix)
+        for ref, error in run.problems.items():
+            # The fix for a revision in use is safer.
+            if ref not in edited:
+                yield Problem("foreign", (ref,), error.problem, error.fix)
     if snapshot.is_file:
         return
     kinds, secrets = conjoined(snapshot.unlisted), _unknown_secrets(revisions)

@@ -23,7 +23,6 @@ from postrender.diff.model import Preview
 from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
 from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION
-from postrender.kubernetes.attach_groups import SUFFIX
 from postrender.records import NamedTuple
 from postrender.status.model import (
     EDITED,
@@ -56,8 +55,6 @@ _NO_PROBLEMS = ("Paused: ", "Progressing: ", "Healthy: ")
 _DOES = Forms("has", "have")
 _ALARMS = re.compile(rf"\b({'|'.join(filter(str.isupper, STATES))}|UNKNOWN)\b")
 _ALARM = rf"{RED}\1{END}"
-# The end of the name of an attach group that is not that of its release.
-_HASHED = re.compile(rf"-[0-9a-f]{{8}}{SUFFIX}$")
 _GRACE_MINUTES = int(GRACE.total_seconds() // 60)
 
 Row = Sequence[str]
@@ -150,9 +147,6 @@ def _lines(page: _Page) -> Iterator[str]:
     if status.revisions:
         yield ""
         yield from page.lines(_summary(status))
-    for name in sorted({revision.group_name for revision in status.revisions} - {""}):
-        if _HASHED.search(name):
-            yield from page.lines(f"The attach group is {name}.")
     for note in status.notes:
         yield from page.lines(note)
     if status.diff_command and status.key_counts:
@@ -184,13 +178,13 @@ def _running(page: _Page) -> Iterator[str]:
 
 
 def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
-    rows: list[Row] = [("RELEASE", "BASE NAME", "REVISION", "AGE", "USED BY", "PODS", "STATE")]
+    rows: list[Row] = [("GROUP", "BASE NAME", "REVISION", "AGE", "USED BY", "PODS", "STATE")]
     before: tuple[str, ...] = ("", "")
     for revision in revisions:
-        release = release_of(revision.group_name) or "-"
+        group = revision.group_name or "-"
         kind = "" if revision.ref[0] == "configmap" else "Secret/"
-        names = release, f"{kind}{revision.base_name}"
-        shown = ("", "") if names == before else ("" if release == before[0] else release, names[1])
+        names = group, f"{kind}{revision.base_name}"
+        shown = ("", "") if names == before else ("" if group == before[0] else group, names[1])
         before = names
         age = age_text(revision.created, page.status.now)
         users = [(user.title, _count(user)) for user in revision.users] or [("-", "-")]
@@ -199,7 +193,10 @@ def _list(page: _Page, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
     if len(rows) > 1:
         yield from page.table(rows, right=(3, 5), has_head=True)
     else:
-        yield from page.lines(f"namespace {page.status.namespace} has no revision of postrender")
+        where = page.status.namespace
+        yield from page.lines(
+            f"Namespace {where} has no revision of postrender. Check --namespace."
+        )
 
 
 def _count(user: User) -> str:
@@ -210,11 +207,6 @@ def _count(user: User) -> str:
 def _state(revision: RevisionStatus) -> str:
     is_unread = revision.state == UNKNOWN and revision.users
     return revision.state.upper() if is_unread else revision.state
-
-
-def release_of(group_name: str) -> str:
-    """The name of a release, from the name of its attach group."""
-    return group_name.removesuffix(SUFFIX)
 
 
 def suffix_of(revision: RevisionStatus) -> str:
@@ -230,8 +222,8 @@ def suffix_of(revision: RevisionStatus) -> str:
 
 def _workload(page: _Page, workload: Workload) -> Iterator[str]:
     by_ref = {revision.ref: revision for revision in page.status.revisions}
-    release = release_of(workload.group_name)
-    head = f"{workload.consumer}{f' of release {release}' if release else ''}"
+    group = f" of group {workload.group_name}" if workload.group_name else ""
+    head = f"{workload.consumer}{group}"
     yield from page.lines(f"{head}: {workload.progress}" if workload.progress else head)
     problems = workload.consumer.status_problems
     if problems and not problems.startswith(_NO_PROBLEMS):
@@ -433,16 +425,12 @@ def _unused(page: _Page) -> Iterator[str]:
     if runs:
         yield ""
     for run in runs:
-        release = release_of(run.group_name)
-        basis = f"The next run for {release} has the arguments of {run.source}."
+        basis = f"this assumes the workloads and revisions that {run.source} names."
         if not run.source:
-            basis = (
-                f"For {release}, {run.reason}, so the above assumes that the next release "
-                "has the workloads that are live now."
-            )
+            basis = f"{run.reason}, so this assumes that the next release has the live workloads."
         running = f" Job/{run.running_job} {_runs(status)}." if run.running_job else ""
         waits = f" It would first wait: {'; '.join(run.waits)}." if run.waits else ""
-        yield from page.lines(f"{basis}{waits}{running}")
+        yield from page.lines(f"For {run.group_name}, {basis}{waits}{running}")
     if runs:
         yield from page.lines("A release that contains a revision again keeps it.")
 
@@ -472,13 +460,13 @@ def _summary(status: Status) -> str:
     state += secrets
     if status.workloads:
         return have + state
-    releases = len({item.group_name for item in status.revisions if item.group_name})
+    groups = len({item.group_name for item in status.revisions if item.group_name})
     rollback = sum(bool(item.users) and all(map(_is_for_rollback, item.users)) for item in used)
     parts = [f"{len(used) - rollback} used"]
     parts += [f"{rollback} for rollbacks"] if rollback or not status.unreadable else []
     parts += [f"{counts[state]} {state}" for state in (UNUSED, UNKNOWN) if counts[state]]
     total = counted(len(status.revisions), "revision")
-    return f"{counted(releases, 'release')}, {total}: {', '.join(parts)}. {have}{state}"
+    return f"{counted(groups, 'group')}, {total}: {', '.join(parts)}. {have}{state}"
 
 
 def _is_incomplete(status: Status) -> bool:

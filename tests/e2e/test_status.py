@@ -119,7 +119,7 @@ def test_before_during_and_after_a_canary(release: Release, plane: ControlPlane,
     wait_for_phase(api, "Healthy")
     old = revision_with(api, greeting="old")["metadata"]["name"].removeprefix("app-config-")
     text = terminal.text(ROLLOUT)
-    assert "Rollout/app of release app: healthy" in text
+    assert "Rollout/app of group app-attach: healthy" in text
     assert f"STABLE\nReplicaSet {pod_hash(api, 0)}\n" in text
     assert f"app-config {old}\n" in text
     assert "1 of 1 revision in use has owners. No revision is missing or edited." in text
@@ -302,12 +302,12 @@ def test_two_releases_and_a_user_who_may_only_read(
     create_account(api, "reader", READER)
     terminal = Terminal(plane, api, account_kubeconfig(plane, api, "reader"))
     text = terminal.text()
-    assert "\napp app-config " in text
-    assert "\nother other-config " in text
-    assert "2 releases, 2 revisions: 2 used, 0 for rollbacks." in text
+    assert "\napp-attach app-config " in text
+    assert "\nother-attach other-config " in text
+    assert "2 groups, 2 revisions: 2 used, 0 for rollbacks." in text
     assert "app-config" not in terminal.text("--group", "other")
     assert_the_next_run_does_it(plane, api, attacher)
-    assert "the release nobody has no" in terminal.run("--group", "nobody").stderr
+    assert "the attach group nobody has no" in terminal.run("--group", "nobody").stderr
     assert "warning" not in terminal.run().stderr
     assert "Did you mean Deployment/other?" in terminal.run("deploy/othr").stderr
 
@@ -352,10 +352,10 @@ def test_the_commands_of_the_page(plane: ControlPlane, api: Api, tmp_path: Path)
     blocks = [block for block in blocks_of(PAGE) if block.language in SHELL]
     outputs = [recipe.run_text(block.text).stdout for block in blocks]
     assert len(blocks) == 6
-    assert outputs[0].startswith("Rollout/app of release ")
-    assert outputs[1].startswith("RELEASE ")
+    assert outputs[0].startswith("Rollout/app of group ")
+    assert outputs[1].startswith("GROUP ")
     assert not any(outputs[2:5])
-    assert outputs[5].startswith("Rollout/app of release ")
+    assert outputs[5].startswith("Rollout/app of group ")
 
 
 def kubectl_postrender(release: Release, *arguments: str, stdin: str = "") -> Done:

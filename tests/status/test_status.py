@@ -794,7 +794,7 @@ def test_states_that_need_action_are_red_and_only_headers_are_bold() -> None:
             state = r"(MISSING|EDITED|NO OWNER|BEING LOST)"
             assert any(re.search(f"\x1b[^m]*131m{state}\x1b", row) for row in rows)
             assert not any(row.startswith("\x1b[1m") for row in rows)
-            assert targets or re.search("(?m)^\x1b\\[1mRELEASE +BASE NAME", text)
+            assert targets or re.search("(?m)^\x1b\\[1mGROUP +BASE NAME", text)
 
 
 @pytest.mark.parametrize("change", [{"status": {"phase": "Failed"}}, {"deleting": True}])
@@ -870,6 +870,34 @@ def test_a_missing_revision_belongs_to_the_release_of_its_workload(missing: str)
     check_next_runs(cluster)
 
 
+def test_each_group_shows_a_loss_that_leaves_nothing_that_tells_the_group() -> None:
+    lost = workload("StatefulSet/db", "cc", "db-log-9b5dk48tk7")
+    cluster = Cluster(*stories.same_base_name(""), lost)
+    for group in ("", "a", "b-attach"):
+        status = status_of(cluster, group=group)
+        assert [problem.code for problem in status.problems] == ["missing"]
+        assert "ConfigMap/db-log-9b5dk48tk7 does not exist" in text_of(status, None)
+
+
+def test_another_kind_with_the_name_of_a_workload_is_a_suggestion() -> None:
+    cluster = Cluster(*STORIES["canary"].objects)
+    with pytest.raises(UserError) as caught:
+        status_of(cluster, "deploy/shop-web")
+    assert "Did you mean Rollout/shop-web?" in caught.value.fix
+
+
+def test_one_error_for_a_revision_in_use_that_somebody_has_created_again() -> None:
+    """Its fix keeps the content; the fix for an unused object with the name does not."""
+    objects = json.loads(json.dumps(STORIES["edited"].objects))
+    for item in objects:
+        if item["kind"] == "ConfigMap":
+            item["metadata"].pop("ownerReferences", None)
+            item["metadata"].pop("managedFields", None)
+    codes = [problem.code for problem in status_of(Cluster(*objects)).problems]
+    assert "edited" in codes
+    assert "foreign" not in codes
+
+
 def running_job(minutes: float) -> list[Json]:
     """Return the canary with the attacher's unfinished Job."""
     objects = stories.canary_after_its_job()
@@ -911,16 +939,9 @@ def test_a_running_job_of_another_release_decides_nothing() -> None:
     assert "Job/app-attach-x runs now." in text
 
 
-def test_an_unusual_attach_group_is_printed() -> None:
-    group = "my-app-attach-13d7e337-attach"
-    objects = json.loads(json.dumps(STORIES["canary"].objects).replace(GROUP, group))
-    assert f"The attach group is {group}." in text_of(status_of(Cluster(*objects)), None)
-    assert "The attach group is" not in text_of(status_of(Cluster(*STORIES["canary"].objects)))
-
-
-def test_an_unknown_release_names_the_releases() -> None:
+def test_an_unknown_group_names_the_groups() -> None:
     cluster = Cluster(*STORIES["two-releases"].objects)
-    with pytest.raises(UserError, match="The releases are app and other"):
+    with pytest.raises(UserError, match="The attach groups are app-attach and other-attach"):
         status_of(cluster, group="nope")
 
 
