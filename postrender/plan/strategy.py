@@ -28,11 +28,12 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
+from postrender.plan.by_label import LabelFinders, find_finders
 from postrender.plan.by_name.mentions import Sign
 from postrender.plan.links import Link
-from postrender.plan.outside_readers import finder_of, label_readers, well_known_reader
+from postrender.plan.outside_readers import well_known_reader
 from postrender.records import NamedTuple
-from postrender.text import shown
+from postrender.text import conjoined, shown
 
 # The types of Secrets that a controller or a tool looks up by name.
 _OWNED_SECRET_TYPES = (
@@ -109,7 +110,7 @@ def decide_strategies(
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
-    readers = label_readers(inventory)
+    finders = find_finders(inventory)
     for item in inventory.items:
         if not item.has_content or item.is_attacher:
             continue
@@ -120,9 +121,9 @@ def decide_strategies(
         else:
             _check_annotations(inventory, item)
             workload = mounted_in.get(item.key)
-            decision = decision or _decide(item, item_links, workload, settings, readers)
+            decision = decision or _decide(item, item_links, workload, settings, finders)
             if decision.is_revision and not (item.is_revision or inventory.is_output):
-                is_adopted = _is_adoptable(item, item_links, settings, readers)
+                is_adopted = _is_adoptable(item, item_links, settings, finders)
                 decision = decision._replace(is_adopted=is_adopted)
         if inventory.is_output and decision.strategy == RENAME:
             decision = StrategyDecision(item, IGNORE, "the output contains the object as it is")
@@ -242,11 +243,11 @@ def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> boo
 
 
 def _is_adoptable(
-    item: Item, links: Sequence[Link], settings: Settings, readers: Mapping[str, str]
+    item: Item, links: Sequence[Link], settings: Settings, finders: LabelFinders
 ) -> bool:
     """Whether a ConfigMap with the name of a revision would be renamed if it had its base name."""
     is_protected = item.identity.group_kind == CONFIG_MAP and settings.attacher.is_enabled
-    return is_protected and _decide(item, links, None, settings, readers).strategy == RENAME
+    return is_protected and _decide(item, links, None, settings, finders).strategy == RENAME
 
 
 def _is_keyed(item: Item) -> bool:
@@ -259,7 +260,7 @@ def _decide(
     links: Sequence[Link],
     mounted_in: Item | None,
     settings: Settings,
-    readers: Mapping[str, str],
+    finders: LabelFinders,
 ) -> StrategyDecision:
     users = [link.source for link in links if link.triggers_rename]
     users += [mounted_in] if mounted_in else []
@@ -272,7 +273,7 @@ def _decide(
         users = [link.source for link in links if link.permits_rename]
     writers = [link for link in links if link.reference.rule.is_written]
     writer = min(writers, key=lambda link: link.reference.rule.is_guess, default=None)
-    exemption = "" if is_requested else _exemption(item, writer, readers, is_used=bool(users))
+    exemption = "" if is_requested else _exemption(item, writer, finders, is_used=bool(users))
     keep_reason, helm_hook = "", None
     if exemption:
         strategy, reason = IGNORE, exemption
@@ -316,13 +317,11 @@ def is_helm_hook(item: Item) -> bool:
     return HELM_HOOK_ANNOTATION in item.annotations
 
 
-def _exemption(
-    item: Item, writer: Link | None, readers: Mapping[str, str], *, is_used: bool
-) -> str:
+def _exemption(item: Item, writer: Link | None, finders: LabelFinders, *, is_used: bool) -> str:
     """A clause that explains why postrender does not rename an object by default, else "".
 
     writer: a reference in an object that makes a program write to the ConfigMap or Secret.
-    readers: by label, the program that finds ConfigMaps by it.
+    finders: the programs that find ConfigMaps by labels.
     """
     if writer:
         verb = "may make" if writer.reference.rule.is_guess else "makes"
@@ -341,9 +340,11 @@ def _exemption(
         return (
             f"{reader} reads the {item.identity.kind} by the well-known name {item.identity.name}"
         )
-    finder, label = finder_of(item.identity.group_kind, item.labels, readers)
+    finder = finders.find(item.identity.group_kind, item.labels)
     if finder:
-        return f"{finder} may find each ConfigMap with the label {label}, also old revisions"
+        labels = conjoined(list(finder.selector))
+        with_labels = f" with the label {labels}" if labels else ""
+        return f"{finder.program} may find each ConfigMap{with_labels}, also old revisions"
     if _VERSIONED in item.annotations and _APPLIED_BY_KAPP not in item.labels:
         return f"kapp versions the {item.identity.kind}, because of the annotation {_VERSIONED}"
     path, program = find_placeholder(item.identity.group_kind, item.content, item.annotations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from postrender.config.settings import Settings
@@ -12,7 +14,7 @@ from postrender.yaml.stream import read_stream
 APPLICATION = """\
 apiVersion: v1
 kind: ConfigMap
-metadata: {{name: app, labels: {{{label}: "1", app.kubernetes.io/name: web}}}}
+metadata: {{name: app, labels: {{{label}: "1", app.kubernetes.io/name: web, tier: conf}}}}
 data: {{a: b}}
 ---
 apiVersion: apps/v1
@@ -106,6 +108,89 @@ def test_a_label_that_a_program_uses_keeps_the_name(label: str, reader: str, fin
 )
 def test_other_labels_do_not(label: str, reader: str) -> None:
     assert reason(label, reader) == "referenced by Deployment/web"
+
+
+def operator(**spec: object) -> str:
+    return OPERATOR.format(spec=json.dumps(spec)[1:-1])
+
+
+BINDING = (
+    "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n"
+    "metadata: {{name: reader}}\nspec: {{policyName: p, paramRef: {{selector: {selector}}}}}\n"
+)
+# Labels that most charts set count if the text or field is about ConfigMaps.
+COMMON = {
+    "a policy": BINDING.format(selector="{matchLabels: {tier: conf}}"),
+    "a policy for all": BINDING.format(selector="{}"),
+    "a selector": operator(configMapSelector={"matchLabels": {"tier": "conf"}}),
+    "two labels": operator(
+        configMapSelector={"matchLabels": {"tier": "conf", "app.kubernetes.io/name": "web"}}
+    ),
+    "expressions": operator(
+        configMaps={"matchExpressions": [{"key": "tier", "operator": "In", "values": ["conf"]}]}
+    ),
+    "a selector below the kind": operator(
+        source={"kind": "ConfigMap", "selector": {"tier": "conf"}}
+    ),
+    "a selector as text": operator(configMapLabelSelector="tier=conf"),
+    "kubectl": SIDECAR.format(container="command: [sh, -c, 'kubectl get cm -l tier=conf -o name']"),
+    "words": SIDECAR.format(container="command: [kubectl, get, cm, --selector=tier=conf]"),
+    "a set": SCRIPT.format(script='kubectl get cm --selector "tier in (a, conf)" -o yaml'),
+    "a variable": SCRIPT.format(script='kubectl get configmaps -l "tier=$TIER"'),
+    "a key": SCRIPT.format(script="kubectl get cm -A -l tier"),
+    "other lines": SCRIPT.replace("{script!r}", "{script}").format(
+        script=json.dumps("kubectl get pods -l a=b\nkubectl get \\\n  cm -l tier=conf")
+    ),
+    "Python": SCRIPT.format(
+        script="list_namespaced_config_map(\n  ns, label_selector='tier=conf')"
+    ),
+    "an f-string": SCRIPT.format(
+        script="list_namespaced_config_map(ns, label_selector=f'tier={a}')"
+    ),
+    "Go": SCRIPT.format(script='ConfigMaps(ns).List(ctx, ListOptions{LabelSelector: "tier=conf"})'),
+    "Go with a map": SCRIPT.format(
+        script='List(ctx, &corev1.ConfigMapList{}, client.MatchingLabels{"tier": "conf"})'
+    ),
+    "Java": SCRIPT.format(script='client.configMaps().withLabel("tier", "conf").list()'),
+    "a URL": SCRIPT.format(script="curl $API/configmaps?labelSelector=tier%3Dconf"),
+    "a sidecar": SIDECAR.format(
+        container="image: kiwigrid/k8s-sidecar:1, env: [{name: LABEL, value: tier}]"
+    ),
+    "a resource": SIDECAR.format(
+        container="image: a, args: [--resource=configmap, --label-selector=tier=conf]"
+    ),
+    "a variable of a command": SIDECAR.format(
+        container="image: a, command: [sh, -c, 'kubectl get cm -l $S'], "
+        "env: [{name: SELECTOR, value: tier=conf}]"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_a_common_label_keeps_the_name(name: str) -> None:
+    assert "may find each ConfigMap" in reason("board", COMMON[name])
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        BINDING.format(selector="{matchLabels: {tier: other}}"),
+        operator(configMapSelector={"matchLabels": {"tier": "conf", "app": "other"}}),
+        operator(configMapSelector={"matchLabels": {"tier": "other"}}),
+        operator(podSelector={"matchLabels": {"tier": "conf"}}, configMap={"name": "other"}),
+        operator(configMap={"namespaceSelector": {}}),
+        operator(configMap={"labels": {"tier": "conf"}}),
+        operator(configMapKeySelector={"name": "other", "key": "a"}),
+        SCRIPT.format(script="kubectl get cm other\nkubectl get pods -l tier=conf"),
+        SCRIPT.format(script="kubectl get cm other; kubectl get pods -l tier=conf"),
+        SCRIPT.format(script="kubectl get cm -l tier=other"),
+        SCRIPT.format(script="kubectl get cm -l $SELECTOR"),
+        SIDECAR.format(container="image: a, args: [--configmap=x, --pod-selector=tier=conf]"),
+        SIDECAR.format(container="image: a, args: [--label=tier]"),
+    ],
+)
+def test_other_selectors_do_not(reader: str) -> None:
+    assert reason("board", reader) == "referenced by Deployment/web"
 
 
 VERSIONED = 'annotations: {kapp.k14s.io/versioned: ""}'
