@@ -271,6 +271,6 @@ def _file_of(data: dict[str, Json]) -> Result:
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:
         return {}
-    numbers = [annotations[name] for name in INDEX_ANNOTATIONS if name in annotations]
-    index: Result = {"index": int(numbers[0])} if numbers and numbers[0].isdigit() else {}
-    return {"path": paths[0], **index}
+    number = next((annotations[name] for name in INDEX_ANNOTATIONS if name in annotations), "")
+    is_index = number.isdecimal() and len(number) < 10
+    return {"path": paths[0], **({"index": int(number)} if is_index else {})}
