@@ -32,8 +32,14 @@ _FEW = 12
 _ESCAPE = r"(?:(?<!\\)\\{1,8}u00|%)([2-7][0-9a-fA-F])"
 # Such a character, or a line break in JSON text. Next to a name, it separates words.
 _SEPARATOR = r"%[2-7][0-9a-fA-F]|\\[nrt]"
-# A variable, a verb of a format string, and a line break in JSON text.
-_PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\\[nt]"
+# A variable, a verb of a format string, a wildcard, and a line break in JSON text.
+_PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\.[*+]|\\[nt]"
+# A text with a part of a name that need not begin or end with `-`, and this part.
+_AFFIXES = ("prefix", "suffix", "startswith", "endswith", "starts_with", "ends_with")
+_AFFIX = (
+    r"(?i)(?:(?:pre|suf)fix|(?:start|end)s_?with)\w{0,20}[^\w.]{1,5}"
+    r"(?:\w{1,40}(?:\.\w{1,40})?,[^\w.]{1,3})?([\w.-]+)"
+)
 _OPTION = r"(?<!\S)-+"
 # A `-` at the end of a word, or at the start of one that does not follow a blank.
 _EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
@@ -86,6 +92,12 @@ def _parts_of(name: str) -> Iterator[str]:
     yield f"{name}."
 
 
+def has_affix(text: str) -> bool:
+    """Whether a text can have the prefix or suffix of a name without a `-`."""
+    lowered = text.lower()
+    return any(affix in lowered for affix in _AFFIXES)
+
+
 class NameParts:
     """The parts of names, to be found in texts. Most texts can have only a name next to a `.`."""
 
@@ -107,13 +119,16 @@ class NameParts:
         """The parts that a text has.
 
         Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
-        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`.
+        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`. In
+        `CONFIGMAP_SUFFIX=config` and `name.endsWith("config")`, they have no `-`.
         """
-        if "$" in text or "%" in text or "\\" in text:
+        if "$" in text or "%" in text or "\\" in text or "*" in text:
             text = re.sub(_PLACEHOLDER, '"', split_defaults(text))
         before = self._before.keys() & re.findall(_DOTTED, text[::-1])
         found = {self._before[word] for word in before}
         found |= self._after.intersection(re.findall(_DOTTED, text))
+        for word in re.findall(_AFFIX, text) if has_affix(text) else ():
+            found.update({f"-{word.lstrip('-')}", f"{word.rstrip('-')}-"} & self.names.keys())
         if not re.search(_EDGE, text):
             return found  # the usual document, much faster
         return {*found, *self.names.keys() & words_of(re.sub(_OPTION, " ", text))}

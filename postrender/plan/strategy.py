@@ -29,7 +29,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
 from postrender.plan.by_label import LabelFinders, find_finders
-from postrender.plan.by_name.mentions import Sign
+from postrender.plan.by_name.mentions import Sign, is_policy
 from postrender.plan.links import Link
 from postrender.plan.outside_readers import well_known_reader
 from postrender.records import NamedTuple
@@ -173,7 +173,8 @@ def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
     if decision.strategy != RENAME or decision.is_keep_decided:
         return decision
     if sign.is_write and not decision.is_requested:
-        reason = f"a program may change the {decision.item.identity.kind}: {sign.reason}"
+        actor = "policy may test" if is_policy(sign.source) else "program may change"
+        reason = f"a {actor} the {decision.item.identity.kind}: {sign.reason}"
         return decision._replace(strategy=IGNORE, reason=reason, keep_reason="")
     return decision if decision.keep_reason else decision._replace(keep_reason=sign.reason)
 
@@ -182,8 +183,9 @@ def _by_name_finding(decision: StrategyDecision, sign: Sign) -> Finding:
     identity = decision.item.identity
     if decision.strategy == IGNORE:
         effect = f"postrender does not rename {identity}"
+        actor = "a policy tests" if is_policy(sign.source) else "a program changes"
         fix = (
-            f"If a program changes {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore to "
+            f"If {actor} {identity}, add the annotation {STRATEGY_ANNOTATION}: ignore to "
             f"{identity}. Otherwise, set {STRATEGY_ANNOTATION} to rename"
         )
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 
 import pytest
@@ -36,10 +37,17 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web-config}\n---\n"
 COMPUTED = '{"metadata": {"labels": {"a": "b"}, "name": "web-config"}, "kind": "ConfigMap"}'
 
 
-def is_kept(extra: str) -> bool:
+def rendered(extra: str) -> str:
     inventory = take_inventory(read_stream((APPLICATION + extra).encode(), "input"), SETTINGS)
-    plan = make_plan(inventory, SETTINGS)
-    return "  name: web-config\n" in "".join(render(plan))
+    return "".join(render(make_plan(inventory, SETTINGS)))
+
+
+def is_kept(extra: str) -> bool:
+    return "  name: web-config\n" in rendered(extra)
+
+
+def rendered_names(extra: str) -> list[str]:
+    return re.findall(r"^  name: (web-config.*)$", rendered(extra), re.MULTILINE)
 
 
 def config_map(text: str, field: str = "data") -> str:
@@ -113,6 +121,10 @@ BUILT = {
     "a URL": "curl https://kubernetes/api/v1/namespaces/d/configmaps/$APP-config",
     "JSONPath": "path = .configmaps.web-config.data\n",
     "a templated kind": "kind: {{ .Kind }}\nmetadata:\n  name: web-config\n",
+    "Spring in flow style": "spring: {application: {name: web}, cloud: {kubernetes: "
+    '{config: {name: "${spring.application.name}-config"}}}}',
+    "Spring in blocks": "spring:\n  cloud:\n    kubernetes:\n      config:\n"
+    '        name: "${spring.application.name}-config"\n',
     "an escape in JSON": '{"configMap": {"name": "web\\u002dconfig"}}',
     "an escape in JSON in JSON": r'{"m": "{\"configMap\": {\"name\": \"web\\u002dconfig\"}}"}',
 }
@@ -139,6 +151,68 @@ def test_a_name_that_a_text_builds_keeps_the_original(name: str) -> None:
 )
 def test_a_part_of_the_name_in_a_field_keeps_the_original(extra: str) -> None:
     assert is_kept(extra)
+
+
+def policy(expression: str, resource: str = "configmaps", kind: str = "Validating") -> str:
+    spec = {
+        "matchConstraints": {"resourceRules": [{"resources": [resource], "operations": ["*"]}]},
+        "validations": [{"expression": expression}],
+    }
+    return (
+        f"apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}AdmissionPolicy\n"
+        f"metadata: {{name: other}}\nspec: {json.dumps(spec)}\n"
+    )
+
+
+# A condition on the name is wrong for a revision, so the ConfigMap keeps its name.
+CONDITIONS = (
+    *("object.metadata.name == 'web-config'", "object.metadata.name.endsWith('-config')"),
+    *("object.metadata.name.endsWith('config')", "object.metadata.name.startsWith('web-')"),
+    *("object.metadata.name.matches('^web-.*')", "object.metadata.name.matches('.*-config$')"),
+)
+
+
+@pytest.mark.parametrize("expression", CONDITIONS)
+def test_a_policy_with_a_condition_on_the_name_keeps_the_name(expression: str) -> None:
+    for resource in ("configmaps", "*"):
+        names = rendered_names(policy(expression, resource))
+        assert names == ["web-config"]
+    assert rendered_names(policy("object.metadata.name == 'other'")) != ["web-config"]
+    assert (
+        rendered_names(policy("object.metadata.name.endsWith('-config')", "pods"))[0]
+        != "web-config"
+    )
+
+
+# The name is built from a variable, whose own name says that it is a part.
+AFFIXES = {
+    "a prefix": container(env=[{"name": "CONFIGMAP_PREFIX", "value": "web"}]),
+    "a suffix": container(env=[{"name": "CONFIGMAP_SUFFIX", "value": "config"}]),
+    "a suffix with a hyphen": container(env=[{"name": "CONFIGMAP_SUFFIX", "value": "-config"}]),
+    "a flag": container(args=["--config-map-prefix=web-"]),
+    "a field": widget("{configMapNamePrefix: web}"),
+    "Go": config_map('for cm in configMaps { if strings.HasSuffix(cm.Name, "config") {}}'),
+    "Python": config_map("[m for m in list_config_map() if m.metadata.name.endswith('config')]"),
+}
+
+
+@pytest.mark.parametrize("name", AFFIXES)
+def test_a_prefix_or_suffix_of_the_name_keeps_the_original(name: str) -> None:
+    assert is_kept(AFFIXES[name])
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        container(env=[{"name": "URL_PREFIX", "value": "web"}]),
+        container(env=[{"name": "CONFIGMAP_PREFIX", "value": "other"}]),
+        config_map("prefix: web\nconfig: /etc/x"),
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: other}\n"
+        "spec: {rules: [{http: {paths: [{pathType: Prefix, path: /web}]}}]}\n",
+    ],
+)
+def test_other_prefixes_do_not_count(extra: str) -> None:
+    assert not is_kept(extra)
 
 
 @pytest.mark.parametrize(

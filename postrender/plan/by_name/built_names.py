@@ -25,13 +25,14 @@ from postrender.plan.by_name.mentions import (
     field_names,
     has_encoded_names,
     is_encoded_at,
+    is_policy,
     may_be_read,
     may_reference,
     strings_in,
 )
 from postrender.plan.by_name.strings import has_kind, is_about, is_about_configuration, is_comment
 from postrender.records import grouped
-from postrender.text import NameParts, decoded, letters_of, shown, unescaped
+from postrender.text import NameParts, decoded, has_affix, letters_of, shown, unescaped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Path, value_at
 
@@ -50,7 +51,7 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
     for index, items in evidence.inventory.items_by_document().items() if targets else ():
         text = evidence.inventory.stream.texts[index]
-        if not (has_encoded_names(items, text) or parts.found_in(text)):
+        if not (has_encoded_names(items, text) or has_affix(text) or parts.found_in(text)):
             continue
         document = evidence.inventory.document(index)
         for item in items:
@@ -79,6 +80,7 @@ def _sign(evidence: Evidence, item: Item, path: Path, part: str, target: Item) -
         reason=f"a text in {item.identity} reads a {kind} by a name with the part {shown(part)}",
         source=item,
         location=evidence.inventory.location_of(item, (*item.path, *path)),
+        is_write=is_policy(item),
     )
 
 
@@ -92,16 +94,21 @@ def _parts(
         for path, text in strings_in(data, None)
         if may_reference(item, path, data, frozenset())
     ]
-    found = {path: known.found_in(text) for path, text in texts}
-    if not any(found.values()):
-        return
-    # A variable of a container can have the name, and its command the kind.
-    shared = {kind for _, text in texts for kind in _kinds_of(text)} if item.templates else set()
     kinds_in_lists: dict[Path, list[str]] = {}
+    found: list[tuple[Path, str, tuple[str, ...], set[str]]] = []
     for path, text in texts:
-        if not found[path]:
-            continue
         fields = field_names(data, path, text, kinds_in_lists)
+        is_affix = "\n" not in text and any(map(has_affix, fields))
+        if parts := known.found_in(f"{' '.join(fields)}={text}" if is_affix else text):
+            found.append((path, text, fields, parts))
+    # A variable of a container can have the name, and its command the kind.
+    is_shared = found and (item.templates or is_policy(item))
+    shared = {kind for _, text in texts for kind in _kinds_of(text)} if is_shared else set()
+    if is_policy(item) and any(
+        "resources" in path and text in ("*", "*/*") for path, text in texts
+    ):
+        shared |= set(CONTENT_KINDS)
+    for path, text, fields, parts in found:
         letters = letters_of("".join(map(str, (*path, *fields))))
         of_field = {kind for kind in CONTENT_KINDS if kind.lower() in letters}
         kinds = shared | of_field | _kinds_of(text)
@@ -109,7 +116,7 @@ def _parts(
             kinds |= {"ConfigMap"}
         after_kinds = set(re.findall(_AFTER_KIND, text))
         is_key = is_about(fields[-1:], _KEY_WORDS)
-        for part in sorted(found[path]):
+        for part in sorted(parts):
             if is_key and part[-1] == ".":
                 continue
             # A host such as `web-0.web-config` has the name next to a `.` too.

@@ -518,7 +518,8 @@ class Sign(NamedTuple):
     target: the object that the program reads.
     reason: a clause for a message, such as `Role/app has the name in resourceNames`.
     source: the object in which the rule found the sign.
-    is_write: whether the program has permission to change the object.
+    is_write: whether the object must keep its name, because the program has permission to change
+        it, or is a policy with a condition on the name.
     """
 
     target: Item
@@ -526,6 +527,12 @@ class Sign(NamedTuple):
     source: Item
     location: Location
     is_write: bool = False
+
+
+def is_policy(item: Item) -> bool:
+    """Whether the texts of an object are conditions, which can be wrong for a revision."""
+    group = item.identity.group_kind[0]
+    return group == "admissionregistration.k8s.io" or group.endswith("gatekeeper.sh")
 
 
 def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
@@ -536,4 +543,5 @@ def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> 
         reason=reason,
         source=item,
         location=evidence.inventory.location_of(item, (*item.path, *mention.path), mention.line),
+        is_write=is_policy(item),
     )

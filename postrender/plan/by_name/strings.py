@@ -72,7 +72,14 @@ from collections.abc import Set as AbstractSet
 from postrender.kubernetes.annotations import copier_of
 from postrender.kubernetes.kinds import CONTENT_KINDS
 from postrender.plan.by_name import roles
-from postrender.plan.by_name.mentions import KUBECTL_KINDS, Evidence, Mention, Sign, sign_of
+from postrender.plan.by_name.mentions import (
+    KUBECTL_KINDS,
+    Evidence,
+    Mention,
+    Sign,
+    is_policy,
+    sign_of,
+)
 from postrender.plan.by_name.outline import Outline
 from postrender.text import WHOLE, WORD, WordSet, letters_of, shown, words_of
 from postrender.yaml.paths import format_path
@@ -91,7 +98,6 @@ _TO_SPACES = str.maketrans("/,\"'", "    ")
 _NAMESPACE_FLAGS = ("-n", "--namespace")
 _COMMENTS = ("#", "//")
 _PROPERTY = "springapplicationname"  # spring.application.name, SPRING_APPLICATION_NAME
-_KUBERNETES = "springcloudkubernetes"  # spring.cloud.kubernetes.config.name
 _KINDS = {kind.lower(): kind for kind in CONTENT_KINDS}
 _CONFIG_MAP = "ConfigMap"
 
@@ -188,7 +194,12 @@ def _texts(evidence: Evidence, make: Callable[[str, WordSet], Text]) -> dict[str
 
 
 def _may_be_short(letters: str) -> bool:
-    return "cm" in letters or ("spring" in letters and "kubernetes" in letters)
+    return "cm" in letters or _is_of_spring(letters)
+
+
+def _is_of_spring(letters: str) -> bool:
+    """Whether a text can have the properties of Spring Cloud Kubernetes."""
+    return "spring" in letters and "kubernetes" in letters
 
 
 def has_kind(line: str, kind: str) -> bool:
@@ -197,7 +208,7 @@ def has_kind(line: str, kind: str) -> bool:
     if kind.lower() in letters:
         return True
     return kind == _CONFIG_MAP and (
-        ("cm" in letters and "cm" in words_of(letters)) or _is_property(letters, _KUBERNETES)
+        ("cm" in letters and "cm" in words_of(letters)) or _is_of_spring(letters)
     )
 
 
@@ -240,7 +251,7 @@ def _is_below_kind(outline: Outline, number: int, kind: str) -> bool:
     """
     if outline.kind_of(number) == kind or kind.lower() in letters_of(outline.parent_of(number)):
         return True
-    return kind == _CONFIG_MAP and _is_property("".join(outline.keys_above(number)), _KUBERNETES)
+    return kind == _CONFIG_MAP and _is_of_spring("".join(outline.keys_above(number)))
 
 
 def _lines_of(text: str) -> list[str]:
@@ -285,8 +296,8 @@ def find_spring_names(evidence: Evidence) -> Iterator[Sign]:
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _is_property(text: str, prefix: str = _PROPERTY) -> bool:
-    return prefix in letters_of(text).replace(".", "")
+def _is_property(text: str) -> bool:
+    return _PROPERTY in re.sub("[^a-z]", "", text.lower())
 
 
 class _SpringText(_Text):
@@ -346,7 +357,7 @@ def find_whole_values(evidence: Evidence) -> Iterator[Sign]:
             is_about_configuration(mention.fields)
             or (text.is_one_word and not is_about(mention.fields, _IMAGE_WORDS))
         )
-        if WHOLE in mention.forms or is_named or is_part:
+        if WHOLE in mention.forms or is_named or is_part or is_policy(mention.item):
             field = format_path(mention.path)
             for target in mention.targets:
                 if target.key == mention.item.key:
