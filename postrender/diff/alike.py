@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # The fields of changes that contain facts. Those of the second tuple have one value.
 LISTS, SINGLE = (
     ("causes", "in_place", "fields", "keys", "former"),
-    ("reason", "note", "fate", "via"),
+    ("reason", "note", "fate", "via", "is_mounted"),
 )
 # What stands for the name of each object of a group, and for any other name.
 _OWN_NAME, _ANY_NAME = "<name>", "*"

@@ -241,8 +241,8 @@ def _note(pair: Pair, users: int, *, is_rewritten: bool) -> str:
             f"that use the {kind} roll"
         )
     return (
-        f"the {kind} keeps its name, so restarted old pods read the new content, and mounted files "
-        "change earlier. This change does not roll workloads"
+        f"the {kind} keeps its name, so restarted old pods read the new content. This change does "
+        "not roll workloads"
     )
 
 

@@ -348,6 +348,7 @@ def _only(change: Change, values: Iterable[tuple[str, Any]], *, is_rest: bool = 
     fields: dict[str, Any] = {field: tuple(parts[field]) for field in LISTS}
     fields |= {field: "".join(parts[field]) for field in ("note", "reason")}
     fields |= {field: next(iter(parts[field]), None) for field in ("fate", "via")}
+    fields["is_mounted"] = any(parts["is_mounted"])
     if isinstance(change, ContentChange):
         fields["keys"] = tuple(_joined_keys(parts["keys"], change.keys))
         fields |= {"old_revision": "", "new_revision": "", "users": fields["former"]}

@@ -213,6 +213,7 @@ class WorkloadChange(NamedTuple):
     via: for a Rollout with a workloadRef, the workload that has the pod template, else None.
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content.
+    is_mounted: whether the pods read one of these in a mounted file, which changes under them.
     fields: the changes outside of pod templates; all fields of a workload that is ADDED or REMOVED.
     replacement: how new pods replace the old pods, such as `3 pods · canary 5 % → 100 %`, or why
     they do not; "" if there is nothing to say.
@@ -224,6 +225,7 @@ class WorkloadChange(NamedTuple):
     causes: tuple[Cause, ...] = ()
     via: Identity | None = None
     in_place: tuple[Identity, ...] = ()
+    is_mounted: bool = False
     fields: tuple[FieldChange, ...] = ()
     replacement: str = ""
 

@@ -38,6 +38,9 @@ WORKLOAD_REF, _SCALES = "workloadRef", "scales"
 # parts, the part that is first in this dict decides.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
+# The labels of references that pods read as files.
+MOUNTS = ("volume", "projected")
+
 # For a reference in one of these fields, the label is the name of the parent field.
 _NAME_FIELDS = ("name", "secretName")
 

@@ -187,9 +187,11 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
         names = ", ".join(style.code(style.name(target)) for target in workload.in_place)
         reason = _KEPT_NAMES.of(len(workload.in_place))
         phrases.append(
-            f"pods read the new content of {names} after a restart, or earlier in mounted files, "
-            f"because {reason}"
+            f"pods read the new content of {names} after a restart"
+            f"{', or earlier in mounted files' if workload.is_mounted else ''}, because {reason}"
         )
+    elif workload.is_mounted:  # in a group
+        phrases.append("pods read new content earlier, in mounted files")
     return phrases
 
 

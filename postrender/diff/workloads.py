@@ -45,7 +45,7 @@ from postrender.diff.reads import (
     read_key,
     template_usages,
 )
-from postrender.diff.usages import Target, Usage, UsageIndex
+from postrender.diff.usages import MOUNTS, Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
 from postrender.kubernetes.validation.updates import are_stored_alike
 from postrender.records import NamedTuple
@@ -113,7 +113,7 @@ def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | No
     if before.missing_source(old) or after.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     rollouts = after.rollouts.get(new.item.key, ()) if new.item else ()
-    in_place = () if new.is_hook else tuple(_in_place(source, known))
+    in_place = {} if new.is_hook else dict(_in_place(source, known))
     if not (causes or own.fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
@@ -123,7 +123,8 @@ def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | No
         effect=effect_of(old, new, causes, rollouts) if causes and template.is_stored else STAYS,
         causes=causes,
         via=via,
-        in_place=in_place,
+        in_place=tuple(in_place),
+        is_mounted=any(in_place.values()),
         fields=own.fields,
     )
 
@@ -259,13 +260,16 @@ def _reason(old: Usage, new: Usage, read: Read) -> str:
     return "the name changes, but the content does not change"
 
 
-def _in_place(pair: Pair, known: KnownChanges) -> Iterator[Identity]:
-    """The ConfigMaps and Secrets of a workload that change under the same name."""
+def _in_place(pair: Pair, known: KnownChanges) -> Iterator[tuple[Identity, bool]]:
+    """The ConfigMaps and Secrets that change under the same name, and whether pods mount them."""
     for usages in known.usages(pair).values():
-        for before, after in paired_usages(usages):
-            if before.name == after.name and known.read(before, after).is_rewritten:
-                yield after.identity
-                break
+        changed = [
+            after
+            for before, after in paired_usages(usages)
+            if before.name == after.name and known.read(before, after).is_rewritten
+        ]
+        if changed:
+            yield changed[0].identity, any(usage.label in MOUNTS for usage in changed)
 
 
 def _is_moved(

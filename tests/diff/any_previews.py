@@ -207,6 +207,7 @@ PREVIEWS = any_record(
             causes=_several(_CAUSES),
             via=st.none() | IDENTITIES,
             in_place=_several(IDENTITIES),
+            is_mounted=st.booleans(),
             fields=_several(_FIELDS),
         )
     ),

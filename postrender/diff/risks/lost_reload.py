@@ -1,4 +1,11 @@
-"""A workload that reloads a file itself gets new pods. The strategy `ignore` keeps the reload."""
+"""A workload that reloads a file itself gets new pods.
+
+An example is Prometheus with the sidecar `configmap-reload`. Keep the reload in the ConfigMap:
+
+```yaml
+metadata: { annotations: { postrender/strategy: ignore } }
+```
+"""
 
 from __future__ import annotations
 
