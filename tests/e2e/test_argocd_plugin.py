@@ -275,7 +275,7 @@ def test_the_plugin_runs_in_a_shell(tmp_path: Path) -> None:
         return done.stdout
 
     assert run(block.text) == "<>\n", "a later command has no variable of the recipe"
-    after = (tmp_path / "chart" / "after.yaml").read_text()
+    after = (tmp_path / "after.yaml").read_text()
     values_v2 = (ROOT / "examples" / "chart" / "values-v2.yaml").read_text()
     assert "shop-web-config-" in after
     assert "name: shop-attach" in after
@@ -288,7 +288,7 @@ def test_the_plugin_runs_in_a_shell(tmp_path: Path) -> None:
     ]
     assert entry in block.text
     run(block.text.replace(entry, f"{entry}, {json.dumps(others)[1:-1]}"))
-    after = (tmp_path / "chart" / "after.yaml").read_text()
+    after = (tmp_path / "after.yaml").read_text()
     assert "name: app-web-config-" in after
     assert "replicas: 7" in after
     assert re.search(r"image: \S+:9\.9", after)
