@@ -15,6 +15,7 @@ import contextlib
 import json
 import logging
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -100,6 +101,8 @@ _FIXES = {
 }
 _POLICY_FIX = "Change the policy or webhook that denied the request, or ask for an exception"
 _OTHER_FIX = "Fix the cause in this message, then try again"
+
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 _log = logging.getLogger(__name__)
 
@@ -479,7 +482,7 @@ class Client:
         return is_in_time and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, action: str) -> ApiError:
-        reason = str(problem) or type(problem).__name__
+        reason = _ERRNO.sub("", str(problem)) or type(problem).__name__
         server = self._session.base_url.host
         return ApiError(
             _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from postrender.cli.report import DONE, INTERRUPTED, unwritable_error, write
 from postrender.cli.version import version_text
 from postrender.errors import UsageError
 from postrender.sources.paths import GIT, HELM
+from postrender.terminal import columns_on, wrap
 from postrender.text import shown, similar_words
 
 _FILENAMES = ("-f", "--filename")
@@ -60,6 +62,10 @@ def show_usage_error(error: UsageError, command: Command) -> int:
 
 
 def _show(error: click.ClickException) -> int:
+    if isinstance(error, click.UsageError):
+        start = "Error: "  # which click prints
+        lines = wrap(error.format_message(), columns_on(sys.stderr), start, "  ")
+        error = click.UsageError("\n".join(lines).removeprefix(start), error.ctx)
     with contextlib.suppress(OSError, AttributeError):  # stderr can be closed or full
         error.show()
     return error.exit_code

@@ -278,8 +278,10 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
 
 def write_changes(command: str, lines: Iterable[str], *, needs_yes: bool) -> None:
     """Write the report of a command that changes the cluster, or with --yes would change it."""
-    hint = f"{command} has changed nothing. To make these changes, pass --yes."
-    write([f"{visible(line)}\n" for line in (*lines, *([hint] if needs_yes else ()))])
+    lines = list(lines)
+    if lines and needs_yes:
+        lines.append(f"{command} has changed nothing. To make these changes, pass --yes.")
+    write([f"{visible(line)}\n" for line in lines])
 
 
 def unwritable_error(error: OSError) -> UserError:

@@ -303,6 +303,9 @@ def _type_fix(error: ValidationError) -> str:
     expected = error.validator_value
     if isinstance(value, bool) and "enabled" in schema.get("properties", {}):
         return f"Write {format_path(tuple(error.absolute_path))}.enabled: {_short(value)}"
+    if expected == "object" and value is None:
+        key = error.absolute_path[-1]
+        return f"Indent the keys of {key}, or remove {key}"
     if expected == "string" and isinstance(value, (bool, int, float)):
         return "Put the value in quotes"
     if expected == "boolean" and value in ("true", "false"):

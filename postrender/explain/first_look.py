@@ -212,9 +212,9 @@ def next_steps(preview: str, upgrade: str) -> list[str]:
     image = f", and replace {IMAGE}" if f"--attacher-image={IMAGE}" in upgrade else ""
     change = f"{visible(preview)} --new-values FILE (or --set KEY=VALUE, or a second chart)"
     return [
-        "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
+        "Nothing is applied yet. Next (docs/ is in the checkout of postrender):",
         *([f"  preview  {change}"] if preview else []),
         f"  image    build the attacher's image{image}: docs/how-to/install.md",
         f"  release  {visible(upgrade)}",
-        "           For Helm 4, first see docs/how-to/helm.md. For other tools, see docs/index.md",
+        "           For Helm 4: docs/how-to/helm.md. For other tools: docs/index.md",
     ]

@@ -128,6 +128,13 @@ def test_an_option_like_another_only_in_its_dashes_is_not_suggested(run: Run) ->
     assert "Did you mean '--attacher-image'?" in run("render", "--attacher-imge", "x")[2]
 
 
+def test_a_usage_error_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postrender.cli.click_app.columns_on", lambda _: 60)
+    _, _, err = run("explain", MANIFESTS, MANIFESTS)
+    assert max(map(len, err.splitlines())) <= 60
+    assert err.endswith("\n  with a line `---` between the manifests.\n")
+
+
 @pytest.mark.parametrize("group", ["A B", "-a", "a-", "é", "a/b"])
 def test_a_group_is_checked_as_in_the_configuration(run: Run, group: str) -> None:
     code, _, err = run("render", f"--group={group}", MANIFESTS)

@@ -18,6 +18,10 @@ MISTAKES = {
     "attacher: false": (
         "attacher: the value is false, expected a mapping. Write attacher.enabled: false."
     ),
+    "attacher:\nimage: a": (
+        ":1 attacher: the value is null, expected a mapping. Indent the keys of attacher, or "
+        "remove attacher."
+    ),
     "attacher: {enabled: maybe}": 'attacher.enabled: the value is "maybe", expected true or false.',
     "rules: [{strategy: skip}]": (
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
