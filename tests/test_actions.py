@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,36 @@ def test_the_jobs_with_a_token_do_not_check_out_the_pull_request() -> None:
     assert job["environment"] == {"name": "postrender-comment", "action": "access"}
     for script in (job["script"], [step("comment/action.yml", "Post the comment")["run"]]):
         assert "python3 -I" in " ".join(script)
+
+
+@pytest.mark.parametrize("kind", ["action", "component"])
+@pytest.mark.skipif(os.name == "nt", reason="the jobs run on Linux")
+def test_options_on_several_lines_are_passed_as_they_are(kind: str, tmp_path: Path) -> None:
+    """A file of the pull request whose name matches an option does not change the option."""
+    (tmp_path / "--set=a0=evil").touch()
+    script = tmp_path / "examples" / "ci" / "preview"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > given; mkdir preview; : > preview/preview.md\n'
+    )
+    script.chmod(0o755)
+    if kind == "action":
+        shell, commands = "bash", step("action.yml", "Render and compare")["run"]
+    else:
+        shell, commands = "sh", "\n".join(jobs()["postrender-preview"]["script"])
+    names = ("BASE", "HEAD", "CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_COMMIT_SHA", "RELEASE", "CHART")
+    folders = ("GITHUB_ACTION_PATH", "CHECKOUT", "RUNNER_TEMP")
+    variables = {
+        **dict.fromkeys(names, "x"),
+        **dict.fromkeys(folders, str(tmp_path)),
+        "GITHUB_STEP_SUMMARY": os.devnull,
+        "POSTRENDER_NAMESPACE": "prod",
+        "OPTIONS": "--set=a[0]=*\n--values  b.yaml\n",
+        "PATH": os.environ["PATH"],
+    }
+    subprocess.run([shell, "-e", "-c", commands], cwd=tmp_path, env=variables, check=True)
+    given = (tmp_path / "given").read_text("utf-8").split()
+    assert given[4:] == ["--set=a[0]=*", "--values", "b.yaml", "--namespace", "prod"]
 
 
 def test_the_comment_script_exists() -> None:
