@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,24 @@ from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import leave_namespace, make_namespace
 from tests.e2e.releases import Release
-from tests.e2e.shared import argo_cd, control_plane, kept_servers
+from tests.e2e.shared import Kept, argo_cd, control_plane, kept_servers
+
+# A fixture that asks for a server only in its body.
+_ASKS = "place"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests on nodes and with Argo CD: these servers work also while nobody waits.
+
+    With `--dist worksteal`, each process begins with an equal part of the tests. The first process
+    begins with the nodes, and the second with Argo CD.
+    """
+    nodes = [item for item in items if _uses(item, "nodes")]
+    argocd = [item for item in items if _uses(item, "argocd")]
+    others = [item for item in items if item not in {*nodes, *argocd}]
+    part = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    first = max(part - len(nodes), 0)
+    items[:] = [*nodes, *others[:first], *argocd, *others[first:]]
 
 
 @pytest.fixture(scope="session")
@@ -26,24 +45,50 @@ def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="session", autouse=True)
-def servers(run_folder: Path) -> Iterator[None]:
+def servers(run_folder: Path) -> Iterator[Kept]:
     """Keep the servers of the run until each process of pytest has ended its part."""
-    with kept_servers(run_folder):
-        yield
+    with kept_servers(run_folder) as kept:
+        yield kept
+
+
+@pytest.fixture(autouse=True)
+def needed_servers(
+    request: pytest.FixtureRequest, run_folder: Path, servers: Kept
+) -> Iterator[None]:
+    """Let each server end when all tests of the run that use it have ended."""
+    yield
+    for name, lock in servers.items():
+        ended = run_folder / name / "ended"
+        with ended.open("a") as file:
+            file.write("." * _uses(request.node, name))
+        if ended.stat().st_size == _count_users(request.session, name):
+            lock.close()
+
+
+@functools.cache
+def _count_users(session: pytest.Session, server: str) -> int:
+    runs = (item for item in session.items if not item.get_closest_marker("skip"))
+    return sum(_uses(item, server) for item in runs)
+
+
+def _uses(item: pytest.Item, server: str) -> bool:
+    """Return whether a test uses a server; its fixture has the same name."""
+    fixtures = getattr(item, "fixturenames", ())
+    return server in fixtures or _ASKS in fixtures
 
 
 @pytest.fixture(scope="session")
-def plane(run_folder: Path) -> Iterator[ControlPlane]:
-    """Yield the control plane that all tests of the run share, with its simulated kubelet."""
+def plane(run_folder: Path) -> ControlPlane:
+    """Return the control plane that all tests of the run share, with its simulated kubelet."""
     with control_plane(run_folder) as control_plane_of_run:
-        yield control_plane_of_run
+        return control_plane_of_run
 
 
 @pytest.fixture(scope="session")
-def argocd(plane: ControlPlane) -> Iterator[ArgoCd]:
-    """Yield the Argo CD that all tests of the run share; the first test that uses it starts it."""
+def argocd(plane: ControlPlane) -> ArgoCd:
+    """Return the Argo CD that all tests of the run share; the first test that uses it starts it."""
     with argo_cd(plane) as server:
-        yield server
+        return server
 
 
 @pytest.fixture

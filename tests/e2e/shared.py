@@ -31,21 +31,25 @@ from tests.e2e.programs import ROOT
 
 # The address and credentials of a server, as its process publishes them.
 Answer = dict[str, str]
+# What keeps each server running, by its name.
+Kept = Mapping[str, contextlib.ExitStack]
 # The servers that this process has started.
 _started: list[subprocess.Popen[bytes]] = []
 
 
 @contextlib.contextmanager
-def kept_servers(run: Path) -> Iterator[None]:
+def kept_servers(run: Path) -> Iterator[Kept]:
     """Let no server of the run end meanwhile. At the end, wait for those that we started.
 
-    A process of the run may need a server for the first time when all others have ended.
+    A process of the run may need a server for the first time when all others have ended. Yield what
+    lets one server end earlier: `kept[name].close()`.
     """
-    with contextlib.ExitStack() as locks:
-        for name in SERVERS:
+    with contextlib.ExitStack() as all_locks:
+        kept = {name: all_locks.enter_context(contextlib.ExitStack()) for name in SERVERS}
+        for name, locks in kept.items():
             (run / name).mkdir(parents=True, exist_ok=True)
             locks.enter_context(_locked(run / name / "users", fcntl.LOCK_SH))
-        yield
+        yield kept
     for server in _started:
         server.wait()
 

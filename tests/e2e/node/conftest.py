@@ -34,11 +34,11 @@ def images() -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def nodes(images: list[Path], run_folder: Path) -> Iterator[RealNodes]:
-    """Yield the cluster with two real nodes that all tests of the run share."""
+def nodes(images: list[Path], run_folder: Path) -> RealNodes:
+    """Return the cluster with two real nodes that all tests of the run share."""
     assert images
     with real_nodes(run_folder) as shared:
-        yield shared
+        return shared
 
 
 @pytest.fixture
