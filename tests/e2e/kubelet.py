@@ -195,6 +195,8 @@ class StandIn:
             self._started.add(uid)
             self._report(pod, pods.ended(pod, pod["exit"]))
             return False
+        if pod["spec"].get("schedulingGates"):
+            return False
         if not pod["spec"].get("nodeName") and not self._bind(pod):
             return False
         if uid not in self._started:
