@@ -74,7 +74,7 @@ def deploy(namespace: str, label: str, objects: list[Json]) -> None:
         is_new = (
             VERSIONED in obj["metadata"].get("annotations", {}) and _key(obj) not in existing_keys
         )
-        verb = ["create"] if is_new else ["apply", "--openapi-patch=false"]
+        verb = ["create"] if is_new else ["apply", "--openapi-patch=false", "--validate=false"]
         _kubectl(namespace, *verb, "-f", "-", stdin=json.dumps(obj))
     kept_keys = {_key(obj) for obj in [*objects, *_versions_to_keep(objects, existing)]}
     for obj in existing:

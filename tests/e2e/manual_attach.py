@@ -55,8 +55,7 @@ class App:
             for document in text.split("---\n")
             if not _is_attacher(document) and (not kinds or _kind(document) in kinds)
         ]
-        command = ("apply", "--openapi-patch=false", "-f", "-")
-        self.manifests.kubectl(*command, stdin="---\n".join(documents))
+        self.manifests.apply_text("---\n".join(documents))
 
     def start(self, text: str = "", url: str = "", **changed: str) -> Run:
         """Start the attacher of a rendered text, or of the last apply.

@@ -35,7 +35,9 @@ class Release:
 
     `config` is the content of postrender.yaml; a test may change it between calls. `arguments` are
     passed to postrender. `chart` is the folder of the chart. `folder` holds all files, including
-    those of the tools.
+    those of the tools. With `validates`, the tools also compare the objects with the API server's
+    schemas. That takes as long as the rest of their work, so only the tests of each kind of object
+    and of a whole life do it.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Release:
         self.config: dict[str, Any] = {"attacher": {"image": "postrender:e2e"}}
         self.arguments: list[str] = []
         self.postrender = True
+        self.validates = False
         self.chart = CHART
         folder.mkdir(parents=True, exist_ok=True)
         write_postrender(self._script, POSTRENDER_CONFIG=str(folder / "postrender.yaml"))
@@ -114,10 +117,13 @@ class Release:
         """Run `helm template | postrender | kubectl apply`."""
         text = self.template(values)
         text = self.render(text) if self.postrender else text
-        # kubectl's built-in schemas are enough, and downloading the server's takes most of the
-        # time.
-        command = ["apply", "--openapi-patch=false", *options, "-f", "-"]
-        return self.kubectl(*command, stdin=text, check=check)
+        return self.apply_text(text, *options, check=check)
+
+    def apply_text(self, text: str, *options: str, check: bool = True) -> Done:
+        """Run `kubectl apply` for manifests."""
+        # For a patch, kubectl's built-in schemas are enough.
+        schemas = ["--openapi-patch=false", f"--validate={str(self.validates).lower()}"]
+        return self.kubectl("apply", *schemas, *options, "-f", "-", stdin=text, check=check)
 
     # Tools
 
@@ -134,6 +140,8 @@ class Release:
     def _deploy(self, verb: str, values: Values, options: tuple[str, ...], check: bool) -> Done:
         self._write_config()
         through = self._through() if self.postrender else []
+        if verb != "template" and not self.validates:
+            options += ("--disable-openapi-validation",)
         return self.helm(verb, self.name, *self._chart(values), *through, *options, check=check)
 
     def _through(self) -> list[str]:

@@ -26,7 +26,7 @@ def deploy(recipe: Recipe, api: Api, text: str) -> None:
         if manifest["kind"] == "ConfigMap" and _is_versioned(manifest):
             _give_version(manifest, manifests, api)
     text = "\n---\n".join(json.dumps(manifest) for manifest in manifests)
-    recipe.kubectl("apply", "--openapi-patch=false", "-f", "-", stdin=text)
+    recipe.apply_text(text)
 
 
 def _is_versioned(manifest: Json) -> bool:

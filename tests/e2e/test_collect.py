@@ -94,7 +94,7 @@ def is_noticed(revision: Json) -> bool:
 def test_install_upgrade_revert_and_uninstall(
     release: Release, api: Api, collector: Collector
 ) -> None:
-    release.config = EXTERNAL
+    release.config, release.validates = EXTERNAL, True
     release_to(release, api, "hello")
     assert not api.list("Role", labels="postrender/attach-group")
     assert "collect would add owners to ConfigMap/app-config-" in collector.run()

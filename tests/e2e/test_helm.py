@@ -138,6 +138,7 @@ def read_by(api: Api, name: str) -> list[str]:
 
 def test_a_chart_with_hooks_a_job_and_a_test_is_upgraded_twice(release: Release, api: Api) -> None:
     """Each uses an original; on Helm 3 `--keep-original` keeps the one that the hooks need."""
+    release.validates = True
     release.arguments = ["--keep-original"] if release.tool == "helm3" else []
     with NothingIsLost(api):
         apply_attached(api, lambda: release.install(with_hooks("one"), *PATIENT))

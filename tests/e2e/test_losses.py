@@ -68,7 +68,7 @@ def test_a_copy_with_another_content_is_reported(
     objects = render(manifests, chart("one"))
     [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
     rest = [obj for obj in objects if obj["kind"] not in ("ConfigMap", "Job")]
-    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": rest}))
+    manifests.apply_text(json.dumps({**LIST, "items": rest}))
     api.create({**revision, "data": {"greeting": "mine"}})
     run = runner.run(arguments_of(objects, timeout="3s"))
     assert run.code == 1, run.log
@@ -116,7 +116,7 @@ def test_a_squatted_name_is_reported(
     objects = render(manifests, chart("one"))
     [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
     rest = [obj for obj in objects if obj["kind"] not in ("ConfigMap", "Job")]
-    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": rest}))
+    manifests.apply_text(json.dumps({**LIST, "items": rest}))
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}]
     create_account(api, "tenant", rules)
     access = json.loads(account_kubeconfig(plane, api, "tenant"))
@@ -155,7 +155,7 @@ def test_a_config_map_that_somebody_replaces_after_the_check_gets_no_owners(
 ) -> None:
     objects = render(manifests, chart("one"))
     applied = [obj for obj in objects if obj["kind"] != "Job"]
-    manifests.kubectl("apply", "-f", "-", stdin=json.dumps({**LIST, "items": applied}))
+    manifests.apply_text(json.dumps({**LIST, "items": applied}))
     [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
     name = revision["metadata"]["name"]
 

@@ -325,7 +325,7 @@ def kustomize(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
 def apply_plainly(recipe: Recipe) -> None:
     """Apply the output of kustomize for the recipe's folder."""
     made = recipe.kubectl("kustomize", str(recipe.folder / "chart")).stdout
-    recipe.kubectl("apply", "-f", "-", stdin=made)
+    recipe.apply_text(made)
 
 
 def test_kustomizes_generated_config_maps_become_revisions(

@@ -118,22 +118,17 @@ def patch_of(path: Path, value: Any, data: Any) -> Any:
 
 def test_a_preview_tells_what_an_apply_changes(api: Api, manifests: Release) -> None:
     found = list(changes())
-    apply(manifests, [change.old for change in found])
+    manifests.apply_text(dump([change.old for change in found]))
     for change in found:
         kind, name = change.old["kind"], change.title
         api.patch(kind, name, change.patch)
     before = live(api, found)
-    apply(manifests, [change.new for change in found])
+    manifests.apply_text(dump([change.new for change in found]))
     after = live(api, found)
     changed = [change for change in found if before[change.title] != after[change.title]]
     assert len(changed) > len(found) / 2
     assert not [change.title for change in changed if not is_told(change)]
     print(len(changed), "of", len(found), "changes")
-
-
-def apply(manifests: Release, objects: list[Json]) -> None:
-    command = ["apply", "--openapi-patch=false", "--validate=false", "-f", "-"]
-    manifests.kubectl(*command, stdin=dump(objects))
 
 
 def live(api: Api, found: list[Change]) -> Mapping[str, str]:
