@@ -21,7 +21,7 @@ expect.set_options(timeout=30_000)
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return the browser that all tests of a worker share; each test has its own profile."""
+    """Return the browser that all tests of a worker share."""
     if not browser_path():
         if is_required():
             pytest.fail(NOT_FOUND)
@@ -30,19 +30,25 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def profile(browser: Browser) -> BrowserContext:
+    """Return the profile of all tests that need no other; a new one costs as much as a test."""
+    return browser.new_context(reduced_motion="reduce")
+
+
 @pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Return a function that opens the page of a preview.
+def open_page(browser: Browser, profile: BrowserContext, tmp_path: Path) -> Iterator[Open]:
+    """Return a function that opens the page of a preview, which has stored nothing yet.
 
     The arguments of the function:
     width and height: the size of the window, in pixels.
     may_complain: whether the test accepts requests, and reports of the browser. If false, the test
     fails if the page requests anything except itself and `data:` URLs. The test then also fails for
     each message on the console, error or dialog.
-    options: options of the profile (BrowserContext).
+    options: options of the page's own profile (BrowserContext).
     """
     complaints: list[str] = []
-    contexts: list[BrowserContext] = []
+    pages: list[Page] = []
 
     def open_preview(
         preview: Preview,
@@ -51,13 +57,14 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         may_complain: bool = False,
         **options: Any,
     ) -> Page:
-        path = tmp_path / f"page{len(contexts)}.html"
+        path = tmp_path / f"page{len(pages)}.html"
         path.write_text(HtmlReporter().render(preview, Terminal()), "utf-8")
-        options["viewport"] = {"width": width, "height": height}
-        context = browser.new_context(reduced_motion="reduce", **options)
-        contexts.append(context)
-        context.set_default_timeout(30_000)
+        is_own = bool(pages or options)
+        context = browser.new_context(reduced_motion="reduce", **options) if is_own else profile
         page = context.new_page()
+        pages.append(page)
+        page.set_default_timeout(30_000)
+        page.set_viewport_size({"width": width, "height": height})
         if may_complain:
             page.goto(path.as_uri())
             return page
@@ -76,6 +83,10 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         return page
 
     yield open_preview
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if page.context is profile:
+            page.evaluate("localStorage.clear()")
+            page.close()
+        else:
+            page.context.close()
     assert complaints == []
