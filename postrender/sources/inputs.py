@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator
@@ -133,9 +134,21 @@ def _read_file(name: str) -> Source:
             raise UserError(
                 "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
             )
-        return Source(source, sys.stdin.buffer.read(), is_pipe=True)
+        return Source(source, _read_stdin(), is_pipe=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
+
+
+def _read_stdin() -> bytes:
+    """All of stdin, also of a pipe that another program, such as Node, has made non-blocking.
+
+    Python then reads only what has arrived, and such a stream would lack objects.
+    """
+    parts = [sys.stdin.buffer.read()]
+    while parts[-1] != b"" and os.name == "posix" and not os.get_blocking(0):
+        select.select([0], [], [])
+        parts.append(sys.stdin.buffer.read())
+    return b"".join(filter(None, parts))
 
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:

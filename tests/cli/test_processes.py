@@ -344,6 +344,32 @@ def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     assert done.err == (note if name == "mermaid" else "")
 
 
+LATE = """
+import os, select
+reader, writer = os.pipe()
+os.set_blocking(reader, False)
+os.dup2(reader, 0)
+parts = [b"kind: ConfigMap\\n", b"data: {}\\n"]
+
+def wait(*_):
+    os.write(writer, parts.pop(0)) if parts else os.close(writer)
+
+for _ in range(FIRST):
+    wait()
+select.select = wait
+from postrender.sources.inputs import _read_file
+print(_read_file("-").data.decode())
+"""
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_a_non_blocking_stdin_is_read_to_its_end(first: int) -> None:
+    """Python would read only the parts that have arrived, such as the first of two."""
+    script = LATE.replace("FIRST", str(first))
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.decode() == "kind: ConfigMap\ndata: {}\n\n"
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
