@@ -22,7 +22,7 @@ from postrender.errors import UsageError
         "the environment variables IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME, and its options "
         "can begin with one dash."
     ),
-    example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
+    example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df -n prod",
     options=(
         Option(
             "group",

@@ -51,7 +51,7 @@ from postrender.yaml.stream import Stream, read_streams
         "OLD and NEW are a file, a folder of manifests, git:REF:PATH, helm:NAMESPACE/RELEASE, or - "
         "for stdin. Both can be input or output of postrender."
     ),
-    example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
+    example="postrender diff <(helm template shop ./v1) <(helm template shop ./v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),
     options=(
         output_option(tuple(REPORTERS)),

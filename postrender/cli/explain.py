@@ -30,9 +30,10 @@ def explain(input_: str, form: str, config: str | None, **given: object) -> int:
     if _is_code(input_):
         if form != "text":
             raise UsageError(f"a code has no output format {form}", "Remove --output")
-        from postrender.explain.meanings import meaning_of  # imports every rule
+        from postrender.explain.meanings import fitted, meaning_of  # imports every rule
 
-        write([meaning_of(input_.lower().replace("_", "-"))], for_reader=True)
+        meaning = meaning_of(input_.lower().replace("_", "-"))
+        write([fitted(meaning, stdout_terminal().width)], for_reader=True)
         return DONE
     settings = render_settings(config, given)
     stream = read_input(input_, "explain")

@@ -25,7 +25,7 @@ from postrender.yaml.stream import Stream
     "render",
     "Write manifests with their revisions.",
     details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
-    example="helm template shop ./chart | postrender render --namespace=prod | kubectl apply -f -",
+    example="helm template shop ./chart | postrender render -n prod | kubectl apply -f -",
     arguments=(INPUT,),
     options=(FILENAME, *SETTINGS),
 )

@@ -6,11 +6,13 @@ docs/generate.py writes both to docs/reference.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from postrender.config.validate import schema_text
 from postrender.diff.risks import rules, unstable_render
 from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
+from postrender.terminal import wrap
 from postrender.text import shown, similar_words
 
 
@@ -25,6 +27,21 @@ def meaning_of(code: str) -> str:
             f"Write {similar[0]}" if similar else "Check the path, or the code in the message",
         )
     return "\n".join(sections)
+
+
+def fitted(text: str, width: int | None) -> str:
+    """A meaning on a terminal, None for a file or pipe: its prose wraps, and its examples stay."""
+    if width is None:
+        return text
+    parts = text.split("```")
+    for number in range(0, len(parts), 2):
+        prose = re.sub(r"(?<=\S)\n *(?=[^\s-])", " ", parts[number])
+        parts[number] = "\n".join(
+            part
+            for line in prose.split("\n")
+            for part in wrap(line, width, "", "  " if line.startswith("- ") else "")
+        )
+    return "```".join(parts)
 
 
 def introduction() -> str:

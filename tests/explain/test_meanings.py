@@ -12,7 +12,7 @@ import pytest
 
 from postrender.cli import main
 from postrender.errors import CODES
-from postrender.explain.meanings import finding_section, risk_texts
+from postrender.explain.meanings import finding_section, fitted, risk_texts
 from tests.e2e.plugins import write_script
 from tests.pages import ROOT
 
@@ -157,3 +157,14 @@ def test_a_misspelt_code_and_a_file_with_the_name_of_a_code(run: Run) -> None:
     assert "neither a file nor the code of a finding or risk. Write by-name." in err
     Path("by-name").write_text(CONFIG_MAP)
     assert "ConfigMap/web-config" in run("explain", "by-name")[1]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_prose_of_a_meaning_wraps_and_examples_stay(width: int) -> None:
+    for text in (*map(finding_section, CODES), *risk_texts().values()):
+        parts, before = fitted(text, width).split("```"), text.split("```")
+        assert parts[1::2] == before[1::2]
+        assert "".join(parts[::2]).split() == "".join(before[::2]).split() or width < 80
+        assert max(len(line) for part in parts[::2] for line in part.split("\n")) <= width
+        assert [part.count("\n- ") for part in parts] == [part.count("\n- ") for part in before]
+        assert fitted(text, None) == text
