@@ -1,7 +1,7 @@
 """An object references what is not there any more.
 
-- A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`, or the volume
-  cannot be mounted. A missing `subPath` becomes an empty folder.
+- A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`. A missing
+  `subPath` becomes an empty folder.
 - A removed object: what a pod template needs, such as a PriorityClass, or what a field names by its
   kind, such as `issuerRef`. A Secret goes with the ExternalSecret or Certificate that writes it.
 - Another part of an object: a port, a listener, a subset, the container or request of a metric, an

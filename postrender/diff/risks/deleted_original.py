@@ -1,9 +1,9 @@
 """The first release with postrender deletes the originals that old pods still use.
 
 The new manifests have a revision in place of the original, so Helm, Argo CD with pruning and Flux
-delete the original. An old pod that restarts during the rollout cannot start. `postrender adopt`,
-before the release, marks the live originals, so that these tools keep them. Then diff still reports
-this risk, except if the older manifests have the mark.
+delete the original. An old pod that restarts during the rollout cannot start. `postrender adopt`
+marks the live originals, so that these tools keep them. Then diff still reports this risk, except
+if the older manifests have the mark.
 
 Source: `postrender/cli/adopt.py`.
 """

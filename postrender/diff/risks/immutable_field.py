@@ -1,12 +1,10 @@
 """The change sets a field that cannot change, so the API server rejects the object.
 
-`kubectl apply` and Argo CD apply the other objects, so a workload can roll towards a missing
-ConfigMap; Helm stops in the middle. Delete and re-create the object, or give it
-another name.
+`kubectl apply` and Argo CD still apply the other objects; Helm stops in the middle. Delete and
+re-create the object, or give it another name.
 
 Such are selectors, `roleRef`, the type of a Secret, all of an immutable ConfigMap, fields of
 StatefulSets, Jobs, claims and Services, and the size of a claim without `allowVolumeExpansion`.
-Helm and Argo CD re-create hooks.
 
 Source: the functions `Validate…Update` in `pkg/apis/*/validation` of Kubernetes, and trials with an
 API server of Kubernetes 1.36.

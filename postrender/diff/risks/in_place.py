@@ -2,7 +2,7 @@
 
 With the strategy `ignore`, the ConfigMap keeps its name, so the workload does not roll. Running
 pods read mounted files again within about two minutes: every pod at once, without a canary or a way
-back. Secrets count only with the setting `secrets`. A sidecar that reloads the file is no risk.
+back. A sidecar that reloads is no risk.
 
 Source: the documentation of mounted ConfigMaps in Kubernetes.
 """

@@ -1,11 +1,9 @@
 """The new object is invalid, so the API server rejects the object.
 
-- A name, a label or a key of a ConfigMap has a character that Kubernetes does not allow, or is too
-  long.
+- A name, label or key has a character that Kubernetes does not allow, or is too long.
 - A value has a wrong type, often without quotes, such as `true` in an annotation.
 - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
 - A selector does not match the labels of its own pod template.
-- Two containers or volumes have one name, or a mount has no volume.
 - A field is missing or wrong, such as a port above 65,535 or a request above its limit.
 
 Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of Kubernetes.
@@ -25,3 +23,18 @@ REJECTS = True
 def find(facts: Facts) -> Iterator[Risk]:
     for identity, path, fact in facts.rejections.get(API_SERVER, ()):
         yield rejection(facts, identity, fact, path)
+    before, after = (
+        [
+            item.identity
+            for item in facts.objects((_CLASS,), is_new=is_new)
+            if item.data.get("globalDefault") is True
+        ]
+        for is_new in (False, True)
+    )
+    ordered = sorted(after, key=lambda one: one not in before)
+    for identity in ordered[1:]:
+        if identity not in before:
+            yield rejection(facts, identity, f"{ordered[0]} is the global default", "globalDefault")
+
+
+_CLASS = "PriorityClass"

@@ -4,7 +4,8 @@
 - An image has two tags or a capital letter: `InvalidImageName`.
 - `runAsNonRoot` with the user 0, or a `resourceFieldRef` to a missing container:
   `CreateContainerConfigError`.
-- A memory limit below 1 MiB, such as `512m`, which is half a byte: `StartError`.
+- A memory limit below 1 MiB, such as `512m`: `StartError`.
+- An `emptyDir` with an unknown medium, such as `memory`: `FailedMount`.
 
 Source: `validateContainersOnlyForPod` in `pkg/apis/core/validation` of Kubernetes, and kubelet.
 """
@@ -16,13 +17,19 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts
 from postrender.diff.values import capitalised
-from postrender.kubernetes.validation import CONFIG_ERROR, IMAGE_NAME, PODS, START_ERROR
+from postrender.kubernetes.validation import (
+    CONFIG_ERROR,
+    IMAGE_NAME,
+    MOUNT_ERROR,
+    PODS,
+    START_ERROR,
+)
 
 CONSEQUENCES = {
     PODS: "the API server rejects the new pods",
     **{
         judge: f"new pods do not start ({judge})"
-        for judge in (IMAGE_NAME, CONFIG_ERROR, START_ERROR)
+        for judge in (IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
     },
 }
 

@@ -1,7 +1,7 @@
-"""Argo Rollouts does not accept the new spec of a Rollout, which the API server accepts.
+"""Argo Rollouts reports `InvalidSpec` for a Rollout that the API server accepts.
 
-Argo Rollouts sets the phase `InvalidSpec`, and replaces no pods. Examples are a strategy with both
-`canary` and `blueGreen`, a step with two actions, and an invalid pod template.
+No pods are replaced. Examples are a strategy with both `canary` and `blueGreen`, or a step
+with two actions.
 
 An analysis with an invalid metric, such as a `count` without an `interval`, aborts the rollout.
 

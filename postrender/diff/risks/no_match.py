@@ -2,10 +2,10 @@
 
 - A Service without pods refuses every connection.
 - A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
-- A Service whose `targetPort` is a name that no container of its pods has.
+- A Service whose named `targetPort` no container has.
 - A ServiceMonitor or PodMonitor without Services, pods or the named port.
 
-What matched nothing before can match the pods of another release, and is not a risk.
+What matched nothing before is not a risk.
 
 Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
 """

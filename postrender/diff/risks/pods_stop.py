@@ -1,12 +1,10 @@
 """All pods of a workload stop at the same time, or before new pods are ready.
 
-- The strategy `Recreate` stops all old pods before new pods start. So does a `maxUnavailable` of
-  100 %, or of all of several replicas.
+- The strategy is `Recreate`, or `maxUnavailable` is 100 % or all of several replicas.
 - The replicas go to 0, or leave the manifest: `kubectl apply` and Helm then set 1, also
   with an autoscaler.
-- A workload whose kind changes, such as a Deployment that becomes a Rollout: the tool deletes all
-  old pods at once.
-- A revision loses all owners and is deleted, and pods that restart cannot start.
+- The kind of a workload changes, such as from Deployment to Rollout.
+- A revision loses all owners and is deleted.
 
 Source: the Deployment and DaemonSet controllers and the garbage collector of Kubernetes.
 """

@@ -1,7 +1,6 @@
 """Only a server-side apply rejects the object: Helm 4, or Argo CD with `ServerSideApply=true`.
 
-- Two items of a list have the same key. `kubectl apply` and Helm 3 merge items of a live object, or
-  keep both of a new one.
+- Two items of a list have one key. `kubectl apply` and Helm 3 merge or keep both.
 - A Deployment changes to `Recreate`, and keeps the `rollingUpdate` that the API server filled in.
 
 Source: the list types in the OpenAPI schema of Kubernetes, and trials with Kubernetes 1.36.

@@ -1,4 +1,4 @@
-"""A second autoscaler targets a workload, so neither scales (`AmbiguousSelector`).
+"""A second autoscaler targets a workload, so neither scales.
 
 KEDA makes an autoscaler of each ScaledObject.
 

@@ -1,14 +1,13 @@
 """Two renders of a chart differ, so each release starts new pods.
 
-Only `try` finds this risk, with a second render: a password from `randAlphaNum`, a certificate from
+Only `try` finds this risk: a password from `randAlphaNum`, a certificate from
 `genSignedCert`, a time from `now`.
 
 - `helm upgrade` makes a new value in each release, unless the chart keeps the first one with
-  `lookup`, which `helm template`, and so `try`, does not see.
-- Argo CD makes a new value with each commit, hard refresh, and end of its cache (after a day), and
-  the Application is `OutOfSync`.
+  `lookup`, which `try` does not see.
+- Argo CD does so with each commit, and daily, and the Application is `OutOfSync`.
 
-Set such a value in a values file, or in a Secret that the chart does not create.
+Set such a value in a values file, or in a Secret of your own.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from postrender.kubernetes.kinds import (
     pod_templates,
 )
 from postrender.kubernetes.validation.checks import (
+    BASE64,
     Problem,
     find_wrong_types,
     is_label,
@@ -40,6 +41,7 @@ from postrender.kubernetes.validation.checks import (
 from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS, MEMORY_ROWS
 from postrender.kubernetes.validation.pods import (
     LIVE_POD_ROWS,
+    MOUNT_ROWS,
     NEW_POD_ROWS,
     POD_ROWS,
     REPEATED_ROWS,
@@ -49,7 +51,7 @@ from postrender.kubernetes.validation.pods import (
     restart_policy,
 )
 from postrender.kubernetes.validation.rollouts import METRIC_ROWS, SPEC_ROWS, find_invalid_weights
-from postrender.kubernetes.validation.rows import KIND_ROWS, NEW_KIND_ROWS
+from postrender.kubernetes.validation.rows import ADDED_KIND_ROWS, KIND_ROWS, NEW_KIND_ROWS
 from postrender.text import decoded
 from postrender.yaml.paths import (
     Json,
@@ -62,7 +64,6 @@ from postrender.yaml.paths import (
     value_at,
 )
 
-_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 # The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
@@ -73,11 +74,12 @@ _MAX_ANNOTATIONS = 262_144
 API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
 ANALYSES = "analysis"
 PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
-START_ERROR = "StartError"
-_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR)
+START_ERROR, MOUNT_ERROR = "StartError", "FailedMount"
+_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
 # In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
-# a live object.
-_NEW, _LIVE = "new", "live"
+# a live object, or in a new one.
+_NEW, _LIVE, _ADDED = "new", "live", "added"
+_ONLY_NEW = {_LIVE: False, _ADDED: True}
 
 # Who rejects a value, its path, and a clause about it.
 Rejection = tuple[str, Path, str]
@@ -112,10 +114,11 @@ def find_rejections(
 
 def _is_replaced(root: dict[str, Json], rejection: Rejection) -> bool:
     judge, path, _ = rejection
-    return judge not in _OF_PODS and _is_placeholder(value_at(root, path))
+    return judge not in _OF_PODS and is_placeholder(value_at(root, path))
 
 
-def _is_placeholder(value: Json) -> bool:
+def is_placeholder(value: Json) -> bool:
+    """Whether a program replaces a part of a text after postrender."""
     return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
 
@@ -133,8 +136,8 @@ def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[R
             if judge == _NEW:
                 is_added = is_new or _is_added(parts_at(parts, path))
                 yield API_SERVER if is_added else SERVER_SIDE, path, text
-            elif judge != _LIVE or not is_new:
-                yield API_SERVER if judge == _LIVE else judge, path, text
+            elif _ONLY_NEW.get(judge, is_new) == is_new:
+                yield API_SERVER if judge in _ONLY_NEW else judge, path, text
     for path, text in find_invalid_weights(root, parts) if is_rollout else ():
         yield ROLLOUTS, path, text
     is_whole = is_new or is_rollout  # no apply merges two containers
@@ -185,6 +188,7 @@ def _of_pod(
 _KIND_ROWS = (
     (KIND_ROWS, API_SERVER),
     (NEW_KIND_ROWS, _NEW),
+    (ADDED_KIND_ROWS, _ADDED),
     (SPEC_ROWS, ROLLOUTS),
     (METRIC_ROWS, ANALYSES),
 )
@@ -231,6 +235,7 @@ _POD_ROWS = (
     (IMAGE_ROWS, IMAGE_NAME, IMAGE_NAME),
     (START_ROWS, CONFIG_ERROR, CONFIG_ERROR),
     (MEMORY_ROWS, START_ERROR, START_ERROR),
+    (MOUNT_ROWS, MOUNT_ERROR, MOUNT_ERROR),
 )
 
 
@@ -301,8 +306,8 @@ def _content(kind: str, root: dict[str, Json]) -> Iterator[Problem]:
             if not _CONTENT_KEY.match(key) or key == "." or key.startswith(".."):
                 yield (field,), f"{what} has a character that a key cannot have, or is too long"
             is_binary = field == "binaryData" or (field == "data" and kind == "Secret")
-            is_text = isinstance(value, str) and not _is_base64(value)
-            if is_binary and is_text and not _is_placeholder(value):
+            is_text = isinstance(value, str) and not BASE64.issuperset(value)
+            if is_binary and is_text and not is_placeholder(value):
                 yield (field,), f"the value of {what} is not base64"
             if counts[key] > 1 and field == "data":
                 yield (field,), f"{what} is in data and in binaryData"
@@ -320,16 +325,12 @@ def _is_json(root: dict[str, Json], key: str) -> bool:
     """Whether a value of a Secret is a mapping in JSON, or contains a placeholder."""
     text = value_at(root, ("stringData", key))
     encoded = value_at(root, ("data", key))
-    if text is None and isinstance(encoded, str) and not _is_placeholder(encoded):
+    if text is None and isinstance(encoded, str) and not is_placeholder(encoded):
         text = decoded(encoded)
     try:
-        return _is_placeholder(text) or isinstance(json.loads(str(text)), dict)
+        return is_placeholder(text) or isinstance(json.loads(str(text)), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _is_base64(text: str) -> bool:
-    return _BASE64.issuperset(text)
 
 
 _SECRET_KEYS = {

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from postrender.text import shown
-from postrender.yaml.paths import Json, Parts, Path, PatternTree, mappings_in, parts_at, value_at
+from postrender.yaml.paths import (
+    Json,
+    Parts,
+    Path,
+    PatternTree,
+    mappings_in,
+    parse_pattern,
+    parts_at,
+    value_at,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,11 +272,10 @@ def quantity(value: Json) -> int | None:
 
 
 def tree_of(rows: Iterable[tuple[str, Check]]) -> PatternTree:
-    """The checks by path, where `[]` is every item, and `*` is every key."""
+    """The checks by the pattern of a path, "" for the whole value."""
     tree = PatternTree()
     for path, check in rows:
-        parts = path.replace("[]", ".[]").strip(".")
-        tree.add(parts.split(".") if parts else (), check)
+        tree.add(parse_pattern(path) if path else (), check)
     return tree
 
 
@@ -289,6 +297,8 @@ def address(value: Json) -> Iterator[str]:
         yield f"the value {shown(value)} is not an IP address"
 
 
+BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
+base64 = matching(BASE64.issuperset, "base64")
 PORT = between(1, 65_535)
 QUALIFIED = matching(is_label_key, "a name such as example.com/a")
 COUNT = between(0)

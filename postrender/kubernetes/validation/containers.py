@@ -170,7 +170,11 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".resources.requests.*", quantity_text),
     *((f".{probe}", exclusive(*_HANDLERS, is_needed=True)) for probe in PROBES),
     (".readinessProbe.terminationGracePeriodSeconds", forbidden),
-    *((f".{probe}", _once) for probe in ("livenessProbe", "startupProbe")),
+    *(
+        (f".{probe}{path}", check)
+        for probe in ("livenessProbe", "startupProbe")
+        for path, check in (("", _once), (".terminationGracePeriodSeconds", between(1)))
+    ),
     *(
         (f".{probe}.{handler}.port", check)
         for probe in PROBES

@@ -376,4 +376,10 @@ def _starts(value: Json) -> Iterator[str]:
                 yield f"the container {source} of the variable {name} does not exist"
 
 
+def _is_medium(text: str) -> bool:
+    return text in ("Memory", "HugePages") or text.startswith("HugePages-")
+
+
 START_ROWS = tree_of([("", _starts)])
+# The API server does not look at the medium.
+MOUNT_ROWS = tree_of([("volumes[].emptyDir.medium", matching(_is_medium, "Memory or HugePages"))])

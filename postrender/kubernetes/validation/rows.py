@@ -12,6 +12,7 @@ from postrender.kubernetes.validation.checks import (
     QUALIFIED,
     Check,
     address,
+    base64,
     between,
     deadline,
     exclusive,
@@ -30,10 +31,11 @@ from postrender.kubernetes.validation.checks import (
     selected,
     some_of,
     string,
+    subdomain,
     tree_of,
     unique,
 )
-from postrender.kubernetes.validation.values import KINDS, rows_of
+from postrender.kubernetes.validation.values import KINDS, MODES, SECURITY_LABEL, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -216,6 +218,15 @@ def _ingress(value: Json) -> Iterator[str]:
         yield "the Ingress has neither rules nor a defaultBackend"
 
 
+def _class(value: Json) -> Iterator[str]:
+    annotation = value_at(value, ("metadata", "annotations", "kubernetes.io/ingress.class"))
+    if annotation not in (None, value_at(value, _CLASS) or annotation):
+        yield "ingressClassName and the annotation kubernetes.io/ingress.class differ"
+
+
+_CLASS = ("spec", "ingressClassName")
+
+
 def _exceptions(value: Json) -> Iterator[str]:
     from ipaddress import ip_network
 
@@ -344,6 +355,12 @@ def _not_empty(value: Json) -> Iterator[str]:
         yield "the list is empty"
 
 
+_VERSION = matching(
+    lambda text: re.match(r"(latest|v1\.\d+)\Z", text) is not None,
+    "latest or a version such as v1.34",
+)
+
+
 def _limits(value: Json) -> Iterator[str]:
     names = ("min", "defaultRequest", "default", "max")
     for resource in {key: None for name in names for key in mapping_at(value, (name,))}:
@@ -363,14 +380,14 @@ def _schema(value: Json) -> Iterator[str]:
             continue
         if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
             yield f"the field {name} has no type"
-        kinds, default = _TYPES.get(str(schema.get("type"))), schema.get("default")
+        kinds, default = TYPES.get(str(schema.get("type"))), schema.get("default")
         if kinds and default is not None and type(default) not in kinds:
             yield f"the default {shown(default)} of the field {name} has another type"
         pending += mapping_at(schema, ("properties",)).items()
         pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "boolean": (bool,),
     "integer": (int,),
@@ -473,6 +490,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", _ingress),
         ("spec.rules[].host", _host),
         ("spec.tls[].hosts[]", _host),
+        ("spec.tls[].secretName", subdomain),
         ("spec.rules[].http.paths[]", needs("pathType")),
         ("spec.rules[].http.paths[]", _ingress_path),
         ("spec.rules[].http.paths[].backend", _backend),
@@ -492,6 +510,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
     ("apiregistration.k8s.io", "APIService"): (
         ("spec", exclusive("caBundle", "insecureSkipTLSVerify: true")),
+        ("spec.caBundle", base64),
         ("spec", needs("groupPriorityMinimum", "versionPriority")),
     ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (
@@ -513,6 +532,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.preserveUnknownFields", forbidden),
         ("spec.conversion", requires("strategy: Webhook", "webhook.clientConfig")),
         ("spec.conversion.webhook", needs("conversionReviewVersions")),
+        ("spec.conversion.webhook.clientConfig.caBundle", base64),
         ("spec.versions[].additionalPrinterColumns[]", needs("name", "type", "jsonPath")),
     ),
     (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject), ("subjects[]", _OWN_GROUP)),
@@ -525,6 +545,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
             for field in ("default", "defaultRequest")
         ),
     ),
+    ("", "Namespace"): tuple((f'{SECURITY_LABEL}{mode}-version"]', _VERSION) for mode in MODES),
     ("", "ResourceQuota"): (("spec.hard.*", quantity_text), ("spec.hard", _quota)),
     **dict.fromkeys(
         _WEBHOOKS,
@@ -534,6 +555,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
             ("webhooks[].clientConfig", exclusive("url", "service", is_needed=True)),
             ("webhooks[].clientConfig.service", needs("name", "namespace")),
             ("webhooks[].clientConfig.service.port", PORT),
+            ("webhooks[].clientConfig.caBundle", base64),
             ("webhooks[].name", matching(_has_three_parts, "a name of three parts")),
         ),
     ),
@@ -552,4 +574,5 @@ NEW_KIND_ROWS = {
     ("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))]),
     **dict.fromkeys(_WEBHOOKS, tree_of([("webhooks", unique("webhook"))])),
 }
+ADDED_KIND_ROWS = {("networking.k8s.io", "Ingress"): tree_of([("", _class)])}
 KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}

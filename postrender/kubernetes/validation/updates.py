@@ -181,6 +181,10 @@ def _smaller(change: _Change) -> bool:
     return before is not None and after is not None and after < before
 
 
+def _other_amounts(change: _Change) -> bool:
+    return not are_stored_alike(change.before, change.after, "limits")
+
+
 def _not_elastic(change: _Change) -> bool:
     """An indexed Job can change `completions` together with an equal `parallelism`."""
     is_indexed = value_at(change.new, ("spec", "completionMode")) == "Indexed"
@@ -266,11 +270,14 @@ _ROWS = (
     *_rows("", "PersistentVolume", "spec", "cephfs", "awsElasticBlockStore", "gcePersistentDisk"),
     *_rows("", "PersistentVolume", "spec", "azureDisk", "azureFile"),
     *_rows("", "PersistentVolume", "spec", ("volumeMode", "Filesystem")),
+    _Row(("", "PersistentVolume"), ("spec", "nodeAffinity"), _was_set),
     *_rows("", "ResourceQuota", "spec", "scopes", "scopeSelector"),
     _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _was_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "volumeName"), _both_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage"), _smaller),
     *_rows("", "PersistentVolumeClaim", "spec", "accessModes", "selector", "dataSource"),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "dataSourceRef"), _both_set),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "limits"), _other_amounts),
     *_rows("", "PersistentVolumeClaim", "spec", ("volumeMode", "Filesystem")),
     *_rows("", "Secret", "", ("type", "Opaque")),
     # storage/validation, ValidateStorageClassUpdate.

@@ -57,6 +57,7 @@ _MODES = {
     "spec.accessModes[]": "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod",
     "spec.volumeMode": "Block Filesystem",
 }
+_CLAIM_SPEC = "volumes[].ephemeral.volumeClaimTemplate."
 _WEBHOOK = {
     "webhooks[].sideEffects": "None NoneOnDryRun",
     "webhooks[].failurePolicy": "Ignore Fail",
@@ -65,6 +66,9 @@ _WEBHOOK = {
     "webhooks[].rules[].scope": "* Cluster Namespaced",
     "webhooks[].rules[].operations[]": "* CREATE UPDATE DELETE CONNECT",
 }
+# The levels of pod security, and the labels of a namespace that set them.
+SECURITY_LABEL = 'metadata.labels["pod-security.kubernetes.io/'
+MODES = ("enforce", "audit", "warn")
 _PROTOCOLS = "TCP UDP SCTP"
 _SUBJECTS = {"subjects[].kind": "User Group ServiceAccount"}
 _VALUES: dict[GroupKind, dict[str, str]] = {
@@ -90,6 +94,9 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
         "spec.ipFamilyPolicy": "SingleStack PreferDualStack RequireDualStack",
         "spec.ipFamilies[]": "IPv4 IPv6",
         "spec.trafficDistribution": "PreferClose PreferSameZone PreferSameNode",
+    },
+    ("", "Namespace"): {
+        f'{SECURITY_LABEL}{mode}"]': "privileged baseline restricted" for mode in MODES
     },
     ("", "PersistentVolumeClaim"): _MODES,
     ("", "PersistentVolume"): {
@@ -161,6 +168,7 @@ _CONTAINER = {
     **{f"{probe}.httpGet.scheme": "HTTP HTTPS" for probe in _PROBES},
 }
 _POD = {
+    **{f"{_CLAIM_SPEC}{path}": values for path, values in _MODES.items()},
     "dnsPolicy": "ClusterFirst ClusterFirstWithHostNet Default None",
     "preemptionPolicy": "Never PreemptLowerPriority",
     "os.name": "linux windows",

@@ -1,0 +1,110 @@
+"""The API server refuses new pods, but accepts their workload.
+
+- An amount is outside of the limits of a LimitRange.
+- A container lacks a request or limit that a ResourceQuota counts.
+- The pod template violates the pod security level of its Namespace.
+
+Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from postrender.diff.kinds import pod_templates_of
+from postrender.diff.model import Risk
+from postrender.diff.risks import Facts, Object
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
+from postrender.kubernetes.validation.checks import quantity
+from postrender.kubernetes.validation.containers import CONTAINERS
+from postrender.kubernetes.validation.security import find_violations
+from postrender.records import grouped
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+_RULES = ("LimitRange", "ResourceQuota", "Namespace")
+_WORKLOADS = {kind for _, kind in WORKLOAD_KINDS}
+_LEVEL = ("metadata", "labels", "pod-security.kubernetes.io/enforce")
+_REFUSED = "The API server refuses new pods"
+_UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
+
+
+def find(facts: Facts) -> Iterator[Risk]:
+    # Only a changed rule can refuse the pods of a workload that does not differ.
+    words = None if any(pair.identity.kind in _RULES for pair in facts.changes) else ()
+    before, after = (_refused(facts, words, is_new=is_new) for is_new in (False, True))
+    for (identity, fact), consequence in after.items():
+        if (identity, fact) not in before:
+            yield Risk(identity, fact, consequence)
+
+
+def _refused(
+    facts: Facts, words: Collection[str] | None, *, is_new: bool
+) -> dict[tuple[Identity, str], str]:
+    """Why new pods of the workloads of one side are refused, with the consequence."""
+
+    def namespace(item: Object) -> str | None:
+        is_space = item.identity.kind == "Namespace"
+        own = item.identity.name if is_space else item.identity.namespace
+        return facts.both.resolver.namespace_of(own)
+
+    rules = grouped(facts.objects(_RULES, is_new=is_new), namespace)
+    return {
+        (item.identity, fact): consequence
+        for item in (facts.objects(_WORKLOADS, is_new=is_new, words=words) if rules else ())
+        if (there := rules.get(namespace(item)))
+        for path, _ in pod_templates_of(item.identity.group_kind, item.data)
+        for fact, consequence in _reasons(mapping_at(item.data, (*path, "spec")), there)
+    }
+
+
+def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[str, str]]:
+    containers = [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
+    limits = [
+        (rule.identity, limit)
+        for rule in rules
+        for limit in mappings_in(value_at(rule.data, ("spec", "limits")))
+        if limit.get("type") == "Container"
+    ]
+    for identity, data in rules:
+        level, spec = str(value_at(data, _LEVEL)), mapping_at(data, ("spec",))
+        for fact in find_violations(pod, level):
+            yield f"{fact}, which {identity} ({level}) forbids", _REFUSED
+        is_quota = (
+            identity.kind == "ResourceQuota" and not {"scopes", "scopeSelector"} & spec.keys()
+        )
+        for container in containers if is_quota else ():
+            for what in _lacking(container, spec.get("hard"), [limit for _, limit in limits]):
+                yield (
+                    f"the container {container.get('name')} has no {what}, which {identity} needs",
+                    _UNLESS,
+                )
+    for identity, limit in limits:
+        for container in containers:
+            for what in _outside(container, limit):
+                yield f"the container {container.get('name')} has {what} of {identity}", _REFUSED
+
+
+def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> Iterator[str]:
+    """What a quota counts, and a container has neither itself nor by a default."""
+    limited, requested = (
+        {name for one in limits for field in fields for name in mapping_at(one, (field,))}
+        | mapping_at(container, ("resources", own)).keys()
+        for own, *fields in (("limits", "default", "max"), ("requests", "defaultRequest", "min"))
+    )
+    for key in hard if isinstance(hard, dict) else ():
+        way, _, name = key.rpartition(".")
+        known = limited if way == "limits" else limited | requested
+        if name in ("cpu", "memory") and way in ("", "limits", "requests") and name not in known:
+            yield f"{way.removesuffix('s') or 'request'} of {name}"
+
+
+def _outside(container: Json, limit: dict[str, Json]) -> Iterator[str]:
+    """The amounts of a container that are below the minimum or above the maximum."""
+    for field in ("limits", "requests"):
+        for name, text in mapping_at(container, ("resources", field)).items():
+            for end, sign in (("min", 1), ("max", -1)):
+                amount, bound = quantity(text), quantity(value_at(limit, (end, name)))
+                if amount is not None and bound is not None and amount * sign < bound * sign:
+                    side = "below" if end == "min" else "above"
+                    what = f"{name} {field.removesuffix('s')} {text}"
+                    yield f"the {what}, {side} the {end} {value_at(limit, (end, name))}"
