@@ -18,7 +18,7 @@ from tests.e2e.queries import (
 )
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import abort, promote, replica_sets, retry, undo
-from tests.rings import IS_MATRIX
+from tests.rings import IS_MATRIX, helm_3_in_matrix
 
 UPGRADES = 8 if IS_MATRIX else 4
 
@@ -27,6 +27,7 @@ def config(greeting: str) -> dict[str, object]:
     return {"configMaps": {"app-config": {"greeting": greeting}}, "replicas": 4}
 
 
+@helm_3_in_matrix
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "missed"])
 def test_old_pods_come_back_with_the_old_content_while_a_canary_is_paused(
     release: Release, api: Api, is_attached: bool

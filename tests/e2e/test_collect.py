@@ -130,6 +130,7 @@ def test_install_upgrade_revert_and_uninstall(
     assert "collect keeps" not in collector.run()
 
 
+@helm_3_in_matrix
 def test_what_an_uninstall_without_collect_leaves(
     release: Release, api: Api, collector: Collector
 ) -> None:

@@ -144,10 +144,10 @@ def test_an_object_that_lost_its_owner_is_collected(api: Api) -> None:
 
 
 def test_an_attacher_runs_as_its_own_account(
-    release: Release, api: Api, plane: ControlPlane
+    manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     replace_attachers(api, [sys.executable, "-c", ASKING, program("kubernetes")])
-    release.install()
+    manifests.apply()
     [done] = wait_for_attachers(api, "Succeeded")
     log = attachers.log(plane, done)
     assert f"system:serviceaccount:{api.namespace}:app-rollout-attach" in log

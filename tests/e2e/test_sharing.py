@@ -27,6 +27,7 @@ from tests.e2e.queries import (
     revision_with,
 )
 from tests.e2e.releases import Release, Values
+from tests.rings import helm_3_in_matrix
 
 
 def two_users(greeting: str) -> Values:
@@ -88,7 +89,7 @@ def test_a_workload_keeps_a_revision_that_another_workload_no_longer_uses(
     assert_owned_by_the_rule(api)
 
 
-@pytest.mark.parametrize("release", ["helm3", "helm4"], indirect=True)
+@helm_3_in_matrix
 def test_releases_in_one_namespace_manage_only_their_own_revisions(
     release: Release, other: Release, api: Api, plane: ControlPlane
 ) -> None:
