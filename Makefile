@@ -66,8 +66,8 @@ test: $(READY)
 programs: $(READY)
 	@$(RUN) tests.e2e.build
 
-# Four processes also on two cores, because most tests wait for a server.
-PYTEST_E2E := pytest -n 4 --dist worksteal
+# Six processes also on two cores, because most tests wait for a server.
+PYTEST_E2E := pytest -n 6 --dist worksteal
 
 e2e: programs
 	@$(RUN) $(PYTEST_E2E) tests/e2e tests/browser --ignore-glob '*/test_behaviour_*'

@@ -136,6 +136,8 @@ class Cluster(Server):
             f"--service-account-signing-key-file={key}",
             f"--token-auth-file={folder / 'tokens.csv'}",
             "--profiling=false",
+            # Its queues take a fifteenth of the time, and the tests need no fairness.
+            "--enable-priority-and-fairness=false",
             *self._node_flags(),
         ]
 
