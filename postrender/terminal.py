@@ -19,8 +19,10 @@ BOLD, END = "\x1b[1m", "\x1b[0m"
 _BREAK = re.compile(r"(?<=[./,:\]-])")
 
 
-def columns_on(output: TextIO) -> int | None:
-    """The width of the terminal of an output, None if the output is not a terminal."""
+def columns_on(output: TextIO | None) -> int | None:
+    """The width of the terminal of an output, None if it is not a terminal, or is closed."""
+    if output is None:
+        return None
     try:
         return (os.get_terminal_size(output.fileno()).columns or None) if output.isatty() else None
     except (OSError, ValueError):
