@@ -79,7 +79,8 @@ def _problems(data: Json, schema: Json) -> Iterator[Problem]:
         elif isinstance(value, dict):
             fields, required = mapping_at(schema, ("properties",)), schema.get("required")
             for field in required if isinstance(required, list) else ():
-                if field not in value and value_at(fields, (field, "default")) is None:
+                has_default = value_at(fields, (str(field), "default")) is not None
+                if isinstance(field, str) and field not in value and not has_default:
                     yield path, f"the field {field} is missing, and the schema requires it"
             others = schema.get("additionalProperties")
             pending += [((*path, key), one, fields.get(key, others)) for key, one in value.items()]
