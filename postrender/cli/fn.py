@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from postrender.cli.options import SETTINGS, command
 from postrender.cli.render import output_of, plan_of, report_findings
 from postrender.cli.report import DONE, write
@@ -13,6 +15,8 @@ from postrender.sources.inputs import read_input
 from postrender.yaml.document import parse_in
 from postrender.yaml.paths import value_at
 from postrender.yaml.stream import Stream
+
+_FIX = "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt"
 
 
 @command(
@@ -28,6 +32,8 @@ from postrender.yaml.stream import Stream
 )
 def fn(config: str | None, **given: object) -> int:
     settings = render_settings(config, given)
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UserError("stdin is a terminal, expected a ResourceList", _FIX)
     stream = read_input("-")
     _check_list(stream)
     findings: tuple[Finding, ...] = ()
@@ -53,7 +59,7 @@ def _check_list(stream: Stream) -> None:
                 parse_in(stream, index)  # a list that is not valid has its own error
         raise UserError(
             "the input is not a ResourceList",
-            "Pass manifests to `postrender render`. Run `postrender fn` only in kustomize or kpt",
+            _FIX,
             Location(stream.source),
         )
     items = value_at(parsed.data, ("items",))

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -214,6 +215,13 @@ def test_a_dumb_terminal_has_no_colours(
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert reporting.is_coloured(stream) is is_coloured
+
+
+def test_a_function_does_not_wait_for_a_person(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    code, _, err = run("fn")
+    assert code == 2
+    assert "stdin is a terminal, expected a ResourceList. Pass manifests to" in err
 
 
 def test_the_version_is_a_command_and_an_option(run: Run) -> None:
