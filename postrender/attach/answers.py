@@ -129,4 +129,5 @@ def _check_metadata(data: Object, kind: str, namespace: str, name: str) -> None:
         raise ValueError(f"a {kind} in the answer has another name, or no name or uid")
     written = text_at(data, "metadata", "namespace")
     if not written or written != (namespace or written):
-        raise ValueError(f"a {kind} in the answer is not of the namespace {namespace}")
+        wanted = f"is not of the namespace {namespace}" if namespace else "has no namespace"
+        raise ValueError(f"a {kind} in the answer {wanted}")

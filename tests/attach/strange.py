@@ -24,7 +24,7 @@ from postrender.errors import UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.snapshot import read_cluster
-from tests.attach.cluster import GROUP, NAMESPACE, Cluster, Json
+from tests.attach.cluster import GROUP, NAMESPACE, Cluster, Json, logged
 from tests.attach.faulty import run
 from tests.status.worlds import random_world
 
@@ -152,6 +152,6 @@ def check_values(random: Random) -> None:
     if command is None:
         run(cluster, "Deployment/app@bb=configmap/app-2k4")
         return
-    with cluster.clock(), suppress(UserError):
+    with cluster.clock(), logged(), suppress(UserError):
         command(cluster, random)
     assert cluster.seconds < 3700
