@@ -5,8 +5,10 @@ pyproject.toml leaves out the folders of the second ring, unless pytest gets a p
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"the programs of the end-to-end tests are not in {folder()}. Run `make e2e`"
         )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests but no garbage: nearly all objects stay, and looking at them takes long."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
