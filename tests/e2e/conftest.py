@@ -25,15 +25,20 @@ _ASKS = "place"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests on nodes and with Argo CD: these servers work also while nobody waits.
 
-    With `--dist worksteal`, each process begins with an equal part of the tests. The first process
-    begins with the nodes, and the second with Argo CD.
+    With `--dist worksteal`, each process begins with an equal part of the tests: the first with the
+    nodes, the next two with Argo CD.
     """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     nodes = [item for item in items if _uses(item, "nodes")]
     argocd = [item for item in items if _uses(item, "argocd")]
     others = [item for item in items if item not in {*nodes, *argocd}]
-    part = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    first = max(part - len(nodes), 0)
-    items[:] = [*nodes, *others[:first], *argocd, *others[first:]]
+    part = len(items) // workers
+    items.clear()
+    for first in (nodes, argocd[::2], argocd[1::2]) if workers > 2 else (nodes, argocd):
+        rest = max(part - len(first), 0)
+        items += [*first, *others[:rest]]
+        del others[:rest]
+    items += others
 
 
 @pytest.fixture(scope="session")
