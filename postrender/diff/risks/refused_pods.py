@@ -1,7 +1,7 @@
 """The API server refuses new pods, but accepts their workload.
 
 - An amount is outside of the limits of a LimitRange.
-- A container lacks a request or limit that a ResourceQuota counts.
+- A ResourceQuota is too small, or counts what a container lacks.
 - The pod template violates the pod security level of its Namespace.
 
 Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
@@ -21,7 +21,8 @@ from postrender.kubernetes.validation.security import find_violations
 from postrender.records import grouped
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_RULES = ("LimitRange", "ResourceQuota", "Namespace")
+_QUOTA = "ResourceQuota"
+_RULES = ("LimitRange", _QUOTA, "Namespace")
 _WORKLOADS = {kind for _, kind in WORKLOAD_KINDS}
 _LEVEL = ("metadata", "labels", "pod-security.kubernetes.io/enforce")
 _REFUSED = "The API server refuses new pods"
@@ -29,8 +30,9 @@ _UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    # Only a changed rule can refuse the pods of a workload that does not differ.
-    words = None if any(pair.identity.kind in _RULES for pair in facts.changes) else ()
+    # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
+    is_ruled = any(pair.identity.kind in _RULES for pair in facts.changes)
+    words = None if is_ruled or any(facts.objects((_QUOTA,), is_new=True)) else ()
     before, after = (_refused(facts, words, is_new=is_new) for is_new in (False, True))
     for (identity, fact), consequence in after.items():
         if (identity, fact) not in before:
@@ -48,13 +50,47 @@ def _refused(
         return facts.both.resolver.namespace_of(own)
 
     rules = grouped(facts.objects(_RULES, is_new=is_new), namespace)
-    return {
-        (item.identity, fact): consequence
-        for item in (facts.objects(_WORKLOADS, is_new=is_new, words=words) if rules else ())
-        if (there := rules.get(namespace(item)))
-        for path, _ in pod_templates_of(item.identity.group_kind, item.data)
-        for fact, consequence in _reasons(mapping_at(item.data, (*path, "spec")), there)
-    }
+    found: dict[tuple[Identity, str], str] = {}
+    pods: dict[str | None, list[_Pods]] = {}
+    for item in facts.objects(_WORKLOADS, is_new=is_new, words=words) if rules else ():
+        there = rules.get(space := namespace(item), ())
+        for path, _ in pod_templates_of(item.identity.group_kind, item.data) if there else ():
+            pod = mapping_at(item.data, (*path, "spec"))
+            pods.setdefault(space, []).append((_least(item.data), pod))
+            found |= {(item.identity, fact): text for fact, text in _reasons(pod, there)}
+    for space, all_pods in pods.items():
+        for identity, data in rules[space]:
+            for name, hard in mapping_at(data, ("spec", "hard")).items():
+                allowed = None if _is_scoped(data) else quantity(hard)
+                if allowed is not None and sum(_needs(name, *one) for one in all_pods) > allowed:
+                    fact = f"the workloads need more {name} than {hard}"
+                    found[identity, fact] = "The API server refuses some of their pods"
+    return found
+
+
+# The number of pods of a workload, and their spec.
+_Pods = tuple[int, dict[str, Json]]
+
+
+def _least(workload: dict[str, Json]) -> int:
+    replicas = value_at(workload, ("spec", "replicas"))
+    return replicas if isinstance(replicas, int) else 0  # an autoscaler can own the replicas
+
+
+def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
+    """How much of what a quota counts the pods need, in the unit of quantity()."""
+    if name == "pods":
+        return replicas * (quantity(1) or 0)
+    way, _, resource = name.rpartition(".")
+    amounts = (
+        quantity(value_at(container, ("resources", way or "requests", resource)))
+        for container in mappings_in(pod.get("containers"))
+    )
+    return replicas * sum(amount or 0 for amount in amounts)
+
+
+def _is_scoped(quota: dict[str, Json]) -> bool:
+    return any(value_at(quota, ("spec", field)) for field in ("scopes", "scopeSelector"))
 
 
 def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[str, str]]:
@@ -69,9 +105,7 @@ def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[st
         level, spec = str(value_at(data, _LEVEL)), mapping_at(data, ("spec",))
         for fact in find_violations(pod, level):
             yield f"{fact}, which {identity} ({level}) forbids", _REFUSED
-        is_quota = (
-            identity.kind == "ResourceQuota" and not {"scopes", "scopeSelector"} & spec.keys()
-        )
+        is_quota = identity.kind == _QUOTA and not _is_scoped(data)
         for container in containers if is_quota else ():
             for what in _lacking(container, spec.get("hard"), [limit for _, limit in limits]):
                 yield (
