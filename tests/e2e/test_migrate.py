@@ -167,6 +167,7 @@ def test_a_chart_migrates_in_the_middle_of_a_config_change(
     The test writes the owner that configmap-attacher would write.
     """
     recipe = make(title, tool, plane, api, tmp_path)
+    recipe.validates = True
     with NothingIsLost(api):
         kept = recipe.run("protect the live originals")
         assert f"adopt protects ConfigMap/{ORIGINALS[title]} (used by Pod/" in kept.stdout

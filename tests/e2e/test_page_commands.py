@@ -57,6 +57,7 @@ def recipe(request: pytest.FixtureRequest, plane: ControlPlane, api: Api, tmp_pa
     """Return a folder with the chart `chart`, a Helm, kubectl and postrender."""
     made = Recipe("checksum", request.param, plane, api.namespace, tmp_path / "page")
     made.use_after()
+    made.validates = True
     made.names["registry.example.com/postrender:0.1.0"] = "postrender:e2e"
     return made
 
