@@ -12,6 +12,7 @@ from binascii import a2b_base64
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 # The forms in which a name occurs in a text:
 # - WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
@@ -28,8 +29,8 @@ _WORD = rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)"
 # A WordSet of at most this many names first searches a text for each name as a substring, which is
 # faster than splitting a text that contains none of the names.
 _FEW = 12
-# A character in JSON text, such as `\u002d` for `-`, or in a URL, such as `%2F` for `/`.
-_ESCAPE = r"(?:(?<!\\)\\{1,8}u00|%)([2-7][0-9a-fA-F])"
+# A character in JSON or a shell, such as `\u002d` for `-`, or in a URL, such as `%2F` for `/`.
+_ESCAPE = r"(?:(?<!\\)\\{1,8}(?:u00|x)|%)([2-7][0-9a-fA-F])"
 # Such a character, or a line break in JSON text. Next to a name, it separates words.
 _SEPARATOR = r"%[2-7][0-9a-fA-F]|\\[nrt]"
 # A variable, a verb of a format string, a wildcard, and a line break in JSON text.
@@ -38,8 +39,16 @@ _PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\.[*+]|\\[nt]"
 _AFFIXES = ("prefix", "suffix", "startswith", "endswith", "starts_with", "ends_with")
 _AFFIX = (
     r"(?i)(?:(?:pre|suf)fix|(?:start|end)s_?with)\w{0,20}[^\w.]{1,5}"
-    r"(?:\w{1,40}(?:\.\w{1,40})?,[^\w.]{1,3})?([\w.-]+)"
+    r"(?:[\w.]{1,80},[^\w.]{1,3})?([\w.-]+)"
 )
+# A `-` between two variables, or as an argument of a function.
+_JOIN_MARKS = ("-$", "-%", "-{", '"-"', "'-'", '"-\\')
+_HYPHEN = r"""\\{0,3}["']-\\{0,3}["']"""
+_JOIN = (
+    r"(?i)[\0})]-[\0{$]|"
+    rf"(?:join|split)[^\w\s]{{1,2}}{_HYPHEN}|{_HYPHEN}\)?\.join|,\s?{_HYPHEN}\)"
+)
+_ANCHORED = r"\^([\w.-]+)|(?<![\w.-])([\w.-]+)\$"
 _OPTION = r"(?<!\S)-+"
 # A `-` at the end of a word, or at the start of one that does not follow a blank.
 _EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
@@ -72,7 +81,7 @@ def split_defaults(text: str) -> str:
 
 def unescaped(text: str) -> str:
     r"""A text in which each character of a name is written as itself, not as in JSON or a URL."""
-    if "\\u00" not in text and "%" not in text:
+    if "\\" not in text and "%" not in text:
         return text
     return re.sub(_ESCAPE, lambda match: chr(int(match[1], 16)), text)
 
@@ -90,6 +99,13 @@ def _parts_of(name: str) -> Iterator[str]:
         yield from (name[cut : end + 1] for end in cuts[index + 1 :])
     yield f".{name}"
     yield f"{name}."
+
+
+def joins_words(text: str) -> bool:
+    """Whether a text joins words with `-`, as `printf '%s-%s'` and `"$A-$B"` do."""
+    if not any(mark in text for mark in _JOIN_MARKS):
+        return False  # the usual text, much faster
+    return re.search(_JOIN, re.sub(_PLACEHOLDER, "\0", text)) is not None
 
 
 def has_affix(text: str) -> bool:
@@ -115,23 +131,40 @@ class NameParts:
                 names[part].append(name)
         return names
 
+    def may_be_in(self, text: str) -> bool:
+        """False if a faster search proves that a document has no part."""
+        return has_affix(text) or joins_words(text) or bool(self.found_in(text))
+
     def found_in(self, text: str) -> set[str]:
         """The parts that a text has.
 
         Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
-        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`. In
-        `CONFIGMAP_SUFFIX=config` and `name.endsWith("config")`, they have no `-`.
+        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`.
+        They have no `-` in `name.endsWith("config")`, in `/config$/`, and in a text that joins
+        words, such as `"-".join([app, "config"])`.
         """
-        if "$" in text or "%" in text or "\\" in text or "*" in text:
-            text = re.sub(_PLACEHOLDER, '"', split_defaults(text))
+        is_joined = joins_words(text)
+        if "$" in text or "%" in text or "\\" in text or ".*" in text or ".+" in text:
+            text = re.sub(_PLACEHOLDER, "\0", split_defaults(text))
         before = self._before.keys() & re.findall(_DOTTED, text[::-1])
         found = {self._before[word] for word in before}
         found |= self._after.intersection(re.findall(_DOTTED, text))
-        for word in re.findall(_AFFIX, text) if has_affix(text) else ():
-            found.update({f"-{word.lstrip('-')}", f"{word.rstrip('-')}-"} & self.names.keys())
+        if has_affix(text):
+            found |= self.without_hyphen(re.findall(_AFFIX, text))
+        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
+            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
         if not re.search(_EDGE, text):
             return found  # the usual document, much faster
-        return {*found, *self.names.keys() & words_of(re.sub(_OPTION, " ", text))}
+        words = words_of(re.sub(_OPTION, " ", text))
+        found |= self.names.keys() & words
+        return found | self.without_hyphen(words) if is_joined else found
+
+    def without_hyphen(self, words: Iterable[str]) -> set[str]:
+        """The parts that begin or end with `-`, and are among the words without it."""
+        parts = {
+            part for word in words for part in (f"-{word.lstrip('-')}", f"{word.rstrip('-')}-")
+        }
+        return parts & self.names.keys()
 
 
 def letters_of(text: str) -> str:

@@ -12,7 +12,7 @@ from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import NameParts, WordSet, decoded_values, has_affix
+from postrender.text import NameParts, WordSet, decoded_values
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -108,7 +108,7 @@ def is_relevant(
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    if any(mark in text for mark in _KIND_MARKS) and (has_affix(text) or parts.found_in(text)):
+    if any(mark in text for mark in _KIND_MARKS) and parts.may_be_in(text):
         return True
     return _is_encoded_in(text, kind, names, parts)
 

@@ -31,7 +31,7 @@ from collections.abc import Set as AbstractSet
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.prefilter import root_kind
-from postrender.kubernetes.kinds import CONFIG_MAP, WORKLOAD_KINDS, GroupKind, roots_of
+from postrender.kubernetes.kinds import CONFIG_MAP, CRD, WORKLOAD_KINDS, GroupKind, roots_of
 from postrender.plan.by_name.strings import has_kind
 from postrender.records import NamedTuple
 from postrender.text import letters_of, unescaped
@@ -61,6 +61,7 @@ _COMMON = frozenset(
 _WORD = r"[\w./-]+"
 # In a text, flag or field about labels, such as `kubectl get cm -l board`.
 _SELECTS = r"(?i)label|selector|(?<!\S)-l"
+_KIND_KEYS = frozenset({"kind", "kinds", "resource", "resources"})
 _SELECTOR_KEYS = frozenset({"matchLabels", "matchExpressions"})
 _KIND = CONFIG_MAP[1]
 # The selectors of these objects select the parameters of policies, which often are ConfigMaps.
@@ -162,12 +163,11 @@ def _is_own(label: str) -> bool:
 
 def _may_select(text: str) -> bool:
     """Whether a document can have a selector of ConfigMaps."""
-    lowered = text.lower()
-    if not any(mark in lowered for mark in _KIND_MARKS):
+    kind, lowered = root_kind(text), text.lower()
+    if kind == CRD or not any(mark in lowered for mark in _KIND_MARKS):
         return False
     if any(mark in lowered for mark in _MARKS):
         return True
-    kind = root_kind(text)
     return kind not in _WITHOUT_SELECTORS and any(mark in lowered for mark in _FIELD_MARKS)
 
 
@@ -182,7 +182,7 @@ def _selectors_in(root: Json, own: AbstractSet[str]) -> Iterator[_Selector]:
         if path[:1] == ("metadata",) or (kind == _KIND and path != ("data",)):
             continue
         is_parameter = path[-1:] == ("paramRef",) and kind in _BINDINGS
-        if path and (is_parameter or mapping.get("kind") == _KIND):
+        if path and (is_parameter or (_KIND_KEYS & mapping.keys() and _tells_kind(mapping))):
             inside = path
         letters = _letters_about(path, inside)
         if letters and (_is_selector(path) or _SELECTOR_KEYS & mapping.keys()):
@@ -194,17 +194,27 @@ def _selectors_in(root: Json, own: AbstractSet[str]) -> Iterator[_Selector]:
         for key, value in mapping.items():
             words = _words_in(value)
             text = " ".join(words)
+            labels = own & set(re.findall(_WORD, text)) if own else own
+            is_selector = str(key)[-9:].lower().endswith(("selector", "selectors"))
+            if not (labels or is_selector or "el" in text or "-l" in text):
+                continue  # nearly every value
             letters = _letters_about((*path, key), inside)
             is_read = bool(re.search(_SELECTS, letters))
-            if letters and _is_selector((key,)):
+            if letters and is_selector and _is_selector((key,)):
                 yield from filter(None, map(_parsed, words))
             elif not is_read and re.search(_SELECTS, text) and has_kind(text, _KIND):
                 is_read = True
                 yield from filter(None, _in_text(text))
             flags = [(str(mapping.get("name")), text)] if key == "value" else _flags_in(words)
-            for flag, word in [("label", text)] if is_read else flags:
+            for flag, word in [("label", text)] if is_read else flags if labels else ():
                 if re.search(_SELECTS, flag):
                     yield from ({label: None} for label in own & set(re.findall(_WORD, word)))
+
+
+def _tells_kind(mapping: Mapping[str, Json]) -> bool:
+    """Whether a mapping has a key such as `kind: ConfigMap` or `resources: [configmaps]`."""
+    words = (word for key in _KIND_KEYS for word in _words_in(mapping.get(key)))
+    return any(word.rpartition("/")[2].lower() in _RESOURCES for word in words)
 
 
 def _letters_about(path: Path, inside: Path) -> str:

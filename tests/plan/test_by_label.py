@@ -132,6 +132,9 @@ COMMON = {
     "a selector below the kind": operator(
         source={"kind": "ConfigMap", "selector": {"tier": "conf"}}
     ),
+    "kinds": operator(
+        cloneList={"kinds": ["v1/ConfigMap"], "selector": {"matchLabels": {"tier": "conf"}}}
+    ),
     "a selector as text": operator(configMapLabelSelector="tier=conf"),
     "kubectl": SIDECAR.format(container="command: [sh, -c, 'kubectl get cm -l tier=conf -o name']"),
     "words": SIDECAR.format(container="command: [kubectl, get, cm, --selector=tier=conf]"),

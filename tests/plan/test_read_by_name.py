@@ -184,6 +184,73 @@ def test_a_policy_with_a_condition_on_the_name_keeps_the_name(expression: str) -
     )
 
 
+# The text has pieces of the name without a `-`, which it joins or searches.
+JOINED = {
+    "printf": "kubectl get cm $(printf '%s-%s' web config)",
+    "two variables": 'A=web; B=config; kubectl get cm "$A-$B"',
+    "Python": 'api.read_namespaced_config_map("-".join([app, "config"]), ns)',
+    "Go": 'c.ConfigMaps(ns).Get(ctx, strings.Join([]string{app, "config"}, "-"), o)',
+    "Jinja": "kind: ConfigMap\nname: {{ [app, 'config'] | join('-') }}\n",
+    "grep": "kubectl get cm -o name | grep -E 'config$'",
+    "jq": """kubectl get cm -o json | jq '.items[] | select(.metadata.name|test("^web"))'""",
+    "a scheme": "source: kubernetes://prod/web-config\n",
+    "hexadecimal": "kubectl get cm $(printf 'web\\x2dconfig')",
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_a_joined_name_keeps_the_original(name: str) -> None:
+    assert is_kept(config_map(JOINED[name]))
+    assert is_kept(container(command=["sh", "-c", JOINED[name]]))
+
+
+# In a custom kind, another field than that with the name can tell the kind.
+RESOURCES = {
+    "a filter": widget("{resource: configmaps, filter: {prefix: web}}"),
+    "a format": widget("{base: {kind: ConfigMap}, patches: [{fmt: '%s-config'}]}"),
+    "a glob": widget("{match: {kinds: [ConfigMap], names: ['*-config']}}"),
+    "a condition": widget(
+        "{kinds: [ConfigMap], key: \"{{ ends_with(request.name, '-config') }}\"}"
+    ),
+    "a key of any mapping": widget("{maps: {web-config: {key: a}}}"),
+    "pieces": container(
+        command=["sh", "-c", "kubectl get cm $A-$B"],
+        env=[{"name": "A", "value": "web"}, {"name": "B", "value": "config"}],
+    ),
+    "a key after a dot": container(env=[{"name": "X", "value": "-Dconfigmap=web-config.yaml"}]),
+}
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_the_kind_in_another_field_keeps_the_original(name: str) -> None:
+    assert is_kept(RESOURCES[name])
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        config_map("kubectl get cm other; echo '-' config"),
+        config_map("A=web; B=config; echo $A-$B"),
+        widget("{kinds: [Service], names: ['*-config']}"),
+        widget("{template: {metadata: {annotations: {checksum/web-config: a}}}}"),
+    ],
+)
+def test_pieces_without_the_kind_or_a_join_do_not_count(extra: str) -> None:
+    assert not is_kept(extra)
+
+
+REGO = """violation[{"msg": "a"}] {
+  input.review.kind.kind == "ConfigMap"
+  not endswith(input.review.object.metadata.name, "config")
+}"""
+
+
+def test_a_policy_of_gatekeeper_keeps_the_name() -> None:
+    text = widget(json.dumps({"targets": [{"rego": REGO}]}))
+    text = text.replace("acme.io/v1", "templates.gatekeeper.sh/v1")
+    assert rendered_names(text) == ["web-config"]
+
+
 # The name is built from a variable, whose own name says that it is a part.
 AFFIXES = {
     "a prefix": container(env=[{"name": "CONFIGMAP_PREFIX", "value": "web"}]),

@@ -32,16 +32,25 @@ from postrender.plan.by_name.mentions import (
 )
 from postrender.plan.by_name.strings import has_kind, is_about, is_about_configuration, is_comment
 from postrender.records import grouped
-from postrender.text import NameParts, decoded, has_affix, letters_of, shown, unescaped
+from postrender.text import (
+    NameParts,
+    decoded,
+    has_affix,
+    joins_words,
+    letters_of,
+    shown,
+    unescaped,
+)
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Path, value_at
 
 # One part can be that of many objects, and in many texts. So only the first texts in a namespace
 # count, those of pods with different ServiceAccounts separately.
 _MOST_ACCOUNTS = 8
-_AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)[.:/#!]{1,3}([a-z0-9-]+)"
+_AFTER_KIND = r"(?i)(?:config[_-]?maps?|secrets?|\bcm)[^A-Za-z0-9]{1,3}([a-z0-9-]+)"
 # In `configMapRef: {name: board, key: board.json}`, the word before the `.` is not a name.
 _KEY_WORDS = frozenset({"file", "filename", "key", "path"})
+_ALL = ("*", "*/*")
 
 
 def find_built_names(evidence: Evidence) -> Iterator[Sign]:
@@ -51,7 +60,7 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
     for index, items in evidence.inventory.items_by_document().items() if targets else ():
         text = evidence.inventory.stream.texts[index]
-        if not (has_encoded_names(items, text) or has_affix(text) or parts.found_in(text)):
+        if not (has_encoded_names(items, text) or parts.may_be_in(text)):
             continue
         document = evidence.inventory.document(index)
         for item in items:
@@ -94,21 +103,26 @@ def _parts(
         for path, text in strings_in(data, None)
         if may_reference(item, path, data, frozenset())
     ]
+    has_fields = item.identity.kind not in CONTENT_KINDS
+    found = {path: known.found_in(text) for path, text in texts}
     kinds_in_lists: dict[Path, list[str]] = {}
-    found: list[tuple[Path, str, tuple[str, ...], set[str]]] = []
-    for path, text in texts:
-        fields = field_names(data, path, text, kinds_in_lists)
-        is_affix = "\n" not in text and any(map(has_affix, fields))
-        if parts := known.found_in(f"{' '.join(fields)}={text}" if is_affix else text):
-            found.append((path, text, fields, parts))
+    is_joined = has_fields and any(joins_words(text) and _kinds_of(text) for _, text in texts)
+    for path, text in texts if is_joined or has_affix(document.text) else ():
+        if text.split() == [text]:
+            fields = field_names(data, path, text, kinds_in_lists)
+            if is_joined or any(map(has_affix, fields)):
+                found[path] |= known.without_hyphen([text])
+    if not any(found.values()):
+        return
     # A variable of a container can have the name, and its command the kind.
-    is_shared = found and (item.templates or is_policy(item))
-    shared = {kind for _, text in texts for kind in _kinds_of(text)} if is_shared else set()
-    if is_policy(item) and any(
-        "resources" in path and text in ("*", "*/*") for path, text in texts
-    ):
+    shared = {kind for _, text in texts for kind in _kinds_of(text)} if has_fields else set()
+    if is_policy(item) and any("resources" in path and text in _ALL for path, text in texts):
         shared |= set(CONTENT_KINDS)
-    for path, text, fields, parts in found:
+    for path, text in texts:
+        parts = found[path]
+        if not parts:
+            continue
+        fields = field_names(data, path, text, kinds_in_lists)
         letters = letters_of("".join(map(str, (*path, *fields))))
         of_field = {kind for kind in CONTENT_KINDS if kind.lower() in letters}
         kinds = shared | of_field | _kinds_of(text)

@@ -457,7 +457,9 @@ def _lines_of(document: ParsedDocument, path: Path, text: str, names: WordSet) -
 
 
 def strings_in(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
-    """The strings with their paths, and the keys below a key such as `configMaps`.
+    """The strings with their paths, and the keys in a specification that can be names.
+
+    A key can be a name below a key such as `configMaps`, or if it has a `-`.
 
     names: only strings that contain one of these names, None for all strings.
     """
@@ -465,13 +467,15 @@ def strings_in(data: Json, names: WordSet | None) -> list[tuple[Path, str]]:
 
     def search(data: Json, path: Path) -> None:
         entries: Iterable[tuple[int | str, Json]] = ()
-        has_names = False
+        has_names = is_specified = False
         if isinstance(data, dict):
             entries, has_names = data.items(), bool(path) and _has_names(path[-1])
+            is_specified = path[:1] == ("spec",) and "metadata" not in path
         elif isinstance(data, list):
             entries = enumerate(data)
         for key, value in entries:
-            if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
+            # YAML permits other keys, such as numbers. No field has a `-` in its name.
+            if isinstance(key, str) and (has_names or (is_specified and "-" in key)):
                 found.append(((*path, key), key))
             if isinstance(value, str):
                 if names is None or names.may_be_in(value):

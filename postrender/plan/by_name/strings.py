@@ -194,7 +194,7 @@ def _texts(evidence: Evidence, make: Callable[[str, WordSet], Text]) -> dict[str
 
 
 def _may_be_short(letters: str) -> bool:
-    return "cm" in letters or _is_of_spring(letters)
+    return "cm" in letters or "s://" in letters or _is_of_spring(letters)
 
 
 def _is_of_spring(letters: str) -> bool:
@@ -208,7 +208,10 @@ def has_kind(line: str, kind: str) -> bool:
     if kind.lower() in letters:
         return True
     return kind == _CONFIG_MAP and (
-        ("cm" in letters and "cm" in words_of(letters)) or _is_of_spring(letters)
+        ("cm" in letters and "cm" in words_of(letters))
+        or _is_of_spring(letters)
+        or "k8s://" in letters
+        or "kubernetes://" in letters
     )
 
 
