@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story cluster matrix lint format types docs site bench fuzz plugin \
-  behaviour changed-behaviour image-requirements formula sbom audit release-check clean
+  behaviour changed-behaviour field-types image-requirements formula sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench   measure speed and memory (takes four minutes)'
 	@echo 'make fuzz    run random inputs (SECONDS=300), random properties, and a break of each defence'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
+	@echo 'make field-types  update the types of the fields of Kubernetes and Argo Rollouts'
 	@echo 'make image-requirements  update the pinned packages of the image, the plugin and the formula'
 	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
 	@echo 'make audit   look up the pinned packages in the vulnerability database of PyPI'
@@ -173,6 +174,10 @@ UV_COMPILE := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes
 UV := $(UV_COMPILE) --python-version 3.12 --python-platform linux
 # The Helm plugin is installed on every platform, and with every Python that postrender supports.
 UV_UNIVERSAL := $(UV_COMPILE) --universal --python-version 3.10
+
+field-types: programs
+	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade kubernetes-validate
+	@$(VENV)/bin/python release/field_types.py $(CACHE)/e2e/crds/*.yaml
 
 image-requirements:
 	@$(PYTHON) -I -m venv --clear $(CACHE)/uv

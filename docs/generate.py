@@ -17,10 +17,10 @@ from typing import Any
 
 from postrender.cli.options import COMMANDS, FLAG, SWITCH, Option, load
 from postrender.config.settings import AttacherSettings
-from postrender.config.validate import schema_text
 from postrender.errors import CODES
 from postrender.explain.meanings import finding_section, introduction, risk_section, risk_texts
 from postrender.kubernetes.kinds import Identity
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 from postrender.plan.attacher_objects import HOOK
 from postrender.references.catalogue import ENTRIES
@@ -214,7 +214,7 @@ def risks() -> str:
 
 def configuration() -> str:
     """Return a section for every key of postrender.yaml, from its schema."""
-    return "\n".join(_keys(json.loads(schema_text()), ""))
+    return "\n".join(_keys(json.loads(packaged_text(CONFIG_SCHEMA)), ""))
 
 
 def _keys(schema: Schema, prefix: str) -> Iterator[str]:

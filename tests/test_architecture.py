@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1] / "postrender"
 # The layers, lowest first. A package imports only from itself and from lower layers.
 LAYERS = (
     ("records",),
-    ("errors", "text", "terminal"),
+    ("errors", "packaged", "text", "terminal"),
     ("yaml",),
     ("kubernetes",),
     ("references",),

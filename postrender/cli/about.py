@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import Argument, command
 from postrender.cli.report import DONE, write
 from postrender.cli.version import version_text
-from postrender.config.validate import schema_text
+from postrender.packaged import packaged_text
 
 # The JSON Schema of each command with JSON output.
 _SCHEMAS = {
@@ -24,7 +24,7 @@ _SCHEMAS = {
     arguments=(Argument("command", "|".join(_SCHEMAS), choices=tuple(_SCHEMAS)),),
 )
 def schema(command: str) -> int:
-    write([schema_text(_SCHEMAS[command])])
+    write([packaged_text(_SCHEMAS[command])])
     return DONE
 
 

@@ -30,8 +30,8 @@ from postrender.config.load import (
     merge_values,
 )
 from postrender.config.settings import EXTERNAL, settings_from
-from postrender.config.validate import schema_text
 from postrender.errors import Location, UsageError, UserError
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
 from postrender.plan.attacher_objects import has_image
 from postrender.text import printable
@@ -125,7 +125,7 @@ def validate(file: str, config: str | None) -> int:
     example="postrender config schema > postrender.schema.json",
 )
 def schema() -> int:
-    write([schema_text()])
+    write([packaged_text(CONFIG_SCHEMA)])
     return DONE
 
 

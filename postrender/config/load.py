@@ -19,9 +19,10 @@ from postrender.config.find import (
     path_next_to,
 )
 from postrender.config.settings import Values
-from postrender.config.validate import schema_text, unknown_key, validate
+from postrender.config.validate import unknown_key, validate
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.records import NamedTuple
 from postrender.text import shown
 from postrender.yaml.document import ParsedDocument, parse_document
@@ -164,7 +165,7 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
     """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
-            schema = {"properties": {"spec": json.loads(schema_text())}}
+            schema = {"properties": {"spec": json.loads(packaged_text(CONFIG_SCHEMA))}}
             location = document.location_of_key((*path, key))
             raise unknown_key((*path, key), _OBJECT_KEYS, schema, location)
     spec = value_at(data, ("spec",))
@@ -176,7 +177,7 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
 
 def defaults() -> Values:
     """The values in the schema."""
-    return _defaults(json.loads(schema_text()))
+    return _defaults(json.loads(packaged_text(CONFIG_SCHEMA)))
 
 
 def _defaults(schema: Mapping[str, Any]) -> Values:

@@ -7,13 +7,13 @@ errors of the others. A test compares both for random configurations.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import EXPECTED_IMAGE, STRATEGIES
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.kinds import CONTENT_KINDS
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.text import is_image, shown, similar_words
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Schema = Mapping[str, Any]
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 # The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
@@ -50,17 +49,6 @@ _TYPE_NAMES = {
 _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
 
-def schema_text(path: str = "config/config.schema.json") -> str:
-    """A file of the package, such as a JSON Schema; path: in the package `postrender`."""
-    try:
-        with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
-            return file.read()
-    except OSError:  # the package is in a zip file
-        from importlib import resources  # takes long to import
-
-        return resources.files("postrender").joinpath(path).read_text("utf-8")
-
-
 def validate(
     values: Json,
     document: ParsedDocument,
@@ -70,7 +58,7 @@ def validate(
 
     in_document: a function that converts a path in `values` to a path in the document.
     """
-    schema = json.loads(schema_text())
+    schema = json.loads(packaged_text(CONFIG_SCHEMA))
     errors: dict[Path, UserError] = {}
     if not surely_fits(values, schema):
         errors = dict(_schema_errors(values, schema, document, in_document))
@@ -237,7 +225,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 def key_paths() -> Iterator[str]:
     """The path of every key of a configuration, such as `attacher.image`."""
-    return _key_paths(json.loads(schema_text()), "")
+    return _key_paths(json.loads(packaged_text(CONFIG_SCHEMA)), "")
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from postrender.config.validate import schema_text
 from postrender.diff.risks import rules, unstable_render
 from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
+from postrender.packaged import packaged_text
 from postrender.terminal import wrap
 from postrender.text import shown, similar_words
 
@@ -57,7 +57,7 @@ def finding_section(code: str) -> str:
 
 @cache
 def _texts() -> tuple[str, dict[str, str]]:
-    first, *sections = schema_text("explain/findings.md").split("\n## ")
+    first, *sections = packaged_text("explain/findings.md").split("\n## ")
     pairs = (section.partition("\n\n") for section in sections)
     return f"{first.rstrip()}\n", {code: f"{text.rstrip()}\n" for code, _, text in pairs}
 

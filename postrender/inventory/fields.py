@@ -26,6 +26,7 @@ from postrender.yaml.paths import Json, Path, nested_mappings, value_at
 # A problem and its fix at a path of an object.
 _Fault = tuple[Path, str, str]
 _REJECTED = ", so the API server rejects the object"
+_ACCEPTED = ", so only Helm 3 accepts the object"
 _NAME = ("metadata", "name")
 # An object without a kind has one of these fields, unlike the values of a chart.
 _CONTENT = ("spec", "data", "stringData", "binaryData")
@@ -70,6 +71,7 @@ def _faults(root: dict[str, Json]) -> Iterator[_Fault]:
     # These modules take a fifth of the time of a small render, which does not need them.
     from postrender.kubernetes.validation import find_invalid
     from postrender.kubernetes.validation.checks import Missing, NotAString
+    from postrender.kubernetes.validation.field_types import UnknownField
 
     is_patch = _is_patch(root)
     for path, problem in find_invalid(root):
@@ -77,7 +79,10 @@ def _faults(root: dict[str, Json]) -> Iterator[_Fault]:
         if (is_missing and is_patch) or (not is_missing and value_at(root, path) is None):
             continue  # the manifests can be fragments
         fix = "Put the value in quotes" if isinstance(problem, NotAString) else "Correct the field"
-        yield path, f"{problem}{_REJECTED}", "Add the field" if is_missing else fix
+        if isinstance(problem, UnknownField):
+            yield path, f"{problem}{_ACCEPTED}", "Correct or remove the field"
+        else:
+            yield path, f"{problem}{_REJECTED}", "Add the field" if is_missing else fix
 
 
 def _printed_by_go(root: dict[str, Json]) -> Iterator[tuple[Path, str]]:

@@ -31,10 +31,11 @@ from postrender.config.load import (
     object_values,
 )
 from postrender.config.settings import Values
-from postrender.config.validate import schema_text, validate
+from postrender.config.validate import validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index
 from postrender.kubernetes.kinds import roots_of, strings_at
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.text import shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.edits import AddKeys, SetScalar
@@ -107,7 +108,7 @@ def check_no_function_config(stream: Stream) -> None:
 
 
 def _from_config_map(data: Json, document: ParsedDocument) -> Values:
-    schema = json.loads(schema_text())
+    schema = json.loads(packaged_text(CONFIG_SCHEMA))
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
         if text is None or isinstance(text, (dict, list)):

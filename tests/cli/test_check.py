@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from postrender.cli import main
-from postrender.config.validate import schema_text
+from postrender.packaged import packaged_text
 
 Check = Callable[..., tuple[int, str, str]]
 CONFIG = """\
@@ -216,7 +216,7 @@ def test_the_json_conforms_to_the_schema(check: Check) -> None:
     code, out, err = check("-o", "json", ".", a=CONFIG, b=BAD, c=TEMPLATE, values="a: 1\n")
     assert (code, err) == (2, "")
     document: Any = json.loads(out)
-    jsonschema.validate(document, json.loads(schema_text("cli/check.schema.json")))
+    jsonschema.validate(document, json.loads(packaged_text("cli/check.schema.json")))
     found = [(one["file"], one["severity"], one["code"]) for one in document["findings"]]
     assert found == [
         ("./b.yaml", "error", "broken-reference"),

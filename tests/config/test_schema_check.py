@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postrender.config.validate import schema_text, surely_fits
+from postrender.config.validate import surely_fits
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from tests.effort import examples
 
-SCHEMA = json.loads(schema_text())
+SCHEMA = json.loads(packaged_text(CONFIG_SCHEMA))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 700) | st.floats(0, 2) | st.sampled_from(["", "a"]),

@@ -10,7 +10,7 @@ import pytest
 
 from postrender.config.load import defaults
 from postrender.config.settings import Settings, settings_from
-from postrender.config.validate import schema_text
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 
 Values = dict[str, Any]
 
@@ -51,7 +51,11 @@ def keys(schema: Values, prefix: str = "") -> Iterator[tuple[str, Values, Values
                 yield inner, {name: [required | given]}, {name: [required | absent]}
 
 
-KEYS = {key: values for key, *values in keys(json.loads(schema_text())) if key != OF_FILES}
+KEYS = {
+    key: values
+    for key, *values in keys(json.loads(packaged_text(CONFIG_SCHEMA)))
+    if key != OF_FILES
+}
 
 
 @pytest.mark.parametrize("key", KEYS)

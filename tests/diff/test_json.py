@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given
 
 from postrender.config.settings import Settings
-from postrender.config.validate import schema_text
 from postrender.diff.formats.json import JsonReporter
 from postrender.diff.model import CHANGED, Hunk, KeyChange, Line, Preview
 from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.explain.reports import JsonReporter as ExplanationReporter
 from postrender.inventory.build import take_inventory
+from postrender.packaged import packaged_text
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
 from tests.diff.any_previews import ANY, PREVIEWS
 from tests.diff.previews import sample
 
-PREVIEW = json.loads(schema_text("diff/diff.schema.json"))
-EXPLAIN = json.loads(schema_text("explain/explain.schema.json"))
+PREVIEW = json.loads(packaged_text("diff/diff.schema.json"))
+EXPLAIN = json.loads(packaged_text("explain/explain.schema.json"))
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "rendered"
 
 

@@ -51,8 +51,8 @@ def workload(container: str = "", pod: str = "", spec: str = "") -> str:
     ],
 )
 def test_a_name_is_valid(kind: str, name: str) -> None:
-    body = workload() if kind == "Deployment" else "{spec: {ports: [{port: 80}]}}"
-    assert not problems(kind, body if kind != "ConfigMap" else "{}", name)
+    bodies = {"Deployment": workload(), "Service": "{spec: {ports: [{port: 80}]}}"}
+    assert not problems(kind, bodies.get(kind, "{}"), name)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ ACCEPTED = [
 ]
 REJECTED = {
     "spec.template.spec.containers[0]": workload().replace(', image: "a:1"', ""),
-    "spec.template.spec.containers[0].args": workload(", args: [1]"),
+    "spec.template.spec.containers[0].args[0]": workload(", args: [1]"),
     "spec.template.spec.containers[0].env[0]": workload(", env: [{name: A=B, value: x}]"),
     "spec.template.spec.containers[0].env[0].value": workload(", env: [{name: A, value: 1}]"),
     "spec.template.spec.containers[0].imagePullPolicy": workload(", imagePullPolicy: always"),

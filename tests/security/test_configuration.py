@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postrender.config import find as trust
-from postrender.config.validate import schema_text
+from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from tests.security.attack import MANIFESTS, PREVIOUS_SECRET, Attack, Done
 
 COMMANDS = (
@@ -366,7 +366,7 @@ def texts(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 def test_each_setting_with_a_text_is_harmless_or_needs_trust() -> None:
     guarded = {".".join(path) for path in trust.RESTRICTED_SETTINGS}
-    assert set(texts(json.loads(schema_text()))) == HARMLESS | guarded
+    assert set(texts(json.loads(packaged_text(CONFIG_SCHEMA)))) == HARMLESS | guarded
 
 
 def test_the_home_folder_is_not_searched_for_a_configuration(

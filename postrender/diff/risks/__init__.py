@@ -193,11 +193,17 @@ def objects_of(data: Json) -> Iterator[Object]:
 
 
 def rejection(
-    facts: Facts, identity: Identity, fact: str, path: str = "", *, fix: str = ""
+    facts: Facts,
+    identity: Identity,
+    fact: str,
+    path: str = "",
+    *,
+    helm: str = "Helm stops with an error",
+    fix: str = "",
 ) -> Risk:
     """The risk of an object that the API server rejects, with what follows for other objects.
 
-    fix: a sentence without its period.
+    helm, fix: sentences without their periods, about Helm and about what to do.
     """
     others = "all other objects still change"
     content = facts.contents.get(identity)
@@ -209,8 +215,7 @@ def rejection(
             else "its workloads keep the old content"
         )
     consequence = (
-        f"The API server rejects the object. With kubectl apply and Argo CD, {others}. Helm stops "
-        "with an error"
+        f"The API server rejects the object. With kubectl apply and Argo CD, {others}. {helm}"
     )
     consequence += f". {fix}" if fix else ""
     return Risk(identity, fact, consequence, path)

@@ -1,10 +1,11 @@
 """The new object is invalid, so the API server rejects the object.
 
-- A name, label or key has a character that Kubernetes does not allow, or is too long.
-- A value has a wrong type, often without quotes, such as `true` in an annotation.
+- A name, label or key has a forbidden character, or is too long.
+- A value has a wrong type, such as `true` in an annotation.
 - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
 - A selector does not match the labels of its own pod template.
-- A field is missing or wrong, such as a port above 65,535 or a request above its limit.
+- A field does not exist. Helm 3 drops it, and nothing else accepts it.
+- A field is missing or wrong, such as a port above 65,535.
 
 Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of Kubernetes.
 """
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts, rejection
-from postrender.kubernetes.validation import API_SERVER
+from postrender.kubernetes.validation import API_SERVER, STRICT
 
 REJECTS = True
 
@@ -23,6 +24,8 @@ REJECTS = True
 def find(facts: Facts) -> Iterator[Risk]:
     for identity, path, fact in facts.rejections.get(API_SERVER, ()):
         yield rejection(facts, identity, fact, path)
+    for identity, path, fact in facts.rejections.get(STRICT, ()):
+        yield rejection(facts, identity, fact, path, helm=_HELM)
     before, after = (
         [
             item.identity
@@ -38,3 +41,4 @@ def find(facts: Facts) -> Iterator[Risk]:
 
 
 _CLASS = "PriorityClass"
+_HELM = "Helm 4 stops with an error, and Helm 3 drops the field"

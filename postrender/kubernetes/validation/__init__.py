@@ -31,7 +31,6 @@ from postrender.kubernetes.kinds import (
 from postrender.kubernetes.validation.checks import (
     BASE64,
     Problem,
-    find_wrong_types,
     is_label,
     is_label_key,
     is_label_value,
@@ -39,6 +38,11 @@ from postrender.kubernetes.validation.checks import (
     needs_quotes,
 )
 from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS, MEMORY_ROWS
+from postrender.kubernetes.validation.field_types import (
+    FreeType,
+    UnknownField,
+    find_wrong_types,
+)
 from postrender.kubernetes.validation.pods import (
     LIVE_POD_ROWS,
     MOUNT_ROWS,
@@ -69,9 +73,11 @@ _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
-# Who rejects a value: the API server in every apply, or only in a server-side one; Argo Rollouts,
-# which then replaces no pods; the API server in pods; or a node, which gives a reason.
+# Who rejects a value: the API server in every apply, only in a server-side one, or for all but
+# Helm 3, which drops the field; Argo Rollouts, which then replaces no pods; the API server in pods;
+# or a node, which gives a reason.
 API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
+STRICT = "strict validation"
 ANALYSES = "analysis"
 PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
 START_ERROR, MOUNT_ERROR = "StartError", "FailedMount"
@@ -88,10 +94,11 @@ Rejection = tuple[str, Path, str]
 def find_invalid(root: dict[str, Json]) -> Iterator[Problem]:
     """The values of an object for which the API server rejects a new object.
 
-    A custom resource has only rules about names, labels and, if it is a Rollout, types.
+    The clause about a field that Helm 3 drops is an UnknownField. A custom resource has only rules
+    about names, labels and, if it is one of Argo Rollouts, types.
     """
     for judge, path, text in find_rejections(root):
-        if judge == API_SERVER:
+        if judge in (API_SERVER, STRICT):
             yield path, text
 
 
@@ -129,8 +136,10 @@ def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[R
     is_checked, is_rollout = _is_checked(group_kind)
     found = [((), root)] if group_kind == POD else pod_templates(group_kind, root)
     templates: dict[Path, Json] = dict(found)
-    for path, text in _of_object(group_kind, root, templates, parts, is_checked=is_checked):
-        yield API_SERVER, path, text
+    for path, text in _of_object(group_kind, root, templates, parts):
+        is_open = is_rollout and isinstance(text, FreeType)
+        judge = STRICT if isinstance(text, UnknownField) else API_SERVER
+        yield ROLLOUTS if is_open else judge, path, text
     for path, value, (check, judge) in _rows_of(group_kind).find(root, parts):
         for text in check(value):
             if judge == _NEW:
@@ -159,8 +168,6 @@ def _of_object(
     root: dict[str, Json],
     templates: Mapping[Path, Json],
     parts: Parts,
-    *,
-    is_checked: bool,
 ) -> Iterator[Problem]:
     """The problems of names, labels, types and contents."""
     if parts_at(parts, ("metadata",)) != {} or group_kind[1] in _PARTS_OF_NAMES:
@@ -168,8 +175,7 @@ def _of_object(
     for path, value in {(): root, **templates}.items():
         if parts_at(parts, (*path, "metadata")) != {}:
             yield from _labels((*path, "metadata"), mapping_at(value, ("metadata",)))
-    if is_checked and group_kind[1] not in _OTHER_TYPES:
-        yield from find_wrong_types(root, parts)
+    yield from find_wrong_types(root, parts)
     if group_kind[0] == "" and group_kind[1] in CONTENT_KINDS:
         yield from _content(group_kind[1], root)
 
@@ -255,8 +261,6 @@ _NAMES = {
 }
 # What is before the group in the names of these kinds.
 _PARTS_OF_NAMES = {CRD: ("names", "plural"), "APIService": ("version",)}
-# Kinds with fields of other types.
-_OTHER_TYPES = (CRD, "PodSecurityPolicy")
 # Kinds of these groups have other names.
 _OTHER_NAMES = ("certificates.k8s.io", "openshift.io")
 

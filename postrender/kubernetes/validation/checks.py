@@ -13,18 +13,16 @@ from functools import lru_cache
 from postrender.text import shown
 from postrender.yaml.paths import (
     Json,
-    Parts,
     Path,
     PatternTree,
     mappings_in,
     parse_pattern,
-    parts_at,
     value_at,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 # The path and a clause about the value there.
 Problem = tuple[Path, str]
@@ -43,8 +41,7 @@ class NotAString(str):
     """A clause about a value that needs quotes."""
 
 
-_NO_LIST, _NO_MAPPING = "the value is not a list", "the value is not a mapping"
-_NOT_A_STRING = NotAString("the value is not a string, and needs quotes")
+NOT_A_STRING = NotAString("the value is not a string, and needs quotes")
 
 
 def is_label(text: str) -> bool:
@@ -214,12 +211,6 @@ def expression(*operators: str) -> Check:
     return check
 
 
-def string(value: Json) -> Iterator[str]:
-    """A check of a text."""
-    if value is not None and not isinstance(value, str):
-        yield needs_quotes(value)
-
-
 def label(value: Json) -> Iterator[str]:
     """A check of a name without dots."""
     if isinstance(value, str) and not (is_label(value) and len(value) <= 63):
@@ -234,9 +225,7 @@ def subdomain(value: Json) -> Iterator[str]:
 
 def selected(value: Json) -> Iterator[str]:
     """A check of a value that a label must have."""
-    if value is not None and not isinstance(value, str):
-        yield needs_quotes(value)
-    elif isinstance(value, str) and not is_label_value(value):
+    if isinstance(value, str) and not is_label_value(value):
         yield f"the value {shown(value)} cannot be the value of a label"
 
 
@@ -252,7 +241,8 @@ _QUANTITY_TEXT = re.compile(r"[+]?[\d.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?\d+)?\Z"
 
 def quantity_text(value: Json) -> Iterator[str]:
     """A check of a quantity."""
-    if isinstance(value, (bool, str)) and not _QUANTITY_TEXT.match(str(value)):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number and not (isinstance(value, str) and _QUANTITY_TEXT.match(value)):
         yield f"the value {shown(value)} is not a quantity, such as 500m or 1Gi"
 
 
@@ -303,166 +293,3 @@ PORT = between(1, 65_535)
 QUALIFIED = matching(is_label_key, "a name such as example.com/a")
 COUNT = between(0)
 USER = between(0, 2**31 - 1)
-
-
-# The lists whose items have a string in `value`.
-_WITH_VALUES = ("env", "tolerations", "httpHeaders")
-
-
-def find_wrong_types(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:
-    """The values whose type differs from the type of their field, in the parts of an object."""
-    name = {"name": value_at(root, ("metadata", "name"))}
-    pending: list[tuple[Path, dict[str, Json] | list[Json], Parts]] = [
-        (("metadata",), name, parts_at(parts, ("metadata",))),
-        ((), root, parts),
-    ]
-    while pending:
-        around, value, within = pending.pop()
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            is_part = within is None or key in within
-            if not is_part or inner is None or (key == "metadata" and not around):
-                continue
-            check = _CHECKS.get(key)
-            if check is _data and not around and root.get("kind") == "ConfigMap":
-                yield from _config_map(key, inner)
-                continue
-            if key == "value" and len(around) > 1 and around[-2] in _WITH_VALUES:
-                check = _string
-            if check is None and isinstance(key, str) and (field := _NAMES.get(key.lower())):
-                yield (*around, key), f"the field does not exist, and Kubernetes calls it {field}"
-            if check:
-                yield from (((*around, key), text) for text in check(inner))
-            if isinstance(inner, (dict, list)) and check not in _WHOLE:
-                pending.append(((*around, key), inner, within and within[key]))
-
-
-def _string(value: Json) -> Iterator[str]:
-    if not isinstance(value, (str, dict, list)):
-        yield needs_quotes(value)
-
-
-def _strings(value: Json) -> Iterator[str]:
-    if not isinstance(value, list):
-        yield _NO_LIST
-    for one in value if isinstance(value, list) else ():
-        if not isinstance(one, (str, dict, type(None))):  # the args of an analysis are mappings
-            yield needs_quotes(one)
-
-
-def _string_map(value: Json) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield _NO_MAPPING
-    for one in value.values() if isinstance(value, dict) else ():
-        if not isinstance(one, (str, type(None))):
-            yield needs_quotes(one)
-
-
-def _none(_: Json) -> Iterator[str]:
-    return iter(())
-
-
-def _config_map(field: Any, values: Json) -> Iterator[Problem]:
-    """The problems of the data of a ConfigMap, each at its key."""
-    if not isinstance(values, dict):
-        yield (field,), _NO_MAPPING
-        return
-    for key, value in values.items():
-        if not isinstance(value, (str, type(None))):
-            yield (field, key), _NOT_A_STRING
-
-
-def _data(value: Json) -> Iterator[str]:
-    # The text does not show the value, which can be of a Secret.
-    return (one if one == _NO_MAPPING else _NOT_A_STRING for one in _string_map(value))
-
-
-def number(value: Json) -> Iterator[str]:
-    """A check of a whole number."""
-    is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if not is_number or isinstance(value, bool):
-        yield f"the value {shown(value)} is not a whole number"
-
-
-def _boolean(value: Json) -> Iterator[str]:
-    if not isinstance(value, (bool, dict, list)):
-        yield f"the value {shown(value)} is not true or false"
-
-
-def _any_list(value: Json) -> Iterator[str]:
-    if not isinstance(value, list):
-        yield _NO_LIST
-
-
-def _list(value: Json) -> Iterator[str]:
-    yield from _any_list(value)
-    if isinstance(value, list) and any(isinstance(one, (str, int, list)) for one in value):
-        yield "an item of the list is not a mapping"
-
-
-def _mapping(value: Json) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield _NO_MAPPING
-
-
-def _of(check: Check, names: str) -> dict[Json, Check]:
-    return dict.fromkeys(names.split(" "), check)
-
-
-# The checks that also cover what is in the list or mapping.
-_WHOLE = (_strings, _string_map, _data, _none)
-# The fields that have one type in every built-in kind and in a Rollout.
-_CHECKS = {
-    **_of(
-        _string,
-        "name namespace image serviceAccountName mountPath subPath host schedule key operator "
-        "effect claimName secretName storageClassName topologyKey protocol restartPolicy "
-        "imagePullPolicy clusterIP path pathType priorityClassName nodeName volumeName "
-        "workingDir timeZone hostname subdomain schedulerName prefix fieldPath externalName "
-        "loadBalancerIP dnsPolicy ingressClassName",
-    ),
-    **_of(
-        _strings,
-        "args command values verbs apiGroups resourceNames nonResourceURLs finalizers "
-        "accessModes hosts policyTypes",
-    ),
-    **_of(_string_map, "annotations matchLabels nodeSelector"),
-    **_of(_none, "labels"),  # the rules of labels are with their names
-    **_of(
-        _none, "parameters options volumeAttributes limits requests plugin plugins hard"
-    ),  # free keys
-    **_of(
-        _list,
-        "containers initContainers env envFrom volumes volumeMounts tolerations imagePullSecrets "
-        "hostAliases topologySpreadConstraints volumeClaimTemplates matchExpressions subjects "
-        "ports tls metrics",
-    ),
-    "rules": _any_list,  # those of an APISIX route, in a Rollout, are texts
-    **_of(
-        _mapping,
-        "spec template jobTemplate selector strategy updateStrategy rollingUpdate securityContext "
-        "affinity livenessProbe readinessProbe startupProbe lifecycle configMap emptyDir "
-        "valueFrom configMapKeyRef secretKeyRef scaleTargetRef roleRef",
-    ),
-    **_of(_data, "stringData data binaryData"),
-    **_of(
-        number,
-        "replicas containerPort hostPort nodePort revisionHistoryLimit "
-        "terminationGracePeriodSeconds minReplicas maxReplicas completions parallelism "
-        "backoffLimit periodSeconds timeoutSeconds failureThreshold successThreshold "
-        "initialDelaySeconds minReadySeconds partition runAsUser progressDeadlineSeconds "
-        "ttlSecondsAfterFinished activeDeadlineSeconds defaultMode runAsGroup fsGroup number "
-        "tolerationSeconds maxSkew minDomains averageUtilization stabilizationWindowSeconds "
-        "endPort expirationSeconds startingDeadlineSeconds successfulJobsHistoryLimit "
-        "failedJobsHistoryLimit weight",
-    ),
-    **_of(
-        _boolean,
-        "hostNetwork hostPID hostIPC suspend paused readOnly optional immutable privileged stdin "
-        "tty allowPrivilegeEscalation readOnlyRootFilesystem runAsNonRoot "
-        "automountServiceAccountToken allowVolumeExpansion enableServiceLinks hostUsers "
-        "shareProcessNamespace setHostnameAsFQDN publishNotReadyAddresses globalDefault "
-        "allocateLoadBalancerNodePorts stdinOnce podInfoOnMount attachRequired served",
-    ),
-}
-# The names of the fields, by the name in lower case.
-_NAMES = {str(name).lower(): name for name in _CHECKS}

@@ -15,10 +15,8 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
-    number,
     port_name,
     quantity,
-    quantity_text,
     requires,
     tree_of,
     unique,
@@ -166,8 +164,6 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
     (".volumeMounts[].subPath", relative),
     (".resources", _resources),
     (".resources", _extended),
-    (".resources.limits.*", quantity_text),
-    (".resources.requests.*", quantity_text),
     *((f".{probe}", exclusive(*_HANDLERS, is_needed=True)) for probe in PROBES),
     (".readinessProbe.terminationGracePeriodSeconds", forbidden),
     *(
@@ -182,7 +178,7 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
         for check in (PORT, port_name)
     ),
     *((f".{probe}.{field}", COUNT) for probe in PROBES for field in _SECONDS),
-    *((f".{probe}.grpc.port", check) for probe in PROBES for check in (PORT, number)),
+    *((f".{probe}.grpc.port", PORT) for probe in PROBES),
     *((f".lifecycle.{event}", exclusive(*_ACTS, is_needed=True)) for event in _EVENTS),
     *(
         (f".{handler}.{path}", check)

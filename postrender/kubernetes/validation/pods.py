@@ -18,7 +18,6 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
-    quantity_text,
     repeated,
     requires,
     selected,
@@ -271,7 +270,6 @@ POD_ROWS = tree_of(
         ("hostname", label),
         ("securityContext.seccompProfile", profile),
         ("securityContext.appArmorProfile", profile),
-        ("volumes[].emptyDir.sizeLimit", quantity_text),
         (
             "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
             between(600, 2**32),
