@@ -43,6 +43,7 @@ _AFFIX = (
 )
 # A `-` between two variables, or as an argument of a function.
 _JOIN_MARKS = ("-$", "-%", "-{", '"-"', "'-'", '"-\\')
+_JOIN_CHARACTERS = "$%{\"'"
 _HYPHEN = r"""\\{0,3}["']-\\{0,3}["']"""
 _JOIN = (
     r"(?i)[\0})]-[\0{$]|"
@@ -103,7 +104,7 @@ def _parts_of(name: str) -> Iterator[str]:
 
 def joins_words(text: str) -> bool:
     """Whether a text joins words with `-`, as `printf '%s-%s'` and `"$A-$B"` do."""
-    if not any(mark in text for mark in _JOIN_MARKS):
+    if not (has_any(text, _JOIN_CHARACTERS) and has_any(text, _JOIN_MARKS)):
         return False  # the usual text, much faster
     return re.search(_JOIN, re.sub(_PLACEHOLDER, "\0", text)) is not None
 
@@ -111,7 +112,21 @@ def joins_words(text: str) -> bool:
 def has_affix(text: str) -> bool:
     """Whether a text can have the prefix or suffix of a name without a `-`."""
     lowered = text.lower()
-    return any(affix in lowered for affix in _AFFIXES)
+    return has_any(lowered, ("fix", "with")) and has_any(lowered, _AFFIXES)
+
+
+def has_any(text: str, marks: Iterable[str]) -> bool:
+    """Whether a text contains one of the marks."""
+    for mark in marks:  # noqa: SIM110 (any() would call a generator for each text)
+        if mark in text:
+            return True
+    return False
+
+
+def _without_placeholders(text: str) -> str:
+    if "$" in text or "%" in text or "\\" in text or ".*" in text or ".+" in text:
+        return re.sub(_PLACEHOLDER, "\0", split_defaults(text))
+    return text
 
 
 class NameParts:
@@ -133,7 +148,11 @@ class NameParts:
 
     def may_be_in(self, text: str) -> bool:
         """False if a faster search proves that a document has no part."""
-        return has_affix(text) or joins_words(text) or bool(self.found_in(text))
+        is_open = has_affix(text) or joins_words(text)
+        if is_open and self.without_hyphen(words_of(text)):
+            return True
+        text = _without_placeholders(text)
+        return bool(self._next_to_marks(text) or (re.search(_EDGE, text) and self.found_in(text)))
 
     def found_in(self, text: str) -> set[str]:
         """The parts that a text has.
@@ -144,20 +163,24 @@ class NameParts:
         words, such as `"-".join([app, "config"])`.
         """
         is_joined = joins_words(text)
-        if "$" in text or "%" in text or "\\" in text or ".*" in text or ".+" in text:
-            text = re.sub(_PLACEHOLDER, "\0", split_defaults(text))
-        before = self._before.keys() & re.findall(_DOTTED, text[::-1])
-        found = {self._before[word] for word in before}
-        found |= self._after.intersection(re.findall(_DOTTED, text))
+        text = _without_placeholders(text)
+        found = self._next_to_marks(text)
         if has_affix(text):
             found |= self.without_hyphen(re.findall(_AFFIX, text))
-        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
-            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
         if not re.search(_EDGE, text):
             return found  # the usual document, much faster
         words = words_of(re.sub(_OPTION, " ", text))
         found |= self.names.keys() & words
         return found | self.without_hyphen(words) if is_joined else found
+
+    def _next_to_marks(self, text: str) -> set[str]:
+        """The names next to a `.`, and the parts next to a `^` or `$` of a pattern."""
+        before = self._before.keys() & re.findall(_DOTTED, text[::-1])
+        found = {self._before[word] for word in before}
+        found |= self._after.intersection(re.findall(_DOTTED, text))
+        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
+            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
+        return found
 
     def without_hyphen(self, words: Iterable[str]) -> set[str]:
         """The parts that begin or end with `-`, and are among the words without it."""
@@ -200,10 +223,7 @@ class WordSet:
         """False if a fast search proves that no name is a word of a text."""
         if self._few is None:
             return True
-        for name in self._few:  # noqa: SIM110 (any() would call a generator for each text)
-            if name in text:
-                return True
-        return False
+        return has_any(text, self._few)
 
     def possible_in(self, text: str) -> set[str]:
         """The names except those that a fast search does not find in a text."""

@@ -12,7 +12,7 @@ from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import NameParts, WordSet, decoded_values
+from postrender.text import NameParts, WordSet, decoded_values, has_any
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
@@ -61,7 +61,7 @@ def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
     """Whether a document with this root_kind() can contain an object of one of the kinds."""
     if kind and not kind.endswith("List"):
         return kind in kinds
-    return any(name in text for name in kinds) or may_escape_names(text)
+    return has_any(text, kinds) or may_escape_names(text)
 
 
 def must_check_end(stream: Stream, index: int) -> bool:
@@ -104,11 +104,11 @@ def is_relevant(
     is_workload = not kind or kind in _WORKLOADS
     if is_workload and (has_mounts or "onfigMap" in text or "namespace" in text):
         return True
-    if any(mark in text for mark in _ALWAYS_RELEVANT):
+    if has_any(text, _ALWAYS_RELEVANT):
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    if any(mark in text for mark in _KIND_MARKS) and parts.may_be_in(text):
+    if has_any(text, _KIND_MARKS) and parts.may_be_in(text):
         return True
     return _is_encoded_in(text, kind, names, parts)
 

@@ -34,7 +34,7 @@ from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD, WORKLOAD_KINDS, GroupKind, roots_of
 from postrender.plan.by_name.strings import has_kind
 from postrender.records import NamedTuple
-from postrender.text import letters_of, unescaped
+from postrender.text import has_any, letters_of, unescaped
 from postrender.yaml.paths import Json, Path, mappings_in, nested_mappings, value_at
 
 # By label, the program that finds ConfigMaps by it. Sources:
@@ -163,12 +163,14 @@ def _is_own(label: str) -> bool:
 
 def _may_select(text: str) -> bool:
     """Whether a document can have a selector of ConfigMaps."""
-    kind, lowered = root_kind(text), text.lower()
-    if kind == CRD or not any(mark in lowered for mark in _KIND_MARKS):
+    lowered = text.lower()
+    if not has_any(lowered, _KIND_MARKS):
         return False
-    if any(mark in lowered for mark in _MARKS):
-        return True
-    return kind not in _WITHOUT_SELECTORS and any(mark in lowered for mark in _FIELD_MARKS)
+    has_mark = has_any(lowered, _MARKS)
+    if not has_mark and not has_any(lowered, _FIELD_MARKS):
+        return False
+    kind = root_kind(text)
+    return kind != CRD and (has_mark or kind not in _WITHOUT_SELECTORS)
 
 
 def _selectors_in(root: Json, own: AbstractSet[str]) -> Iterator[_Selector]:
