@@ -131,9 +131,9 @@ def test_an_option_like_another_only_in_its_dashes_is_not_suggested(run: Run) ->
 
 def test_a_usage_error_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postrender.cli.click_app.columns_on", lambda _: 60)
-    _, _, err = run("explain", MANIFESTS, MANIFESTS)
+    _, _, err = run("explain", "old-manifests.yaml", "new-manifests.yaml")
     assert max(map(len, err.splitlines())) <= 60
-    assert err.endswith("\n  with a line `---` between the manifests.\n")
+    assert err.endswith("\n  Pass one file, with a line `---` between the manifests.\n")
 
 
 @pytest.mark.parametrize("group", ["A B", "-a", "a-", "é", "a/b"])
