@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1] / "postrender"
 LAYERS = (
     ("records",),
     ("errors", "packaged", "text", "terminal"),
+    ("name_parts",),
     ("yaml",),
     ("kubernetes",),
     ("references",),

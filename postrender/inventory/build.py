@@ -24,9 +24,10 @@ from postrender.inventory.prefilter import (
 )
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of, roots_of
+from postrender.name_parts import NameParts
 from postrender.records import NamedTuple, grouped
 from postrender.references.rule import DERIVED_SUFFIXES
-from postrender.text import NameParts, WordSet, shown
+from postrender.text import WordSet, shown
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.paths import Json, Path, format_path, value_at
 from postrender.yaml.stream import Stream

@@ -12,7 +12,8 @@ from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
-from postrender.text import NameParts, WordSet, decoded_values, has_any
+from postrender.name_parts import NameParts
+from postrender.text import WordSet, decoded_values, has_any
 from postrender.yaml.stream import Stream
 
 _KIND = "kind: "

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import CONTENT_KINDS, CRD
+from postrender.name_parts import NameParts, has_affix, joins_words
 from postrender.plan.by_name.mentions import (
     Evidence,
     Sign,
@@ -32,15 +33,7 @@ from postrender.plan.by_name.mentions import (
 )
 from postrender.plan.by_name.strings import has_kind, is_about, is_about_configuration, is_comment
 from postrender.records import grouped
-from postrender.text import (
-    NameParts,
-    decoded,
-    has_affix,
-    joins_words,
-    letters_of,
-    shown,
-    unescaped,
-)
+from postrender.text import decoded, letters_of, shown, unescaped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Path, value_at
 

@@ -1,0 +1,131 @@
+"""The parts of names, from which a text builds a name, or by which it finds one."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+
+from postrender.text import has_any, split_defaults, words_of
+
+# A variable, a verb of a format string, a wildcard, and a line break in JSON text.
+_PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\.[*+]|\\[nt]"
+# A text with a part of a name that need not begin or end with `-`, and this part.
+_AFFIXES = ("prefix", "suffix", "startswith", "endswith", "starts_with", "ends_with")
+_AFFIX = (
+    r"(?i)(?:(?:pre|suf)fix|(?:start|end)s_?with)\w{0,20}[^\w.]{1,5}"
+    r"(?:[\w.]{1,80},[^\w.]{1,3})?([\w.-]+)"
+)
+# A `-` between two variables, or as an argument of a function.
+_JOIN_MARKS = ("-$", "-%", "-{", '"-"', "'-'", '"-\\')
+_JOIN_CHARACTERS = "$%{\"'"
+_HYPHEN = r"""\\{0,3}["']-\\{0,3}["']"""
+_JOIN = (
+    r"(?i)[\0})]-[\0{$]|"
+    rf"(?:join|split)[^\w\s]{{1,2}}{_HYPHEN}|{_HYPHEN}\)?\.join|,\s?{_HYPHEN}\)"
+)
+_ANCHORED = r"\^([\w.-]+)|(?<![\w.-])([\w.-]+)\$"
+_OPTION = r"(?<!\S)-+"
+# A `-` at the end of a word, or at the start of one that does not follow a blank.
+_EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
+# A word after a `.`. In a text from the end to the start, it is the word before the `.`.
+_DOTTED = r"\.[A-Za-z0-9-]+"
+# A name of more words has no parts beyond these.
+_MOST_CUTS = 8
+
+
+def _parts_of(name: str) -> Iterator[str]:
+    """The parts of a name between two `-`, and the name after or before a `.`.
+
+    A program can build `web-eu-config` from `web-`, `-eu-` and `-config`, and read the whole name
+    in `prod.web-eu-config` and `web-eu-config.app.yaml`.
+    """
+    cuts = [number for number, character in enumerate(name) if character == "-"][:_MOST_CUTS]
+    for index, cut in enumerate(cuts):
+        yield name[: cut + 1]
+        yield name[cut:]
+        yield from (name[cut : end + 1] for end in cuts[index + 1 :])
+    yield f".{name}"
+    yield f"{name}."
+
+
+def joins_words(text: str) -> bool:
+    """Whether a text joins words with `-`, as `printf '%s-%s'` and `"$A-$B"` do."""
+    if not (has_any(text, _JOIN_CHARACTERS) and has_any(text, _JOIN_MARKS)):
+        return False  # the usual text, much faster
+    return re.search(_JOIN, re.sub(_PLACEHOLDER, "\0", text)) is not None
+
+
+def has_affix(text: str) -> bool:
+    """Whether a text can have the prefix or suffix of a name without a `-`."""
+    lowered = text.lower()
+    return has_any(lowered, ("fix", "with")) and has_any(lowered, _AFFIXES)
+
+
+def _without_placeholders(text: str) -> str:
+    if "$" in text or "%" in text or "\\" in text or ".*" in text or ".+" in text:
+        return re.sub(_PLACEHOLDER, "\0", split_defaults(text))
+    return text
+
+
+class NameParts:
+    """The parts of names, to be found in texts. Most texts can have only a name next to a `.`."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._after = frozenset(f".{name}" for name in self._names)
+        self._before = {f".{name[::-1]}": f"{name}." for name in self._names}
+
+    @cached_property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The names by their parts."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for name in self._names:
+            for part in _parts_of(name):
+                names[part].append(name)
+        return names
+
+    def may_be_in(self, text: str) -> bool:
+        """False if a faster search proves that a document has no part."""
+        is_open = has_affix(text) or joins_words(text)
+        if is_open and self.without_hyphen(words_of(text)):
+            return True
+        text = _without_placeholders(text)
+        return bool(self._next_to_marks(text) or (re.search(_EDGE, text) and self.found_in(text)))
+
+    def found_in(self, text: str) -> set[str]:
+        """The parts that a text has.
+
+        Parts begin or end with `-`, next to a variable, a placeholder or a quote, as in
+        `"$RELEASE-config"`, `{{ .Release }}-config` and `app + "-config"`, or are next to a `.`.
+        They have no `-` in `name.endsWith("config")`, in `/config$/`, and in a text that joins
+        words, such as `"-".join([app, "config"])`.
+        """
+        is_joined = joins_words(text)
+        text = _without_placeholders(text)
+        found = self._next_to_marks(text)
+        if has_affix(text):
+            found |= self.without_hyphen(re.findall(_AFFIX, text))
+        if not re.search(_EDGE, text):
+            return found  # the usual document, much faster
+        words = words_of(re.sub(_OPTION, " ", text))
+        found |= self.names.keys() & words
+        return found | self.without_hyphen(words) if is_joined else found
+
+    def _next_to_marks(self, text: str) -> set[str]:
+        """The names next to a `.`, and the parts next to a `^` or `$` of a pattern."""
+        before = self._before.keys() & re.findall(_DOTTED, text[::-1])
+        found = {self._before[word] for word in before}
+        found |= self._after.intersection(re.findall(_DOTTED, text))
+        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
+            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
+        return found
+
+    def without_hyphen(self, words: Iterable[str]) -> set[str]:
+        """The parts that begin or end with `-`, and are among the words without it."""
+        parts = {
+            part for word in words for part in (f"-{word.lstrip('-')}", f"{word.rstrip('-')}-")
+        }
+        return parts & self.names.keys()
