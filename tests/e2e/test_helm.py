@@ -406,8 +406,10 @@ def test_an_unchanged_release_can_be_forced(release: Release, api: Api) -> None:
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
-        release.upgrade({}, *FORCE[release.tool])
         [job] = api.names("Job")
+        # Helm replaces what it has read, so nothing may write the Job in between.
+        api.wait_for(lambda: api.get("Job", job)["status"].get("completionTime"), "the Job's end")
+        release.upgrade({}, *FORCE[release.tool])
         api.delete("Job", job)
         api.wait_for(lambda: not attachers(api), "the Job and its Pod are deleted")
         apply_attached(api, lambda: release.upgrade({}, *FORCE[release.tool]))
