@@ -166,11 +166,12 @@ def _may_select(text: str) -> bool:
     lowered = text.lower()
     if not has_any(lowered, _KIND_MARKS):
         return False
-    has_mark = has_any(lowered, _MARKS)
-    if not has_mark and not has_any(lowered, _FIELD_MARKS):
-        return False
     kind = root_kind(text)
-    return kind != CRD and (has_mark or kind not in _WITHOUT_SELECTORS)
+    if kind == CRD:
+        return False
+    return has_any(lowered, _MARKS) or (
+        kind not in _WITHOUT_SELECTORS and has_any(lowered, _FIELD_MARKS)
+    )
 
 
 def _selectors_in(root: Json, own: AbstractSet[str]) -> Iterator[_Selector]:
