@@ -163,14 +163,13 @@ def _is_own(label: str) -> bool:
 
 def _may_select(text: str) -> bool:
     """Whether a document can have a selector of ConfigMaps."""
-    lowered = text.lower()
-    if not has_any(lowered, _KIND_MARKS):
-        return False
     kind = root_kind(text)
     if kind == CRD:
         return False
-    return has_any(lowered, _MARKS) or (
-        kind not in _WITHOUT_SELECTORS and has_any(lowered, _FIELD_MARKS)
+    lowered = text.lower()
+    return has_any(lowered, _KIND_MARKS) and (
+        has_any(lowered, _MARKS)
+        or (kind not in _WITHOUT_SELECTORS and has_any(lowered, _FIELD_MARKS))
     )
 
 
