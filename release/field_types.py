@@ -38,7 +38,7 @@ def kubernetes(names: list[str]) -> tuple[dict, dict]:
     kinds, mappings = {}, {}
     for name in names:
         file = SCHEMAS / f"v{name}.0-local" / "_definitions.json"
-        for full_name, schema in definitions(file).items():
+        for full_name, schema in json.loads(file.read_text())["$defs"].items():
             fields = schema.get("properties")
             for known in schema.get("x-kubernetes-group-version-kind", ()) if fields else ():
                 if not known["kind"].endswith("List") and "metadata" in fields:
@@ -49,13 +49,7 @@ def kubernetes(names: list[str]) -> tuple[dict, dict]:
                 if "status" in fields:
                     types["status"] = "any"
                 mappings.setdefault(short(full_name), {}).update(types)
-    mappings["meta.v1.ObjectMeta"] |= {"labels": {"*": "any"}, "annotations": {"*": "any"}}
     return kinds, reachable(kinds, mappings)
-
-
-def definitions(file: Path) -> dict:
-    data = json.loads(file.read_text())
-    return data.get("$defs") or data.get("definitions") or data
 
 
 def short(name: str) -> str:

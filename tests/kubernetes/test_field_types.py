@@ -82,6 +82,13 @@ def test_a_field_of_the_metadata_is_known_too() -> None:
     assert isinstance(clause, UnknownField)
 
 
+def test_a_claim_template_has_annotations_too() -> None:
+    template = {"metadata": {"annotations": {"a": True}}}
+    assert [*found("apps/v1", "StatefulSet", spec={"volumeClaimTemplates": [template]})] == [
+        "spec.volumeClaimTemplates[0].metadata.annotations.a"
+    ]
+
+
 def test_the_steps_of_a_rollout_have_types() -> None:
     strategy = {"canary": {"steps": [{"setWeight": "20"}, {"pause": {"duration": "1h"}}]}}
     assert [*found("argoproj.io/v1alpha1", "Rollout", spec={"strategy": strategy})] == [

@@ -35,13 +35,13 @@ from postrender.kubernetes.validation.checks import (
     is_label_key,
     is_label_value,
     is_subdomain,
-    needs_quotes,
 )
 from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS, MEMORY_ROWS
 from postrender.kubernetes.validation.field_types import (
     FreeType,
     UnknownField,
     find_wrong_types,
+    string,
 )
 from postrender.kubernetes.validation.pods import (
     LIVE_POD_ROWS,
@@ -114,7 +114,9 @@ def find_rejections(
         two containers, volumes or mounts of one name into the list of the live object, if it has
         the list, and the API server sees only one.
     """
-    found = [one for one in _rejections(root, parts, is_new) if not _is_replaced(root, one)]
+    # Two checks read the labels of a kind with known fields.
+    rejections = dict.fromkeys(_rejections(root, parts, is_new))
+    found = [one for one in rejections if not _is_replaced(root, one)]
     always = {(path, text) for judge, path, text in found if judge == API_SERVER}
     return [one for one in found if one[0] != SERVER_SIDE or one[1:] not in always]
 
@@ -293,7 +295,7 @@ def _labels(path: Path, metadata: dict[str, Json]) -> Iterator[Problem]:
             if not is_label_key(key.lower() if field == "annotations" else key):
                 yield where, f"the key of the {field.removesuffix('s')} is not valid"
             if value is not None and not isinstance(value, str):
-                yield where, needs_quotes(value)
+                yield from ((where, clause) for clause in string(value))
             elif field == "labels" and not is_label_value(value or ""):
                 yield where, "the value of the label is longer than 63 or has a wrong character"
     texts = [str(text) for item in mapping_at(metadata, ("annotations",)).items() for text in item]

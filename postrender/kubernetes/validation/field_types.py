@@ -104,7 +104,8 @@ def tables() -> dict[str, dict[str, Any]]:
     return result
 
 
-def _string(value: Json) -> Iterator[str]:
+def string(value: Json) -> Iterator[str]:
+    """A check of a text."""
     if isinstance(value, (dict, list)):
         yield "the value is not a string"
     elif not isinstance(value, str):
@@ -143,7 +144,7 @@ def _quantity(value: Json) -> Iterator[str]:
 
 
 _CHECKS: dict[str, Check] = {
-    "string": _string,
+    "string": string,
     "number": _number,
     "integer": _integer,
     "int32": _int32,
