@@ -40,7 +40,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.records import NamedTuple, grouped
 from postrender.references.rule import DERIVED_SUFFIXES
-from postrender.text import decoded_values, words_of
+from postrender.text import decoded_values, has_any, words_of
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 from postrender.yaml.stream import Stream, has_content
@@ -127,7 +127,7 @@ def _selected(
         or kind in read
         or old.get(text) != 1
         or not text.endswith("\n")  # the end may be missing
-        or any(mark in text for mark in marks)
+        or has_any(text, marks)
     }
     if len(selected) == len(texts):
         return selected

@@ -19,6 +19,7 @@ from postrender.kubernetes.kinds import Identity, group_kind_of, is_namespaced, 
 from postrender.kubernetes.validation import find_rejections
 from postrender.kubernetes.validation.updates import goes_with_type
 from postrender.records import NamedTuple, grouped
+from postrender.text import has_any
 from postrender.yaml.document import parse_in
 from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
 
@@ -181,7 +182,7 @@ def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identit
 
 def _has_word(text: str, words: set[str]) -> bool:
     if len(words) <= _FEW_WORDS:
-        return any(word in text for word in words)
+        return has_any(text, words)
     return not words.isdisjoint(text.translate(_SEPARATORS).split())
 
 

@@ -44,7 +44,7 @@ from postrender.records import NamedTuple, grouped
 from postrender.references.built_in import COVERED, find_built_in, is_custom, names_something_else
 from postrender.references.custom import embedded_references
 from postrender.references.rule import RBAC, SELECTOR
-from postrender.text import WordSet, decoded, forms_of, letters_of, unescaped, words_of
+from postrender.text import WordSet, decoded, forms_of, has_any, letters_of, unescaped, words_of
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, mapping_at, matches_start, value_at
 
@@ -184,7 +184,7 @@ class _Search:
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
         if all(map(self.has_only_links, items)):
-            return any(key in text for key in _TEXT_KEYS) or bool(re.search(_KIND_BESIDE, text))
+            return has_any(text, _TEXT_KEYS) or bool(re.search(_KIND_BESIDE, text))
         return True
 
     def has_only_links(self, item: Item) -> bool:
