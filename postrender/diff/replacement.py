@@ -27,7 +27,7 @@ from postrender.diff.risks import Facts, invalid_pod, invalid_rollout
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
-from postrender.kubernetes.validation import PODS
+from postrender.kubernetes.validation.checks import PODS
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _PAUSABLE = (("apps", "Deployment"), ROLLOUT)

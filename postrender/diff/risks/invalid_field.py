@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts, rejection
-from postrender.kubernetes.validation import API_SERVER, STRICT
+from postrender.kubernetes.validation.checks import API_SERVER, STRICT
 
 REJECTS = True
 

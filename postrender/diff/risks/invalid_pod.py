@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts
 from postrender.diff.values import capitalised
-from postrender.kubernetes.validation import (
+from postrender.kubernetes.validation.checks import (
     CONFIG_ERROR,
     IMAGE_NAME,
     MOUNT_ERROR,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts
-from postrender.kubernetes.validation import ANALYSES, ROLLOUTS
+from postrender.kubernetes.validation.checks import ANALYSES, ROLLOUTS
 
 REJECTS = True
 CODE = "invalid-rollout"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts
-from postrender.kubernetes.validation import SERVER_SIDE
+from postrender.kubernetes.validation.checks import SERVER_SIDE
 from postrender.yaml.paths import mapping_at
 
 _CONSEQUENCE = (

@@ -29,33 +29,32 @@ from postrender.kubernetes.kinds import (
     pod_templates,
 )
 from postrender.kubernetes.validation.checks import (
+    ADDED,
+    ANALYSES,
+    API_SERVER,
     BASE64,
+    LIVE,
+    NEW,
+    OF_PODS,
+    ROLLOUTS,
+    SERVER_SIDE,
+    STRICT,
     Problem,
+    Rows,
     is_label,
     is_label_key,
     is_label_value,
     is_subdomain,
 )
-from postrender.kubernetes.validation.containers import BLANK_ROWS, IMAGE_ROWS, MEMORY_ROWS
 from postrender.kubernetes.validation.field_types import (
     FreeType,
     UnknownField,
     find_wrong_types,
     string,
 )
-from postrender.kubernetes.validation.pods import (
-    LIVE_POD_ROWS,
-    MOUNT_ROWS,
-    NEW_POD_ROWS,
-    POD_ROWS,
-    REPEATED_ROWS,
-    ROLLOUT_ROWS,
-    START_ROWS,
-    across_containers,
-    restart_policy,
-)
+from postrender.kubernetes.validation.pods import POD_TABLES, across_containers, restart_policy
 from postrender.kubernetes.validation.rollouts import METRIC_ROWS, SPEC_ROWS, find_invalid_weights
-from postrender.kubernetes.validation.rows import ADDED_KIND_ROWS, KIND_ROWS, NEW_KIND_ROWS
+from postrender.kubernetes.validation.rows import ADDED_KIND_ROWS, NEW_KIND_ROWS, kind_rows
 from postrender.text import decoded
 from postrender.yaml.paths import (
     Json,
@@ -64,6 +63,7 @@ from postrender.yaml.paths import (
     PatternTree,
     mapping_at,
     mappings_in,
+    parse_pattern,
     parts_at,
     value_at,
 )
@@ -73,19 +73,7 @@ _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
-# Who rejects a value: the API server in every apply, only in a server-side one, or for all but
-# Helm 3, which drops the field; Argo Rollouts, which then replaces no pods; the API server in pods;
-# or a node, which gives a reason.
-API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
-STRICT = "strict validation"
-ANALYSES = "analysis"
-PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
-START_ERROR, MOUNT_ERROR = "StartError", "FailedMount"
-_OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
-# In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
-# a live object, or in a new one.
-_NEW, _LIVE, _ADDED = "new", "live", "added"
-_ONLY_NEW = {_LIVE: False, _ADDED: True}
+_ONLY_NEW = {LIVE: False, ADDED: True}
 
 # Who rejects a value, its path, and a clause about it.
 Rejection = tuple[str, Path, str]
@@ -123,7 +111,7 @@ def find_rejections(
 
 def _is_replaced(root: dict[str, Json], rejection: Rejection) -> bool:
     judge, path, _ = rejection
-    return judge not in _OF_PODS and is_placeholder(value_at(root, path))
+    return judge not in OF_PODS and is_placeholder(value_at(root, path))
 
 
 def is_placeholder(value: Json) -> bool:
@@ -144,7 +132,7 @@ def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[R
         yield ROLLOUTS if is_open else judge, path, text
     for path, value, (check, judge) in _rows_of(group_kind).find(root, parts):
         for text in check(value):
-            if judge == _NEW:
+            if judge == NEW:
                 is_added = is_new or _is_added(parts_at(parts, path))
                 yield API_SERVER if is_added else SERVER_SIDE, path, text
             elif _ONLY_NEW.get(judge, is_new) == is_new:
@@ -194,11 +182,11 @@ def _of_pod(
 
 
 _KIND_ROWS = (
-    (KIND_ROWS, API_SERVER),
-    (NEW_KIND_ROWS, _NEW),
-    (ADDED_KIND_ROWS, _ADDED),
-    (SPEC_ROWS, ROLLOUTS),
-    (METRIC_ROWS, ANALYSES),
+    (kind_rows, API_SERVER),
+    (NEW_KIND_ROWS.get, NEW),
+    (ADDED_KIND_ROWS.get, ADDED),
+    (SPEC_ROWS.get, ROLLOUTS),
+    (METRIC_ROWS.get, ANALYSES),
 )
 
 
@@ -206,8 +194,8 @@ _KIND_ROWS = (
 def _rows_of(group_kind: GroupKind) -> PatternTree:
     """The checks of an object by path, each with who rejects the value."""
     tree = PatternTree()
-    for rows, judge in _KIND_ROWS:
-        _merge(tree, rows.get(group_kind, PatternTree()), judge)
+    for rows_of, judge in _KIND_ROWS:
+        _add(tree, rows_of(group_kind) or (), judge)
     pattern = WORKLOAD_KINDS.get(group_kind)
     if pattern is not None:
         pods, shared = tree.at((*pattern, "spec")), _pod_rows(*_is_checked(group_kind))
@@ -225,32 +213,16 @@ def _is_checked(group_kind: GroupKind) -> tuple[bool, bool]:
 @cache
 def _pod_rows(is_checked: bool, is_rollout: bool) -> PatternTree:
     tree = PatternTree()
-    for rows, judge, judge_of_rollouts in _POD_ROWS:
+    for rows, judge, judge_of_rollouts in POD_TABLES:
         who = judge_of_rollouts if is_rollout else judge
-        if who in _OF_PODS or (who and is_checked):
-            _merge(tree, rows, who)
+        if who in OF_PODS or (who and is_checked):
+            _add(tree, rows, who)
     return tree
 
 
-# The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
-_POD_ROWS = (
-    (POD_ROWS, API_SERVER, ROLLOUTS),
-    (NEW_POD_ROWS, _NEW, ROLLOUTS),
-    (LIVE_POD_ROWS, _LIVE, ""),
-    (REPEATED_ROWS, SERVER_SIDE, ""),
-    (ROLLOUT_ROWS, "", API_SERVER),
-    (BLANK_ROWS, PODS, PODS),
-    (IMAGE_ROWS, IMAGE_NAME, IMAGE_NAME),
-    (START_ROWS, CONFIG_ERROR, CONFIG_ERROR),
-    (MEMORY_ROWS, START_ERROR, START_ERROR),
-    (MOUNT_ROWS, MOUNT_ERROR, MOUNT_ERROR),
-)
-
-
-def _merge(tree: PatternTree, rows: PatternTree, judge: str) -> None:
-    tree.payloads += [(check, judge) for check in rows.payloads]
-    for part, inner in rows.children.items():
-        _merge(tree.at((part,)), inner, judge)
+def _add(tree: PatternTree, rows: Rows, judge: str) -> None:
+    for path, check in rows:
+        tree.add(parse_pattern(path) if path else (), (check, judge))
 
 
 # The longest name of a kind, and whether the name has no dots.

@@ -11,22 +11,26 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from postrender.text import shown
-from postrender.yaml.paths import (
-    Json,
-    Path,
-    PatternTree,
-    mappings_in,
-    parse_pattern,
-    value_at,
-)
+from postrender.yaml.paths import Json, Path, mappings_in, value_at
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
+# Who rejects a value: the API server in every apply, only in a server-side one, or for all but
+# Helm 3, which drops the field; Argo Rollouts, which then replaces no pods; the API server in pods;
+# or a node, which gives a reason.
+API_SERVER, SERVER_SIDE, ROLLOUTS = "API server", "server-side apply", "Argo Rollouts"
+STRICT = "strict validation"
+ANALYSES = "analysis"
+PODS, IMAGE_NAME, CONFIG_ERROR = "pods", "InvalidImageName", "CreateContainerConfigError"
+START_ERROR, MOUNT_ERROR = "StartError", "FailedMount"
+OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
+# In tables only: the API server in a new list, and otherwise a server-side apply; the API server in
+# a live object, or in a new one.
+NEW, LIVE, ADDED = "new", "live", "added"
 
 # The path and a clause about the value there.
 Problem = tuple[Path, str]
 Check = Callable[[Json], Iterable[str]]
+# The checks of a kind or a pod, each with the pattern of its path, "" for the whole value.
+Rows = Iterable[tuple[str, Check]]
 _LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
 _SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
 _LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
@@ -259,14 +263,6 @@ def quantity(value: Json) -> int | None:
         return None
     whole, part, unit = match[1], match[2] or "", match[3] or ""
     return int(whole + part.ljust(_MOST_DIGITS, "0")) * _UNITS[unit]
-
-
-def tree_of(rows: Iterable[tuple[str, Check]]) -> PatternTree:
-    """The checks by the pattern of a path, "" for the whole value."""
-    tree = PatternTree()
-    for path, check in rows:
-        tree.add(parse_pattern(path) if path else (), check)
-    return tree
 
 
 def deadline(value: Json) -> Iterator[str]:

@@ -9,6 +9,7 @@ from postrender.kubernetes.validation.checks import (
     PORT,
     USER,
     Check,
+    Rows,
     between,
     exclusive,
     forbidden,
@@ -18,7 +19,6 @@ from postrender.kubernetes.validation.checks import (
     port_name,
     quantity,
     requires,
-    tree_of,
     unique,
 )
 from postrender.text import is_image, shown
@@ -144,7 +144,7 @@ def _once(value: Json) -> Iterator[str]:
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
-CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
+CONTAINER_ROWS: Rows = (
     ("", needs("name", "image")),
     (".name", label),
     (".ports", unique("port")),
@@ -200,30 +200,25 @@ CONTAINER_ROWS: tuple[tuple[str, Check], ...] = (
 )
 
 
-def _blank(value: Json) -> Iterator[str]:
+def blank(value: Json) -> Iterator[str]:
+    """Why the API server rejects the pods of an image."""
     if isinstance(value, str) and value != value.strip():
         yield f"the image {shown(value)} begins or ends with a blank"
 
 
-def _image(value: Json) -> Iterator[str]:
+def image(value: Json) -> Iterator[str]:
+    """Why a text is not the name of an image."""
     # Flux and envsubst replace variables after postrender.
     is_text = isinstance(value, str) and value == value.strip() and "$" not in value
     if is_text and not is_image(str(value)):
         yield f"the image {shown(value)} is not the name of an image"
 
 
-# The API server accepts these in a workload (validateContainersOnlyForPod).
-BLANK_ROWS = tree_of((f"{field}[].image", _blank) for field in CONTAINERS)
-IMAGE_ROWS = tree_of((f"{field}[].image", _image) for field in CONTAINERS)
-
-
 _LEAST = quantity("1Mi") or 0
 
 
-def _memory(value: Json) -> Iterator[str]:
+def memory(value: Json) -> Iterator[str]:
+    """Why a limit is too small for any container."""
     size = quantity(value)
     if size is not None and 0 < size < _LEAST:
         yield f"the memory {value} is less than 1Mi. The suffix m is for thousandths"
-
-
-MEMORY_ROWS = tree_of((f"{field}[].resources.limits.memory", _memory) for field in CONTAINERS)

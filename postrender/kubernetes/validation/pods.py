@@ -6,9 +6,20 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation.checks import (
+    API_SERVER,
+    CONFIG_ERROR,
+    IMAGE_NAME,
+    LIVE,
+    MOUNT_ERROR,
+    NEW,
+    PODS,
     QUALIFIED,
+    ROLLOUTS,
+    SERVER_SIDE,
+    START_ERROR,
     USER,
     Problem,
+    Rows,
     address,
     between,
     exclusive,
@@ -22,7 +33,6 @@ from postrender.kubernetes.validation.checks import (
     requires,
     selected,
     subdomain,
-    tree_of,
     unique,
 )
 from postrender.kubernetes.validation.containers import (
@@ -30,7 +40,10 @@ from postrender.kubernetes.validation.containers import (
     CONTAINERS,
     OF_FILES,
     PROBES,
+    blank,
     field_of,
+    image,
+    memory,
     profile,
     relative,
     resource_field,
@@ -217,99 +230,97 @@ _TERMS = [
     for kind in ("podAffinity", "podAntiAffinity")
     for term in (f"{_REQUIRED}[]", f"{_PREFERRED}.podAffinityTerm")
 ]
-POD_ROWS = tree_of(
+_ROWS: Rows = (
+    ("initContainers[]", _init_container),
+    *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
+    *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
+    *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
+    *((f"volumes[].{source}.items[]", needs("path")) for source in _FILES),
+    *(
+        (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
+        for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
+    ),
+    *((term, needs("topologyKey")) for term in _TERMS),
+    *(
+        (f"{term}{path}", check)
+        for term in _TERMS
+        for path, check in ((".topologyKey", QUALIFIED), (".namespaces[]", label))
+    ),
+    *(
+        (term, requires("matchLabelKeys", "labelSelector"))
+        for term in (*_TERMS, "topologySpreadConstraints[]")
+    ),
+    (f"affinity.nodeAffinity.{_REQUIRED}", needs("nodeSelectorTerms")),
+    *(
+        (f"{term}.labelSelector.matchExpressions[]", expression())
+        for term in (*_TERMS, "topologySpreadConstraints[]")
+    ),
+    *(
+        (f"affinity.{kind}.{_PREFERRED}.weight", between(1, 100))
+        for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+    ),
+    ("topologySpreadConstraints[]", needs("topologyKey", "whenUnsatisfiable", "maxSkew")),
+    ("topologySpreadConstraints[].maxSkew", between(1)),
     (
-        ("initContainers[]", _init_container),
-        *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
-        *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
-        *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
-        *((f"volumes[].{source}.items[]", needs("path")) for source in _FILES),
-        *(
-            (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
-            for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
-        ),
-        *((term, needs("topologyKey")) for term in _TERMS),
-        *(
-            (f"{term}{path}", check)
-            for term in _TERMS
-            for path, check in ((".topologyKey", QUALIFIED), (".namespaces[]", label))
-        ),
-        *(
-            (term, requires("matchLabelKeys", "labelSelector"))
-            for term in (*_TERMS, "topologySpreadConstraints[]")
-        ),
-        (f"affinity.nodeAffinity.{_REQUIRED}", needs("nodeSelectorTerms")),
-        *(
-            (f"{term}.labelSelector.matchExpressions[]", expression())
-            for term in (*_TERMS, "topologySpreadConstraints[]")
-        ),
-        *(
-            (f"affinity.{kind}.{_PREFERRED}.weight", between(1, 100))
-            for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
-        ),
-        ("topologySpreadConstraints[]", needs("topologyKey", "whenUnsatisfiable", "maxSkew")),
-        ("topologySpreadConstraints[].maxSkew", between(1)),
-        (
-            "topologySpreadConstraints[]",
-            requires("minDomains", "whenUnsatisfiable: DoNotSchedule"),
-        ),
-        ("topologySpreadConstraints[].minDomains", between(1)),
-        *((f"{field}[]{path}", check) for field in CONTAINERS for path, check in CONTAINER_ROWS),
-        ("volumes[]", _volume),
-        ("volumes[]", needs("name")),
-        ("nodeSelector.*", selected),
-        ("tolerations[]", _toleration),
-        ("tolerations[].key", QUALIFIED),
-        ("serviceAccountName", subdomain),
-        *((f"securityContext.{field}", USER) for field in _USERS),
-        ("volumes[].name", label),
-        ("volumes[].configMap", needs("name")),
-        ("volumes[].secret", needs("secretName")),
-        ("volumes[].persistentVolumeClaim", needs("claimName")),
-        ("volumes[].hostPath", needs("path")),
-        ("hostname", label),
-        ("securityContext.seccompProfile", profile),
-        ("securityContext.appArmorProfile", profile),
-        (
-            "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
-            between(600, 2**32),
-        ),
-        ("volumes[].projected", _paths),
-        ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
-        ("volumes[].ephemeral.volumeClaimTemplate.spec.resources.requests", needs("storage")),
-        ("volumes[].projected.sources[].serviceAccountToken", needs("path")),
-        ("hostAliases[].ip", address),
-        ("hostAliases[].hostnames[]", subdomain),
-        ("dnsConfig.options[]", needs("name")),
-        ("dnsConfig.nameservers[]", address),
-        ("", requires("dnsPolicy: None", "dnsConfig.nameservers")),
-        ("", _pod),
-        ("resources", _pod_resources),
-        ("ephemeralContainers", forbidden),
-        ("activeDeadlineSeconds", between(1)),
-        ("subdomain", label),
-        ("readinessGates[].conditionType", QUALIFIED),
-        ("schedulingGates[].name", QUALIFIED),
-        ("securityContext.sysctls", unique("sysctl")),
-        (
-            "securityContext.sysctls[].name",
-            matching(_is_sysctl, "the name of a sysctl"),
-        ),
-        ("volumes[].hostPath.path", _within),
-        ("volumes[].nfs", needs("server", "path")),
-        ("volumes[].csi", needs("driver")),
-        *(
-            (f"volumes[].{source}.items[]{path}", check)
-            for source in ("downwardAPI", "projected.sources[].downwardAPI")
-            for path, check in (
-                ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
-                (".fieldRef.fieldPath", field_of(OF_FILES)),
-                (".resourceFieldRef", needs("containerName")),
-                (".resourceFieldRef.resource", resource_field),
-            )
-        ),
-        *pod_rows(),
-    )
+        "topologySpreadConstraints[]",
+        requires("minDomains", "whenUnsatisfiable: DoNotSchedule"),
+    ),
+    ("topologySpreadConstraints[].minDomains", between(1)),
+    *((f"{field}[]{path}", check) for field in CONTAINERS for path, check in CONTAINER_ROWS),
+    ("volumes[]", _volume),
+    ("volumes[]", needs("name")),
+    ("nodeSelector.*", selected),
+    ("tolerations[]", _toleration),
+    ("tolerations[].key", QUALIFIED),
+    ("serviceAccountName", subdomain),
+    *((f"securityContext.{field}", USER) for field in _USERS),
+    ("volumes[].name", label),
+    ("volumes[].configMap", needs("name")),
+    ("volumes[].secret", needs("secretName")),
+    ("volumes[].persistentVolumeClaim", needs("claimName")),
+    ("volumes[].hostPath", needs("path")),
+    ("hostname", label),
+    ("securityContext.seccompProfile", profile),
+    ("securityContext.appArmorProfile", profile),
+    (
+        "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
+        between(600, 2**32),
+    ),
+    ("volumes[].projected", _paths),
+    ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
+    ("volumes[].ephemeral.volumeClaimTemplate.spec.resources.requests", needs("storage")),
+    ("volumes[].projected.sources[].serviceAccountToken", needs("path")),
+    ("hostAliases[].ip", address),
+    ("hostAliases[].hostnames[]", subdomain),
+    ("dnsConfig.options[]", needs("name")),
+    ("dnsConfig.nameservers[]", address),
+    ("", requires("dnsPolicy: None", "dnsConfig.nameservers")),
+    ("", _pod),
+    ("resources", _pod_resources),
+    ("ephemeralContainers", forbidden),
+    ("activeDeadlineSeconds", between(1)),
+    ("subdomain", label),
+    ("readinessGates[].conditionType", QUALIFIED),
+    ("schedulingGates[].name", QUALIFIED),
+    ("securityContext.sysctls", unique("sysctl")),
+    (
+        "securityContext.sysctls[].name",
+        matching(_is_sysctl, "the name of a sysctl"),
+    ),
+    ("volumes[].hostPath.path", _within),
+    ("volumes[].nfs", needs("server", "path")),
+    ("volumes[].csi", needs("driver")),
+    *(
+        (f"volumes[].{source}.items[]{path}", check)
+        for source in ("downwardAPI", "projected.sources[].downwardAPI")
+        for path, check in (
+            ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
+            (".fieldRef.fieldPath", field_of(OF_FILES)),
+            (".resourceFieldRef", needs("containerName")),
+            (".resourceFieldRef.resource", resource_field),
+        )
+    ),
+    *pod_rows(),
 )
 
 
@@ -319,41 +330,6 @@ def _volumes(value: Json) -> Iterator[str]:
         name, kinds = str(volume.get("name")), frozenset(volume) - {"name"}
         if types.setdefault(name, kinds) != kinds:
             yield f"2 volumes have the name {name} and different types"
-
-
-# What kubectl cannot merge into a live object.
-LIVE_POD_ROWS = tree_of([("volumes", _volumes)])
-NEW_POD_ROWS = tree_of(
-    (
-        ("volumes", unique("volume")),
-        ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
-        *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in CONTAINERS),
-        *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in CONTAINERS),
-    )
-)
-# The other lists of type "map" in the OpenAPI schema, with their keys.
-REPEATED_ROWS = tree_of(
-    (
-        ("hostAliases", unique("alias", "ip")),
-        ("imagePullSecrets", unique("Secret")),
-        *((field, unique("container")) for field in CONTAINERS),
-        *((f"{field}[].env", unique("variable")) for field in CONTAINERS),
-        *(
-            (f"{field}[].ports", unique("port", "containerPort", "protocol"))
-            for field in CONTAINERS
-        ),
-    )
-)
-# The definition of a Rollout checks little: the lists of named items, and types.
-ROLLOUT_ROWS = tree_of(
-    (f"{field}{path}", check)
-    for field in CONTAINERS
-    for path, check in (
-        ("", unique("container")),
-        ("[]", needs("name")),
-        ("[].env", unique("variable")),
-    )
-)
 
 
 def _starts(value: Json) -> Iterator[str]:
@@ -378,6 +354,54 @@ def _is_medium(text: str) -> bool:
     return text in ("Memory", "HugePages") or text.startswith("HugePages-")
 
 
-START_ROWS = tree_of([("", _starts)])
-# The API server does not look at the medium.
-MOUNT_ROWS = tree_of([("volumes[].emptyDir.medium", matching(_is_medium, "Memory or HugePages"))])
+_MEDIUM = matching(_is_medium, "Memory or HugePages")
+_MEMORY, _PORT_KEYS = "resources.limits.memory", ("containerPort", "protocol")
+# The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
+POD_TABLES: tuple[tuple[Rows, str, str], ...] = (
+    (_ROWS, API_SERVER, ROLLOUTS),
+    (
+        (
+            ("volumes", unique("volume")),
+            ("topologySpreadConstraints", unique("constraint", "topologyKey", "whenUnsatisfiable")),
+            *((f"{field}[].volumeMounts", unique("mount", "mountPath")) for field in CONTAINERS),
+            *((f"{field}[].volumeDevices", unique("device", "devicePath")) for field in CONTAINERS),
+        ),
+        NEW,
+        ROLLOUTS,
+    ),
+    # What kubectl cannot merge into a live object.
+    ([("volumes", _volumes)], LIVE, ""),
+    # The other lists of type "map" in the OpenAPI schema, with their keys.
+    (
+        (
+            ("hostAliases", unique("alias", "ip")),
+            ("imagePullSecrets", unique("Secret")),
+            *((field, unique("container")) for field in CONTAINERS),
+            *((f"{field}[].env", unique("variable")) for field in CONTAINERS),
+            *((f"{field}[].ports", unique("port", *_PORT_KEYS)) for field in CONTAINERS),
+        ),
+        SERVER_SIDE,
+        "",
+    ),
+    # The definition of a Rollout checks little: the lists of named items, and types.
+    (
+        [
+            (f"{field}{path}", check)
+            for field in CONTAINERS
+            for path, check in (
+                ("", unique("container")),
+                ("[]", needs("name")),
+                ("[].env", unique("variable")),
+            )
+        ],
+        "",
+        API_SERVER,
+    ),
+    # The API server accepts these in a workload (validateContainersOnlyForPod).
+    ([(f"{field}[].image", blank) for field in CONTAINERS], PODS, PODS),
+    ([(f"{field}[].image", image) for field in CONTAINERS], IMAGE_NAME, IMAGE_NAME),
+    ([("", _starts)], CONFIG_ERROR, CONFIG_ERROR),
+    ([(f"{field}[].{_MEMORY}", memory) for field in CONTAINERS], START_ERROR, START_ERROR),
+    # The API server does not look at the medium.
+    ([("volumes[].emptyDir.medium", _MEDIUM)], MOUNT_ERROR, MOUNT_ERROR),
+)

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.kubernetes.kinds import ROLLOUT
+from postrender.kubernetes.kinds import ROLLOUT, GroupKind
 from postrender.kubernetes.validation.checks import (
     Problem,
+    Rows,
     between,
     deadline,
     exclusive,
     matching,
     needs,
-    tree_of,
     unique,
 )
-from postrender.yaml.paths import Json, Parts, mapping_at, mappings_in, parts_at, value_at
+from postrender.yaml.paths import (
+    Json,
+    Parts,
+    PatternTree,
+    mapping_at,
+    mappings_in,
+    parse_pattern,
+    parts_at,
+    value_at,
+)
 
 _MOST_WEIGHT = ("spec", "strategy", "canary", "trafficRouting", "maxTrafficWeight")
 
@@ -84,8 +93,8 @@ _ANALYSES = (
     *("canary.steps[].analysis", "canary.analysis"),
     *("blueGreen.prePromotionAnalysis", "blueGreen.postPromotionAnalysis"),
 )
-_ROWS = tree_of(
-    (
+SPEC_ROWS: dict[GroupKind, Rows] = {
+    ROLLOUT: (
         ("spec", deadline),
         ("spec", _source),
         ("spec", _history),
@@ -100,8 +109,7 @@ _ROWS = tree_of(
         *((f"spec.strategy.{one}.templates[]", needs("templateName")) for one in _ANALYSES),
         ("spec.strategy.blueGreen", _blue_green),
     )
-)
-SPEC_ROWS = {ROLLOUT: _ROWS}
+}
 
 
 def _metric(value: Json) -> Iterator[str]:
@@ -121,22 +129,21 @@ _PROVIDERS = (
     *("graphite", "influxdb", "skywalking", "plugin"),
 )
 # What ends an analysis with an error, when it begins.
-METRIC_ROWS = dict.fromkeys(
+METRIC_ROWS: dict[GroupKind, Rows] = dict.fromkeys(
     (("argoproj.io", "AnalysisTemplate"), ("argoproj.io", "ClusterAnalysisTemplate")),
-    tree_of(
-        (
-            ("spec.metrics", unique("metric")),
-            ("spec.metrics[]", _metric),
-            ("spec.metrics[]", needs("name", "provider")),
-            ("spec.metrics[].provider", exclusive(*_PROVIDERS, is_needed=True)),
-            *(
-                (f"spec.metrics[].{field}", matching(_is_duration, "a duration"))
-                for field in ("interval", "initialDelay")
-            ),
-        )
+    (
+        ("spec.metrics", unique("metric")),
+        ("spec.metrics[]", _metric),
+        ("spec.metrics[]", needs("name", "provider")),
+        ("spec.metrics[].provider", exclusive(*_PROVIDERS, is_needed=True)),
+        *(
+            (f"spec.metrics[].{field}", matching(_is_duration, "a duration"))
+            for field in ("interval", "initialDelay")
+        ),
     ),
 )
-_WEIGHTS = tree_of([("spec.strategy.canary.steps[].setWeight", between(0, 100))])
+_WEIGHTS = PatternTree()
+_WEIGHTS.add(parse_pattern("spec.strategy.canary.steps[].setWeight"), between(0, 100))
 
 
 def find_invalid_weights(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from postrender.kubernetes.validation.checks import (
     PORT,
     QUALIFIED,
     Check,
+    Rows,
     address,
     base64,
     between,
@@ -29,10 +30,9 @@ from postrender.kubernetes.validation.checks import (
     selected,
     some_of,
     subdomain,
-    tree_of,
     unique,
 )
-from postrender.kubernetes.validation.values import KINDS, MODES, SECURITY_LABEL, rows_of
+from postrender.kubernetes.validation.values import MODES, SECURITY_LABEL, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
@@ -556,18 +556,24 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
 }
 _SELECTORS = {
-    **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"), "spec.selector"),
-    "PodDisruptionBudget": "spec.selector",
-    "NetworkPolicy": "spec.podSelector",
+    **{
+        ("apps", kind): "spec.selector"
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    },
+    ("policy", "PodDisruptionBudget"): "spec.selector",
+    ("networking.k8s.io", "NetworkPolicy"): "spec.podSelector",
 }
-for _group_kind in {**_ROWS, **KINDS}:
-    _ROWS[_group_kind] = (*_ROWS.get(_group_kind, ()), *rows_of(_group_kind))
-    if path := _SELECTORS.get(_group_kind[1]):
-        _ROWS[_group_kind] += ((f"{path}.matchExpressions[]", expression()),)
 # For a live object, kubectl and Helm 3 merge two items with one key.
-NEW_KIND_ROWS = {
-    ("", "Service"): tree_of([("spec.ports", unique("port", "port", "protocol"))]),
-    **dict.fromkeys(_WEBHOOKS, tree_of([("webhooks", unique("webhook"))])),
+NEW_KIND_ROWS: dict[GroupKind, Rows] = {
+    ("", "Service"): [("spec.ports", unique("port", "port", "protocol"))],
+    **dict.fromkeys(_WEBHOOKS, (("webhooks", unique("webhook")),)),
 }
-ADDED_KIND_ROWS = {("networking.k8s.io", "Ingress"): tree_of([("", _class)])}
-KIND_ROWS = {group_kind: tree_of(rows) for group_kind, rows in _ROWS.items()}
+ADDED_KIND_ROWS: dict[GroupKind, Rows] = {("networking.k8s.io", "Ingress"): [("", _class)]}
+
+
+def kind_rows(group_kind: GroupKind) -> Iterator[tuple[str, Check]]:
+    """The rows of a kind."""
+    yield from _ROWS.get(group_kind, ())
+    yield from rows_of(group_kind)
+    if path := _SELECTORS.get(group_kind):
+        yield f"{path}.matchExpressions[]", expression()

@@ -206,6 +206,3 @@ def pod_rows() -> Iterator[tuple[str, Check]]:
 
 def _rows(values: dict[str, str]) -> Iterator[tuple[str, Check]]:
     return ((path, one_of(*known.split())) for path, known in values.items())
-
-
-KINDS = {**_COUNTS, **_RANGES, **_VALUES}
