@@ -29,7 +29,7 @@ from postrender.config.load import (
     load_files,
     merge_values,
 )
-from postrender.config.settings import EXTERNAL, settings_from
+from postrender.config.settings import EXTERNAL, Settings, settings_from
 from postrender.errors import Location, UsageError, UserError
 from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
@@ -140,10 +140,15 @@ def schema() -> int:
     options=settings_options("config", "untrusted", "namespace"),
 )
 def admission_policy(config: str | None, **given: object) -> int:
-    settings = settings_of(config, given)
-    report_ignored(settings.findings)
+    settings = _settings(config, given)
     _write_objects(policy_objects(settings.attacher, settings.namespace))
     return DONE
+
+
+def _settings(config: str | None, given: Mapping[str, object]) -> Settings:
+    settings = settings_of(config_source(config, given), given)
+    report_ignored(settings.findings)
+    return settings
 
 
 @command(
@@ -173,8 +178,7 @@ def rbac(config: str | None, mode: str | None, **given: object) -> int:
             "with attacher.mode external, no release has an attacher that needs permissions",
             "For the CronJob of postrender collect, run: postrender config collector",
         )
-    settings = settings_of(config, given)
-    report_ignored(settings.findings)
+    settings = _settings(config, given)
     attacher = settings.attacher
     if settings.file and attacher.creates_rbac:
         report_warning(
@@ -212,8 +216,7 @@ def rbac(config: str | None, mode: str | None, **given: object) -> int:
     ),
 )
 def collector(config: str | None, all_namespaces: bool, **given: object) -> int:
-    settings = settings_of(config, given)
-    report_ignored(settings.findings)
+    settings = _settings(config, given)
     if all_namespaces and not settings.namespace:
         raise UsageError(
             "--all-namespaces is set without --namespace",
@@ -250,7 +253,8 @@ def _write_objects(objects: Sequence[Mapping[str, Json]]) -> None:
     options=SETTINGS,
 )
 def show(config: str | None, **given: object) -> int:
-    values, source, findings = effective_values(config, given)
+    source, findings = config_source(config, given)
+    values = effective_values(source, given)
     report_ignored(findings)
     files = load_files(source) if source else []
     default_values = defaults()

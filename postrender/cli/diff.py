@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from postrender.cli.options import (
     CHOICES,
@@ -128,10 +128,9 @@ def diff(
         raise UsageError(
             "OLD and NEW are both -, expected at most one -", "Pass a file as OLD or NEW"
         )
-    is_untrusted = bool(given.get("untrusted"))
-    old_found = _configuration(old, config if old_config is None else old_config, is_untrusted)
-    found = _configuration(new, config, is_untrusted)
-    settings = with_hash_key(settings_of(config, given, found=found), given)
+    old_found = _configuration(old, config if old_config is None else old_config, given)
+    found = _configuration(new, config, given)
+    settings = with_hash_key(settings_of(found, given), given)
     old_settings = settings if old_found == found else side_settings(old_found, given)
     settings, old_settings = (_in_namespace(one, (old, new)) for one in (settings, old_settings))
     report_ignored(tuple(dict.fromkeys((*settings.findings, *old_settings.findings))))
@@ -166,13 +165,13 @@ def diff(
     return CHANGES if is_failure else DONE
 
 
-def _configuration(side: str, config: str | None, is_untrusted: bool) -> FoundConfig:
+def _configuration(side: str, config: str | None, given: Mapping[str, object]) -> FoundConfig:
     """The configuration for a side; config: the file that the user chose for the side."""
     if config is None and side.startswith(GIT):
         from postrender.sources.git import find_git_config
 
-        return find_git_config(side, is_untrusted=is_untrusted), ()
-    return config_source(config, is_untrusted=is_untrusted)
+        return find_git_config(side, is_untrusted=bool(given.get("untrusted"))), ()
+    return config_source(config, given)
 
 
 def _side(name: str, settings: Settings) -> Stream:

@@ -23,7 +23,7 @@ from postrender.cli.report import (
 )
 from postrender.config.find import Source, explicit_file, find_config, shown_path
 from postrender.config.load import load_config, merge_values, read_hash_key
-from postrender.config.settings import SEQUENCE, Settings, settings_from
+from postrender.config.settings import NOTHING, SEQUENCE, Settings, settings_from
 from postrender.config.validate import key_paths
 from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list
@@ -48,22 +48,16 @@ FoundConfig = tuple[Source | None, tuple[Finding, ...]]
 
 
 def effective_values(
-    config: str | None,
+    source: Source | None,
     given: Mapping[str, object],
     function: Mapping[str, Any] | None = None,
-    chart: str = "",
-    found: FoundConfig | None = None,
-) -> tuple[dict[str, Any], Source | None, tuple[Finding, ...]]:
-    """The values that are set, the configuration file, and findings about it.
+) -> dict[str, Any]:
+    """The values that are set: nested mappings with the keys of postrender.yaml, without defaults.
 
-    The values are nested mappings with the keys of postrender.yaml, without defaults.
-    config, chart: as in config_source.
+    source: the configuration file.
     given: the values of the options, by parameter. The value is None if the option is not set.
     function: the values of the functionConfig, None if the input has not been read yet.
-    found: the result of config_source, if the caller has it.
     """
-    is_untrusted = bool(given.get("untrusted"))
-    source, findings = found or config_source(config, is_untrusted=is_untrusted, chart=chart)
     values = merge_values(load_config(source) if source else {}, dict(function or {}))
     for option in SETTINGS:
         value: Any = given.get(option.parameter)
@@ -71,18 +65,20 @@ def effective_values(
             for key in reversed(option.key):
                 value = {key: value}
             values = merge_values(values, value)
-    return values, source, findings
+    return values
 
 
 def config_source(
-    config: str | None, *, is_untrusted: bool = False, chart: str = ""
+    config: str | None, given: Mapping[str, object] = NOTHING, chart: str = ""
 ) -> FoundConfig:
-    """The configuration file, None if there is none, and the findings of the search.
+    """The configuration file, and the findings of the search for it.
 
     config: the file in --config, or the folder in which the search begins. None or "" for the
         folder of the chart, or else the working directory.
+    given: the values of the options, of which --untrusted counts.
     chart: the chart that the command renders, "" for none. The Argo CD plugin runs in its folder.
     """
+    is_untrusted = bool(given.get("untrusted"))
     if config and not os.path.isdir(config):
         return explicit_file(config), ()
     if config:
@@ -113,24 +109,22 @@ def _unused(nearest: Source, own: Source) -> Finding:
 
 
 def settings_of(
-    config: str | None,
+    found: FoundConfig,
     given: Mapping[str, object],
     function: Mapping[str, Any] | None = None,
-    chart: str = "",
-    found: FoundConfig | None = None,
 ) -> Settings:
     """Return the settings in effect, and start to write the log file.
 
     Also report the path of the configuration file, and misspelt environment variables. `fn` calls
     this function again with the values of the functionConfig, which must not repeat the reports.
-    The parameters are those of effective_values.
+    found: the result of config_source.
     """
-    values, source, findings = effective_values(config, given, function, chart, found)
-    path = source.file if source else ""
+    values = effective_values(found[0], given, function)
+    path = found[0].file if found[0] else ""
     if function is None:
         _check_variables()
         report_detail(_configuration_note(path))
-    settings = _settings(values, source, findings)
+    settings = _settings(values, *found)
     set_log_file(settings.log_file)
     if function is None:
         log_note(_configuration_note(path))
@@ -138,17 +132,14 @@ def settings_of(
 
 
 def side_settings(found: FoundConfig, given: Mapping[str, object]) -> Settings:
-    """The settings for one side of `diff`, with the hash key and without reports or a log file.
-
-    found, given: as for effective_values.
-    """
-    return with_hash_key(_settings(*effective_values(None, given, found=found)), given)
+    """The settings for one side of `diff`, with the hash key and without reports or a log file."""
+    return with_hash_key(_settings(effective_values(found[0], given), *found), given)
 
 
 def _settings(
-    values: Mapping[str, Any], source: Source | None, findings: tuple[Finding, ...]
+    values: dict[str, Any], source: Source | None, findings: tuple[Finding, ...]
 ) -> Settings:
-    settings = settings_from(dict(values)) if values else Settings()
+    settings = settings_from(values) if values else Settings()
     application = os.environ.get(_ARGO_CD_APPLICATION, "")
     if not is_valid_text(application):
         problem = f"the variable {_ARGO_CD_APPLICATION} is not UTF-8"
@@ -211,11 +202,9 @@ def _check_variables() -> None:
 def render_settings(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """The settings in effect, with the hash key, for a command that makes a plan.
-
-    The parameters are those of effective_values.
-    """
-    settings = with_hash_key(settings_of(config, given, function), given)
+    """The settings in effect, with the hash key, for a command that makes a plan."""
+    found = config_source(config, given)
+    settings = with_hash_key(settings_of(found, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
             'naming is "sequence", but --previous is not set',

@@ -145,7 +145,7 @@ def try_chart(
         check_chart(path)
     check_values((*values, *new_values))
     current = new_chart or chart
-    settings = with_hash_key(settings_of(config, given, chart=current), given)
+    settings = with_hash_key(settings_of(config_source(config, given, current), given), given)
     own_findings = () if config else _configuration_findings(chart, new_chart, given)
     settings = settings._replace(findings=(*settings.findings, *own_findings))
     options = ChartOptions(
@@ -225,10 +225,7 @@ def _configuration_findings(
         )
     if not (new_chart and os.path.isdir(chart)):
         return
-    is_untrusted = bool(given.get("untrusted"))
-    old, new = (
-        config_source(None, is_untrusted=is_untrusted, chart=path)[0] for path in (chart, current)
-    )
+    old, new = (config_source(None, given, path)[0] for path in (chart, current))
     values = [load_config(source) if source else {} for source in (old, new)]
     if {**values[0], "extends": ""} != {**values[1], "extends": ""}:
         yield Finding(
@@ -279,7 +276,7 @@ def _render_arguments(
     """The arguments with which render, in the working directory, does what the previews show."""
     arguments = [] if settings.attacher.group else [f"--group={options.release}"]
     if not config and settings.file:
-        nearest, _ = config_source(None, is_untrusted=bool(given.get("untrusted")))
+        nearest, _ = config_source(None, given)
         if nearest is None or nearest.file != settings.file:
             config = settings.file if os.path.isabs(chart) else os.path.relpath(settings.file)
     if config:
