@@ -156,6 +156,11 @@ class Revision(NamedTuple):
     def key(self) -> RevisionRef:
         return self.resource.kind.lower(), self.name
 
+    @property
+    def base(self) -> RevisionRef:
+        """The base name, with the kind as in `key`."""
+        return self.resource.kind.lower(), self.base_name
+
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
 

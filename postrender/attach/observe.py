@@ -107,7 +107,7 @@ def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> 
         others=tuple(others),
         group_name=group_name,
         base_names=frozenset(
-            (revision.resource.kind.lower(), revision.base_name)
+            revision.base
             for revision in candidates
             if revision.key in in_stream and revision.base_name
         ),

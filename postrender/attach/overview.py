@@ -60,9 +60,7 @@ class Overview:
             for uid in revision.our_owners:
                 self._owned[uid].append(revision)
             if revision.group_name and revision.base_name:
-                base = revision.resource.kind.lower(), revision.base_name
-                self._bases[base, release_owners_of(revision)].append(revision)
-
+                self._bases[revision.base, release_owners_of(revision)].append(revision)
         for kind, name in list(self.users):
             found = self.revisions.get((kind, name))
             base_name = without_hash(name)
@@ -129,11 +127,7 @@ class Overview:
         for workload in workloads:
             candidates += self._owned[workload.uid]
         # A run looks after the revisions of these base names, if no other release owns them.
-        bases = {
-            (revision.resource.kind.lower(), revision.base_name)
-            for revision in given
-            if revision.key in in_stream
-        }
+        bases = {revision.base for revision in given if revision.key in in_stream}
         allowed = {frozenset[str](), frozenset({release_owner.uid} if release_owner else ())}
         for base in bases:
             for owners in allowed:

@@ -103,8 +103,7 @@ class Scope(NamedTuple):
             return True
         owners = {owner.uid for owner in revision.owners if owner.uid in state.consumers}
         is_left_behind = bool(owners) and owners <= (self.workloads & revision.our_owners)
-        base_name = revision.resource.kind.lower(), revision.base_name
-        is_ours = base_name in self.base_names and not _is_of_other_release(state, revision)
+        is_ours = revision.base in self.base_names and not _is_of_other_release(state, revision)
         return is_left_behind or is_ours
 
 

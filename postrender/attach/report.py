@@ -24,7 +24,7 @@ from postrender.attach.request import (
     cannot_list,
     title,
 )
-from postrender.attach.wait import Arrival, finalizers_of
+from postrender.attach.wait import Arrival
 from postrender.errors import UserError, sentences
 from postrender.records import NamedTuple
 from postrender.text import conjoined
@@ -178,13 +178,11 @@ def find_failures(
     """
     for workload, pending in arrival.pending.items():
         yield Failure(pending.reason, pending.fix, ((workload, uids[workload]),))
-    finalizers = finalizers_of(arrival.revisions)
-    for ref, names in finalizers.items():
-        if ref in arrival.missing:
-            problem = f"{title(ref)} is being deleted, but waits for the finalizer {names}"
-            fix = f"Remove the finalizer from {title(ref)}, then apply the manifests again"
-            yield _missing_failure([ref], problem, fix, state, uids)
-    absent = [ref for ref in arrival.missing if ref not in finalizers]
+    stuck = arrival.stuck
+    for ref, problem in stuck.items():
+        fix = f"Remove the finalizer from {title(ref)}, then apply the manifests again"
+        yield _missing_failure([ref], problem, fix, state, uids)
+    absent = [ref for ref in arrival.missing if ref not in stuck]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
         yield _missing_failure(absent, f"{titles(absent)} {clause}", _APPLY_AGAIN, state, uids)

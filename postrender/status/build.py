@@ -118,7 +118,7 @@ class _Builder:
         # The group of each base name. A revision can have lost its label.
         revisions = self._overview.revisions.values()
         self._bases = {
-            (revision.resource.kind.lower(), revision.base_name): revision.group_name
+            revision.base: revision.group_name
             for revision in sorted(revisions, key=lambda revision: bool(revision.group_name))
             if revision.base_name
         }
@@ -206,7 +206,7 @@ class _Builder:
             if (revision.proven_owners or self._is_ours(revision.key))
             and self._group in ("", self._group_of(revision.key))
         ]
-        bases = {(item.resource.kind.lower(), item.base_name) for item in ours}
+        bases = {revision.base for revision in ours}
         missing = []
         for ref in filter(self._is_lost, self._overview.users):
             group, base = self._group_of_users(ref), (ref[0], without_hash(ref[1]))
@@ -227,12 +227,12 @@ class _Builder:
             for ref in item.references
         }
         found = [ref for ref in used if self._is_ours(ref) or self._is_lost(ref)]
-        bases = {(ref[0], self._base_name(ref)) for ref in found}
+        bases = set(map(self._base, found))
         others = (
             revision.key
             for name in {self._group_of(ref) for ref in found}
             for revision in self._overview.groups.get(name, ())
-            if (revision.resource.kind.lower(), self._base_name(revision.key)) in bases
+            if self._base(revision.key) in bases
         )
         return list(dict.fromkeys((*sorted(found), *others)))
 
@@ -261,6 +261,9 @@ class _Builder:
         if content and content.difference == WRONG_BASE_NAME:
             return without_hash(ref[1])
         return (revision.base_name if revision else "") or without_hash(ref[1]) or ref[1]
+
+    def _base(self, ref: RevisionRef) -> RevisionRef:
+        return ref[0], self._base_name(ref)
 
     def _group_of(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
@@ -396,11 +399,11 @@ class _Builder:
         self, old: Template, new: Template
     ) -> Iterator[tuple[RevisionRef, RevisionRef]]:
         """The revisions of each base name that differ between two templates."""
-        before = {(ref[0], self._base_name(ref)): ref for ref in sorted(old.consumer.references)}
+        before = {self._base(ref): ref for ref in sorted(old.consumer.references)}
         for ref in sorted(new.consumer.references):
-            base = ref[0], self._base_name(ref)
-            if before.get(base, ref) != ref:
-                yield before[base], ref
+            earlier = before.get(self._base(ref), ref)
+            if earlier != ref:
+                yield earlier, ref
 
     def _difference(self, workload: Workload) -> Difference:
         """What differs between the first and the last column."""

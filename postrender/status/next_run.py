@@ -305,10 +305,7 @@ def _is_current(snapshot: Snapshot, request: AttachRequest) -> bool:
 
 def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkload]:
     overview = snapshot.overview
-    bases = {
-        (revision.resource.kind.lower(), revision.base_name)
-        for revision in overview.groups[group_name]
-    }
+    bases = {revision.base for revision in overview.groups[group_name]}
     refs = [revision.key for revision in overview.groups[group_name]]
     users = {user.uid: user for ref in refs for user in overview.users.get(ref, ())}
     loose = [ref for base in bases for ref in overview.loose.get(base, ())]
