@@ -283,11 +283,11 @@ def printable(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def conjoined(parts: Sequence[str], most: int | None = None) -> str:
+def conjoined(parts: Sequence[str], most: int | None = None, word: str = "and") -> str:
     """A list in words, such as `a, b and c`; with `most` parts, such as `a, b and 2 more`."""
     rest = len(parts) - (len(parts) if most is None else most)
     shown = [*parts[:most], f"{rest:,} more"] if rest > 0 else parts
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
+    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
 def similar_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:

@@ -29,6 +29,7 @@ from postrender.attach.request import (
     Resource,
     RevisionRef,
     cannot_list,
+    plurals,
 )
 from postrender.attach.sweep import edit_reason
 from postrender.errors import Location, UserError
@@ -217,7 +218,8 @@ def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
         raise unknown_group(group_name, client.namespace)
     if unreadable:
         raise UserError(
-            f"{cannot_list(unreadable)}, and an object of these kinds might use a revision",
+            f"{cannot_list(plurals(unreadable))}, and an object of these kinds might use a "
+            "revision",
             PERMISSION_FIX,
         )
     users = consumers_by_revision(consumers)
@@ -236,7 +238,9 @@ def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
         for revision, data in sorted(objects, key=lambda pair: bool(pair[0].base_name))
     ]
     if secrets is None:
-        lines.append(f"adopt leaves out revisions of Secrets, because {cannot_list([SECRETS])}")
+        lines.append(
+            f"adopt leaves out revisions of Secrets, because {cannot_list([SECRETS.plural])}"
+        )
     return lines
 
 

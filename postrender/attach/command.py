@@ -186,10 +186,8 @@ def configure_log(level: str, *, is_json: bool) -> None:
 
     level: the lowest level to print, a value of LEVELS or a key of ALIASES.
     """
-    handler = _StderrHandler()
-    handler.setFormatter(_JsonFormatter() if is_json else _TextFormatter())
     logger = logging.getLogger("postrender.attach")
-    logger.handlers = [handler]
+    logger.handlers = [_StderrHandler(is_json)]
     logger.setLevel(ALIASES.get(level, level).upper())
     # Otherwise a handler of the root logger would print each line a second time.
     logger.propagate = False
@@ -198,24 +196,20 @@ def configure_log(level: str, *, is_json: bool) -> None:
 class _StderrHandler(logging.Handler):
     """Writes to the current sys.stderr. A closed stream or a full disk must not stop a run."""
 
+    def __init__(self, is_json: bool) -> None:
+        super().__init__()
+        self._is_json = is_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        level, text = record.levelname.lower(), record.getMessage()
+        if not self._is_json:
+            return f"{level}: {visible(text)}"
+        now = datetime.fromtimestamp(record.created, timezone.utc)
+        time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return json.dumps({"level": level, "msg": text, "time": time})  # as configmap-attacher
+
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is not None:
             with contextlib.suppress(OSError, ValueError):
                 sys.stderr.write(self.format(record) + "\n")
                 sys.stderr.flush()
-
-
-class _TextFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname.lower()}: {visible(record.getMessage())}"
-
-
-class _JsonFormatter(logging.Formatter):
-    """Formats a line with the keys of configmap-attacher."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        now = datetime.fromtimestamp(record.created, timezone.utc)
-        time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return json.dumps(
-            {"level": record.levelname.lower(), "msg": record.getMessage(), "time": time}
-        )

@@ -30,6 +30,7 @@ from postrender.attach.request import (
     RevisionRef,
     cannot_list,
     named_in,
+    plurals,
     request_of_job,
 )
 from postrender.attach.sweep import read_job
@@ -73,16 +74,9 @@ class Inventory(NamedTuple):
     is_foreign: bool
 
 
-class Hashed(NamedTuple):
-    """A ConfigMap without the label of an attach group, whose name ends in a hash.
-
-    tool: that created it, as far as the labels show.
-    may_delete: whether the user has set COLLECT_LABEL.
-    """
-
-    revision: Revision
-    tool: str
-    may_delete: bool
+# A ConfigMap without the label of an attach group, whose name ends in a hash; the tool that created
+# it, as far as the labels show; and whether the user has set COLLECT_LABEL.
+Hashed = tuple[Revision, str, bool]
 
 
 class Live:
@@ -170,7 +164,7 @@ def read_live(client: Client) -> tuple[dict[str, Live], list[UserError]]:
     if unreadable:
         problems.append(
             UserError(
-                f"{cannot_list(unreadable)}, so collect does not delete",
+                f"{cannot_list(plurals(unreadable))}, so collect does not delete",
                 COLLECTOR_FIX,
             )
         )
@@ -216,4 +210,4 @@ def _read_hashed(revision: Revision, data: Object) -> Hashed | None:
         return None
     if _FLUX_LABEL in labels:
         tool = "Flux"
-    return Hashed(revision, tool or "another tool", labels.get(COLLECT_LABEL) == "true")
+    return revision, tool or "another tool", labels.get(COLLECT_LABEL) == "true"

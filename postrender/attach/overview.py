@@ -12,7 +12,11 @@ from collections.abc import Iterable, Mapping
 
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import reads_kind
-from postrender.attach.reconcile import consumers_by_revision, release_owners_of
+from postrender.attach.reconcile import (
+    consumers_by_revision,
+    controller_chain,
+    release_owners_of,
+)
 from postrender.attach.request import (
     REVISED_KINDS,
     AttachRequest,
@@ -98,13 +102,7 @@ class Overview:
 
     def top_of(self, consumer: Consumer) -> Consumer:
         """The object that controls a consumer directly or indirectly, such as its Rollout."""
-        seen = {consumer.uid}
-        while (
-            controller := self.consumers.get(consumer.controller)
-        ) and controller.uid not in seen:
-            seen.add(controller.uid)
-            consumer = controller
-        return consumer
+        return controller_chain(self.consumers, consumer)[-1]
 
     def group_of(self, workload: Consumer) -> str:
         """The attach group of the revisions that a workload uses, or else owns; "" if unknown."""

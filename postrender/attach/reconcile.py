@@ -43,6 +43,7 @@ from postrender.attach.request import (
     RELEASE_OWNER_KINDS,
     Resource,
     RevisionRef,
+    plurals,
 )
 from postrender.kubernetes.annotations import APPLIED_ANNOTATION, UNUSED_ANNOTATION
 from postrender.records import NamedTuple
@@ -251,7 +252,7 @@ def find_unused(
     """
     consumers_of = consumers_by_revision(state.consumers)
     if not unread_reason:
-        unread = ", ".join(sorted(resource.plural for resource in state.unreadable))
+        unread = ", ".join(plurals(state.unreadable))
         unread_reason = f"postrender cannot list {unread}, and {MAY_BE_USED}"
     return [
         (revision, _keep_reason(state, revision, in_stream, now, unread_reason))
@@ -305,7 +306,7 @@ def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]
     return any(
         member.uid in scope.workloads
         for consumer in consumers
-        for member in _controller_chain(state, consumer)
+        for member in controller_chain(state.consumers, consumer)
     )
 
 
@@ -378,7 +379,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
-        chain = _controller_chain(state, consumer)
+        chain = controller_chain(state.consumers, consumer)
         if _is_controller_made(chain[-1]) or _is_bare(chain[-1]):
             continue
         if consumer.resource == PODS:
@@ -405,10 +406,10 @@ def _base_of(revision: Revision) -> tuple[str, ...]:
     return revision.group_name, revision.resource.kind, revision.base_name
 
 
-def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """A consumer, its controller, and so on, as far as state.consumers has them."""
+def controller_chain(consumers: Mapping[str, Consumer], consumer: Consumer) -> list[Consumer]:
+    """A consumer, its controller, and so on, as far as `consumers` (by uid) has them."""
     chain = {consumer.uid: consumer}
-    while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
+    while (controller := consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
     return list(chain.values())
 

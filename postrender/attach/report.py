@@ -22,6 +22,7 @@ from postrender.attach.request import (
     RevisionRef,
     WantedWorkload,
     cannot_list,
+    plurals,
     title,
 )
 from postrender.attach.wait import Arrival
@@ -210,7 +211,7 @@ def forbidden_kinds(state: ClusterState) -> Iterator[UserError]:
     """One error for all kinds that the run has no permission to list."""
     if state.unreadable:
         yield UserError(
-            f"{cannot_list(state.unreadable)}, so this run does not delete revisions",
+            f"{cannot_list(plurals(state.unreadable))}, so this run does not delete revisions",
             PERMISSION_FIX,
         )
 

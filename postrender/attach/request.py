@@ -116,10 +116,14 @@ def title(ref: RevisionRef) -> str:
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
 
 
-def cannot_list(resources: Iterable[Resource]) -> str:
-    """The start of a message about kinds that may not be listed."""
-    kinds = conjoined(sorted(resource.plural for resource in resources))
-    return f"postrender cannot list {kinds} (HTTP status 403)"
+def plurals(resources: Iterable[Resource]) -> list[str]:
+    """The names of kinds, sorted."""
+    return sorted(resource.plural for resource in resources)
+
+
+def cannot_list(names: Sequence[str]) -> str:
+    """The start of a message about kinds that may not be listed, by their names."""
+    return f"postrender cannot list {conjoined(names)} (HTTP status 403)"
 
 
 class NamedObject(NamedTuple):

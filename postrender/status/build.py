@@ -51,12 +51,7 @@ from postrender.status.model import (
     Workload,
 )
 from postrender.status.next_run import UNPROVEN, NextRun, Outcome, merged, next_run
-from postrender.status.problems import (
-    PERMISSION_FIX,
-    find_lacks,
-    find_problems,
-    joined,
-)
+from postrender.status.problems import PERMISSION_FIX, find_lacks, find_problems
 from postrender.status.snapshot import Snapshot
 from postrender.status.workloads import read_workload
 from postrender.text import conjoined, similar_words
@@ -291,7 +286,7 @@ class _Builder:
         unproven = Outcome(unknown=UNPROVEN) if uid in self._snapshot.unproven else None
         condition = ""
         if if_complete is not None and revision and not users:
-            condition = f"if the namespace has no {joined(self._snapshot.unlisted)}"
+            condition = f"if the namespace has no {conjoined(self._snapshot.unlisted, word='or')}"
         return RevisionStatus(
             ref=ref,
             base_name=self._base_name(ref),

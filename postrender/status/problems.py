@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.attach.live import Revision
 from postrender.attach.observe import WRONG_BASE_NAME
-from postrender.attach.request import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, RevisionRef, title
+from postrender.attach.request import (
+    BY_GROUP_KIND,
+    CONTROLLER_MADE_KINDS,
+    SECRETS,
+    RevisionRef,
+    cannot_list,
+    plurals,
+    title,
+)
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
@@ -39,18 +47,18 @@ def find_problems(
                 yield Problem("foreign", (ref,), error.problem, error.fix)
     if snapshot.is_file:
         return
-    kinds, secrets = conjoined(snapshot.unlisted), _unknown_secrets(revisions)
-    owners = conjoined(sorted(resource.plural for resource in snapshot.unknown_owners))
+    kinds, owners = snapshot.unlisted, plurals(snapshot.unknown_owners)
+    secrets = _unknown_secrets(revisions)
     if kinds:
         yield _forbidden(kinds, "whether objects of these kinds use a revision")
     if owners:
         yield _forbidden(owners, "whether such an owner of a revision exists")
     if secrets:
-        yield _forbidden("secrets", f"whether these exist: {secrets}")
+        yield _forbidden([SECRETS.plural], f"whether these exist: {secrets}")
 
 
-def _forbidden(kinds: str, unknown: str) -> Problem:
-    text = f"postrender cannot list {kinds} (HTTP status 403), so it is unknown {unknown}"
+def _forbidden(kinds: Sequence[str], unknown: str) -> Problem:
+    text = f"{cannot_list(kinds)}, so it is unknown {unknown}"
     return Problem("unreadable", (), text, PERMISSION_FIX)
 
 
@@ -58,15 +66,16 @@ def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Itera
     """A sentence for each thing that a file lacks."""
     if not snapshot.is_file:
         return
-    kinds, secrets = snapshot.unlisted, _unknown_secrets(revisions)
-    owners = sorted(resource.plural for resource in snapshot.unknown_owners)
+    kinds, owners = snapshot.unlisted, plurals(snapshot.unknown_owners)
+    secrets = _unknown_secrets(revisions)
     if kinds:
         yield (
-            f"The file has no {joined(kinds)}. Such an object can use a revision. The command "
-            f"in {ALL_KINDS} reads all kinds."
+            f"The file has no {conjoined(kinds, word='or')}. Such an object can use a revision. "
+            f"The command in {ALL_KINDS} reads all kinds."
         )
     if owners:
-        yield f"The file has no {joined(owners)}, so such an owner counts as existing."
+        lack = conjoined(owners, word="or")
+        yield f"The file has no {lack}, so such an owner counts as existing."
     if secrets:
         yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
     for time, message in sorted(snapshot.deletions)[-_SHOWN_EVENTS:]:
@@ -157,8 +166,3 @@ def _lost_mark(snapshot: Snapshot, revision: Revision) -> str:
     ):
         return ""
     return f"the {'label' if lost[0] == GROUP_LABEL else 'annotation'} {lost[0]}"
-
-
-def joined(names: Sequence[str]) -> str:
-    """A list in words, such as `a, b or c`."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -43,6 +43,7 @@ from postrender.attach.request import (
     Resource,
     RevisionRef,
     named_in,
+    plurals,
     request_of_job,
 )
 from postrender.attach.sweep import AttacherJob, is_edited, read_job
@@ -165,7 +166,7 @@ class Snapshot:
     @property
     def unlisted(self) -> list[str]:
         """The names of the kinds of possible users that could not be read."""
-        return sorted(resource.plural for resource in self.overview.unreadable)
+        return plurals(self.overview.unreadable)
 
     @property
     def unread_reason(self) -> str:
