@@ -21,7 +21,7 @@ from postrender.attach.request import (
 )
 from postrender.config.settings import RENAME
 from postrender.diff.contents import compare_content
-from postrender.diff.model import CHANGED, ContentChange
+from postrender.diff.model import CHANGED, ContentChange, Preview
 from postrender.diff.normalise import BaseNames
 from postrender.diff.pairs import ComparedObject, Pair
 from postrender.diff.texts import content_of
@@ -43,7 +43,6 @@ from postrender.status.model import (
     UNKNOWN,
     UNUSED,
     USED,
-    Difference,
     RevisionStatus,
     Status,
     Template,
@@ -400,17 +399,14 @@ class _Builder:
             if earlier != ref:
                 yield earlier, ref
 
-    def _difference(self, workload: Workload) -> Difference:
-        """What differs between the first and the last column."""
+    def _difference(self, workload: Workload) -> tuple[str, Preview]:
+        """A workload, and what differs between its first and its last column."""
         old, new = workload.columns[:1], workload.columns[-1:]
         names = [f"{item.role} {item.consumer}" for item in (*old, *new)]
         pairs = self._changed_pairs(old[0], new[0]) if old else ()
-        return Difference(
-            workload=str(workload.consumer),
-            old=names[0] if names else "",
-            new=names[-1] if names else "",
-            contents=tuple(filter(None, (self._content_change(*pair) for pair in pairs))),
-        )
+        contents = tuple(filter(None, (self._content_change(*pair) for pair in pairs)))
+        sides = (names[0], names[-1]) if names else ("", "")
+        return str(workload.consumer), Preview(*sides, contents=contents)
 
     def _content_change(self, old: RevisionRef, new: RevisionRef) -> ContentChange | None:
         kind = title(old).partition("/")[0]

@@ -43,12 +43,12 @@ class JsonReporter(Reporter):
             "workloads": [_workload(workload, status) for workload in status.workloads],
             "differences": [
                 {
-                    "workload": difference.workload,
-                    "old": difference.old,
-                    "new": difference.new,
-                    "contents": as_json(difference.contents),
+                    "workload": workload,
+                    "old": preview.old,
+                    "new": preview.new,
+                    "contents": as_json(preview.contents),
                 }
-                for difference in status.differences
+                for workload, preview in status.differences
             ],
         }
         return visible_json(document)
@@ -112,8 +112,8 @@ def _workload(workload: Workload, status: Status) -> Json:
         "problems": workload.consumer.status_problems,
         "templates": [_template(template, status) for template in workload.templates],
         "oldPodsStartedLater": [
-            {"pod": start.name, "started": _time(start.started), "role": start.role}
-            for start in workload.old_starts
+            {"pod": name, "started": _time(started), "role": role}
+            for role, name, started in workload.old_starts
         ],
     }
 

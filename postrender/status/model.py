@@ -9,7 +9,7 @@ from datetime import datetime
 
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.request import RevisionRef
-from postrender.diff.model import ContentChange
+from postrender.diff.model import Preview
 from postrender.records import NamedTuple
 from postrender.status.next_run import NextRun, Outcome
 
@@ -53,18 +53,12 @@ class Template(NamedTuple):
     images: tuple[tuple[str, str], ...]
 
 
-class OldStart(NamedTuple):
-    """A Pod that started with the old pod template while Pods with the new one ran."""
-
-    name: str
-    started: datetime
-    role: str
-
-
 class Workload(NamedTuple):
     """A workload and its pod templates, the newest last.
 
     progress: such as `canary paused at step 1 of 4, weight 25 %`, "" for none.
+    old_starts: the role, the name and the start of each Pod that started with the old pod template
+        while Pods with the new one ran.
     unread: the kind that could not be listed, so that templates or Pods are unknown, "" for none.
     """
 
@@ -72,7 +66,7 @@ class Workload(NamedTuple):
     group_name: str
     progress: str
     templates: tuple[Template, ...]
-    old_starts: tuple[OldStart, ...]
+    old_starts: tuple[tuple[str, str, datetime], ...]
     unread: str = ""
 
     @property
@@ -131,15 +125,6 @@ class Problem(NamedTuple):
     fix: str
 
 
-class Difference(NamedTuple):
-    """What differs between two pod templates of a workload."""
-
-    workload: str
-    old: str
-    new: str
-    contents: tuple[ContentChange, ...]
-
-
 class Status(NamedTuple):
     """The status of a namespace, of a release or of workloads.
 
@@ -148,7 +133,8 @@ class Status(NamedTuple):
     unreadable: the kinds of possible users that could not be listed, or that the file lacks.
     notes: what the file lacks.
     key_counts: the number of keys that differ between two revisions of a base name.
-    differences: of the workloads, if the user asked for them.
+    differences: each workload, and what differs between its first and its last column, if the user
+        asked for it.
     diff_command: the command that shows the differences, "" if unknown.
     """
 
@@ -163,5 +149,5 @@ class Status(NamedTuple):
     unreadable: tuple[str, ...]
     notes: tuple[str, ...]
     key_counts: dict[tuple[RevisionRef, RevisionRef], int]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[tuple[str, Preview], ...] = ()
     diff_command: str = ""

@@ -32,7 +32,6 @@ from postrender.status.model import (
     STATES,
     UNKNOWN,
     UNUSED,
-    Difference,
     RevisionStatus,
     Status,
     Template,
@@ -139,10 +138,10 @@ def _lines(page: _Page) -> Iterator[str]:
         yield ""
     if not status.workloads:
         yield from _list(page, status.revisions)
-    for number, workload in enumerate(status.workloads):
+    for number, item in enumerate(status.workloads):
         if number:
             yield ""
-        yield from _workload(page, workload)
+        yield from _workload(page, item)
     yield from _unused(page)
     if status.revisions:
         yield ""
@@ -151,8 +150,8 @@ def _lines(page: _Page) -> Iterator[str]:
         yield from page.lines(note)
     if status.diff_command and status.key_counts:
         yield from page.lines(f"To see the values that differ: {status.diff_command}")
-    for difference in status.differences:
-        yield from _difference(page, difference)
+    for workload, preview in status.differences:
+        yield from _difference(page, workload, preview)
 
 
 def _problems(page: _Page) -> Iterator[str]:
@@ -242,10 +241,11 @@ def _workload(page: _Page, workload: Workload) -> Iterator[str]:
         yield from page.lines(f"{shown_by}, because {workload.unread} are {lack}.")
     starts = workload.old_starts
     if starts:
-        names = [f"{item.name} ({age_text(item.started, page.status.now)} ago)" for item in starts]
+        now = page.status.now
+        names = [f"{name} ({age_text(started, now)} ago)" for _, name, started in starts]
         more = f" and {len(names) - _SHOWN_PODS:,} more" if len(names) > _SHOWN_PODS else ""
         yield from page.lines(
-            f"Started while {columns[-1].role} pods ran, with the {starts[0].role} revisions: "
+            f"Started while {columns[-1].role} pods ran, with the {starts[0][0]} revisions: "
             f"{', '.join(names[:_SHOWN_PODS])}{more}"
         )
     older = [item for item in _of_workload(page, workload) if item.ref not in shown]
@@ -476,16 +476,11 @@ def _is_incomplete(status: Status) -> bool:
     )
 
 
-def _difference(page: _Page, difference: Difference) -> Iterator[str]:
+def _difference(page: _Page, workload: str, preview: Preview) -> Iterator[str]:
     yield ""
-    if difference.old == difference.new:
-        yield from page.lines(
-            f"{difference.workload} has one pod template, so there is nothing to compare."
-        )
-        return
-    if not difference.contents:
-        yield from page.lines(f"{difference.old} and {difference.new} use the same revisions.")
-        return
-    preview = Preview(difference.old, difference.new, contents=difference.contents)
-    text = diff_text.TextReporter().render(preview, page.terminal)
-    yield from text.splitlines()
+    if preview.old == preview.new:
+        yield from page.lines(f"{workload} has one pod template, so there is nothing to compare.")
+    elif not preview.contents:
+        yield from page.lines(f"{preview.old} and {preview.new} use the same revisions.")
+    else:
+        yield from diff_text.TextReporter().render(preview, page.terminal).splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from postrender.attach.live import Consumer
 from postrender.attach.request import (
@@ -26,7 +27,6 @@ from postrender.status.model import (
     PREVIEW,
     RUN,
     STABLE,
-    OldStart,
     Template,
     Workload,
 )
@@ -199,7 +199,9 @@ def _counts(snapshot: Snapshot, entry: _Entry) -> tuple[int | None, int | None]:
     return ready, max(facts.replicas or 0, len(pods))
 
 
-def _old_starts(snapshot: Snapshot, entries: Sequence[_Entry]) -> Iterator[OldStart]:
+def _old_starts(
+    snapshot: Snapshot, entries: Sequence[_Entry]
+) -> Iterator[tuple[str, str, datetime]]:
     """The Pods with an old template that started after a Pod with the new one.
 
     The oldest live Pod with the new template counts, not its ReplicaSet, because a controller can
@@ -213,7 +215,7 @@ def _old_starts(snapshot: Snapshot, entries: Sequence[_Entry]) -> Iterator[OldSt
     new = [created for role, _, created in starts if role in _NEW_ROLES and created]
     for role, name, created in starts:
         if role in _OLD_ROLES and new and created and created > min(new):
-            yield OldStart(name=name, started=created, role=role)
+            yield role, name, created
 
 
 def _progress(snapshot: Snapshot, workload: Consumer, templates: Iterable[Template]) -> str:
