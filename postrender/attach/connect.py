@@ -35,12 +35,8 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 _CLAIM = "kubernetes.io"
 
 
-class Account(NamedTuple):
-    """The ServiceAccount that a token belongs to."""
-
-    namespace: str
-    name: str
-    uid: str
+# The namespace, the name and the uid of a ServiceAccount.
+Account = tuple[str, str, str]
 
 
 class Connection(NamedTuple):
@@ -95,10 +91,10 @@ def account_of(token: str) -> Account | None:
         payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return None
-    account = Account(
-        namespace=text_at(payload, _CLAIM, "namespace"),
-        name=text_at(payload, _CLAIM, "serviceaccount", "name"),
-        uid=text_at(payload, _CLAIM, "serviceaccount", "uid"),
+    account = (
+        text_at(payload, _CLAIM, "namespace"),
+        text_at(payload, _CLAIM, "serviceaccount", "name"),
+        text_at(payload, _CLAIM, "serviceaccount", "uid"),
     )
     return account if all(account) else None
 

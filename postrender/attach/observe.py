@@ -205,13 +205,8 @@ def find_release_owner(
         return None
     reason = f"{wanted} does not exist"
     fix = f"Apply the manifests that contain {wanted}"
-    if (
-        account
-        and wanted.resource == SERVICE_ACCOUNTS
-        and (account.namespace, account.name) == (client.namespace, wanted.name)
-    ):
-        uid = account.uid
-    else:
+    namespace, name, uid = account or ("", "", "")
+    if (wanted.resource, client.namespace, wanted.name) != (SERVICE_ACCOUNTS, namespace, name):
         try:
             data = client.read(wanted.resource, wanted.name)
         except ApiError as error:

@@ -1009,9 +1009,9 @@ def test_a_retired_secret_that_the_role_forbids_is_kept() -> None:
 @pytest.mark.parametrize(
     ("account", "reads"),
     [
-        (Account("prod", "app-attach", "ServiceAccount/app-attach"), False),
-        (Account("other", "app-attach", "x"), True),
-        (Account("prod", "other", "x"), True),
+        (("prod", "app-attach", "ServiceAccount/app-attach"), False),
+        (("other", "app-attach", "x"), True),
+        (("prod", "other", "x"), True),
         (None, True),
     ],
 )
@@ -1027,7 +1027,7 @@ def test_the_release_owner_owns_every_revision(account: Account | None, reads: b
 
 def test_a_role_can_be_the_release_owner() -> None:
     cluster = Cluster(*APPLIED, obj("Role", "app-attach"))
-    account = Account("prod", "app-attach", "not-the-role")
+    account = ("prod", "app-attach", "not-the-role")
     Run(cluster, WANTED, release_owner="Role/app-attach", account=account)
     assert "Role/app-attach" in cluster.owners(NEW_KEY)
 
