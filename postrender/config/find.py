@@ -77,21 +77,12 @@ def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source
 
     is_untrusted: whether --untrusted is set.
     """
+    name, trust = "a postrender.yaml without --config", REPOSITORY
+    label = "the file can change the output and read the repository"
     if is_untrusted:
-        return Source(
-            name="with --untrusted, a postrender.yaml without --config",
-            trust=OUTPUT_ONLY,
-            label="the file can change only the output",
-            repository=repository,
-            file=file,
-        )
-    return Source(
-        name="a postrender.yaml without --config",
-        trust=REPOSITORY,
-        label="the file can change the output and read the repository",
-        repository=repository,
-        file=file,
-    )
+        name, trust = f"with --untrusted, {name}", OUTPUT_ONLY
+        label = "the file can change only the output"
+    return Source(name, trust, label, repository, file)
 
 
 def shown_path(source: Source) -> str:
