@@ -1,4 +1,4 @@
-"""`postrender completion`: completions in bash, zsh and fish.
+"""`postrender completion`, `schema` and `version`: what the program says about itself.
 
 A shell runs the program with COMPLETION_VARIABLE, and click prints the completions.
 """
@@ -22,6 +22,37 @@ from postrender.cli.arguments import are_options, with_command_first
 from postrender.cli.click_app import app
 from postrender.cli.options import COMMANDS, COMPLETION_VARIABLE, Argument, command, load
 from postrender.cli.report import DONE, unwritable_error, write
+from postrender.cli.version import version_text
+from postrender.packaged import packaged_text
+
+# The JSON Schema of each command with JSON output.
+_SCHEMAS = {
+    "check": "cli/check.schema.json",
+    "diff": "diff/diff.schema.json",
+    "explain": "explain/explain.schema.json",
+    "status": "status/status.schema.json",
+}
+
+
+@command(
+    "schema",
+    "Print the JSON Schema of a command.",
+    details="The schema describes the output of the command with --output=json.",
+    example="postrender schema diff > diff.schema.json",
+    arguments=(Argument("command", "|".join(_SCHEMAS), choices=tuple(_SCHEMAS)),),
+)
+def schema(command: str) -> int:
+    write([packaged_text(_SCHEMAS[command])])
+    return DONE
+
+
+@command("version", "Print the version and the commit.", example="postrender version")
+def version() -> int:
+    write([f"{version_text()}\n"])
+    return DONE
+
+
+# ---------------------------------------------------------------------------------- completions
 
 
 class _Completion(ShellComplete):

@@ -50,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
     words = list(arguments)
     try:
         if COMPLETION_VARIABLE in os.environ:
-            from postrender.cli.completion import complete
+            from postrender.cli.about import complete
 
             return complete(os.environ[COMPLETION_VARIABLE])
         if not words and sys.stdin is not None and sys.stdin.isatty():

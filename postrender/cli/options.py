@@ -351,7 +351,7 @@ COMMANDS = {
     "attach": "attach:attach",
     "check": "check:check",
     "collect": "collect:collect",
-    "completion": "completion:completion",
+    "completion": "about:completion",
     "config admission-policy": "config:admission_policy",
     "config collector": "config:collector",
     "config init": "config:init",
