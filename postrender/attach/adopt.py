@@ -38,6 +38,8 @@ from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
+    KEPT,
+    PRUNE_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
     changed_values,
@@ -198,7 +200,7 @@ def _adopt_original(
     return "adopt protects", ""
 
 
-_OURS = (SWEEP_ANNOTATION, UNUSED_ANNOTATION)
+_OURS = (PRUNE_ANNOTATION, SWEEP_ANNOTATION, UNUSED_ANNOTATION)
 
 
 def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
@@ -301,8 +303,5 @@ def _keep_reason(client: Client, revision: Revision, users: Sequence[Consumer]) 
     if revision.is_deleting:
         return "Kubernetes already deletes the revision"
     if not revision.is_sweepable:
-        return (
-            "a field that the attacher does not read can reference the revision. Delete the "
-            "revision by hand when nothing needs it"
-        )
+        return f"{KEPT}. Delete the revision by hand when nothing needs it"
     return edit_reason(client, revision)

@@ -43,6 +43,10 @@ BASE_NAME_ANNOTATION = PREFIX + "base-name"
 NUMBER_ANNOTATION = PREFIX + "revision-number"
 # "false" on a revision that the attacher must not delete; adopt copies it to the live original.
 SWEEP_ANNOTATION = PREFIX + "sweep"
+# Users set this annotation to "false" on live revisions to stop their deletion for now. It is not
+# SWEEP_ANNOTATION, because whoever removes it again must not remove a protection by render.
+PRUNE_ANNOTATION = PREFIX + "prune"
+KEPT = f'the annotation {PRUNE_ANNOTATION} or {SWEEP_ANNOTATION} is "false"'
 # KEYED_HASH on the revision of a Secret, if a hash key is configured. Only somebody with the key
 # can check the hash in the name. KUSTOMIZE_HASH on a ConfigMap that already had its name, and that
 # can be mutable.
@@ -99,6 +103,7 @@ _KNOWN = frozenset(
         BASE_NAME_ANNOTATION,
         NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,
+        PRUNE_ANNOTATION,
         HASH_ANNOTATION,
         APPLIED_ANNOTATION,
         RENDER_ID_ANNOTATION,

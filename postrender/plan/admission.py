@@ -19,6 +19,7 @@ from postrender.kubernetes.annotations import (
     APPLIED_ANNOTATION,
     COLLECT_LABEL,
     GROUP_LABEL,
+    PRUNE_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
@@ -87,10 +88,11 @@ _VALIDATIONS = {
         "    <= variables.oldOwners.filter(owner, owner[?field] == optional.of(true)).size())"
     ),
     f"an attacher may delete a revision only if it has the annotation {UNUSED_ANNOTATION}, and if "
-    f"{SWEEP_ANNOTATION} is not false": (
-        "!(variables.isRevision && variables.isDelete) || variables.isReleased\n"
-        f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
-        f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"
+    f"neither {PRUNE_ANNOTATION} nor {SWEEP_ANNOTATION} is false": (
+        "!(variables.isRevision && variables.isDelete)\n"
+        f"  || ((variables.isReleased || '{UNUSED_ANNOTATION}' in variables.oldAnnotations)\n"
+        f"    && !['{PRUNE_ANNOTATION}', '{SWEEP_ANNOTATION}'].exists(key,\n"
+        "      variables.oldAnnotations[?key] == optional.of('false')))"
     ),
     "an attacher may delete only finished Jobs": (
         "!(request.resource.resource == 'jobs' && variables.isDelete)\n"

@@ -22,7 +22,7 @@ from postrender.diff.formats import text as diff_text
 from postrender.diff.model import Preview
 from postrender.diff.values import Forms, Terminal, counted
 from postrender.errors import sentences
-from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION
+from postrender.kubernetes.annotations import GROUP_LABEL, PRUNE_ANNOTATION
 from postrender.records import NamedTuple
 from postrender.status.model import (
     EDITED,
@@ -169,7 +169,7 @@ def _running(page: _Page) -> Iterator[str]:
                 f"Job/{run.running_job} {_runs(page.status)}, and deletes "
                 f"{counted(count, 'revision')}. To stop it: kubectl annotate configmap,secret "
                 f"--namespace {page.status.namespace} -l {GROUP_LABEL}={run.group_name} "
-                f"--overwrite {SWEEP_ANNOTATION}=false"
+                f"--overwrite {PRUNE_ANNOTATION}=false"
             )
 
 

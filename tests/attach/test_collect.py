@@ -175,6 +175,20 @@ def test_an_adopted_original_is_owned_by_its_users_only() -> None:
     assert "app" not in cluster.names("ConfigMap")
 
 
+def test_the_annotation_stops_deletions_and_its_removal_starts_them_again() -> None:
+    cluster = Cluster(*RELEASE, OLD_MARKED)
+    annotations = cluster.objects[OLD_KEY]["metadata"]["annotations"]
+    annotations["postrender/prune"] = "false"
+    for is_dry in (True, False):
+        assert 'annotation postrender/prune or postrender/sweep is "false"' in "".join(
+            collect(cluster, is_dry=is_dry).lines
+        )
+        assert OLD_NAME in cluster.names("ConfigMap")
+    del cluster.objects[OLD_KEY]["metadata"]["annotations"]["postrender/prune"]
+    collect(cluster)
+    assert OLD_NAME not in cluster.names("ConfigMap")
+
+
 def test_a_retained_revision_that_nothing_uses_stays() -> None:
     retained = inventory(WANTED, more=["--emitted", f"configmap/{OLD_NAME}"])
     cluster = Cluster(*RELEASE, OLD_MARKED, retained)
@@ -749,10 +763,12 @@ def test_hashed_config_maps_of_other_tools_need_a_label_and_an_age() -> None:
         for name in ("app-0a1b2c3d", "app-settings")
     )
     pod = user("Pod", "a", name_of(used))
-    cluster = Cluster(flux, used, owned, young, old, edited, plain, timoni, no_hash, pod)
+    stopped = other_tool("stopped", 40, **RELEASED)
+    stopped["metadata"]["annotations"] = {"postrender/prune": "false"}
+    cluster = Cluster(flux, used, owned, young, old, edited, plain, timoni, no_hash, pod, stopped)
     run = collect(cluster)
     assert not cluster.writes
-    assert len(run.lines) == 5
+    assert len(run.lines) == 6
     assert "app-0a1b2c3d, because timoni created it, and the label" in "".join(run.lines)
     assert (
         f"namespace prod: collect keeps the unused ConfigMap/{name_of(flux)}, because Flux created "
@@ -763,6 +779,7 @@ def test_hashed_config_maps_of_other_tools_need_a_label_and_an_age() -> None:
     reasons = "\n".join(run.lines)
     assert f"{name_of(young)}, because --older-than is not reached (24h old)" in reasons
     assert f"{name_of(edited)}, because the content does not match" in reasons
+    assert f"{name_of(stopped)}, because the annotation postrender/prune" in reasons
     cluster.refused["list", "Pod"] = 403
     cluster.add(old)
     collect(cluster, older_than=30 * DAY)

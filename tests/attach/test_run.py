@@ -476,7 +476,11 @@ def test_without_pruning_a_run_only_reports_unused_revisions() -> None:
         ),
         (
             revision("old", annotations={**marked(30), "postrender/sweep": "false"}),
-            'the annotation postrender/sweep is "false"',
+            'the annotation postrender/prune or postrender/sweep is "false"',
+        ),
+        (
+            revision("old", annotations={**marked(30), "postrender/prune": "false"}),
+            'the annotation postrender/prune or postrender/sweep is "false"',
         ),
         (
             revision("old", annotations=marked(30), owners=["Widget/w"]),
@@ -487,7 +491,7 @@ def test_without_pruning_a_run_only_reports_unused_revisions() -> None:
             "the content does not match the hash in the name",
         ),
     ],
-    ids=["young", "not swept", "foreign owner", "edited"],
+    ids=["young", "not swept", "not pruned", "foreign owner", "edited"],
 )
 def test_an_unused_revision_is_kept_for_a_reason(old: Json, reason: str) -> None:
     cluster = Cluster(*APPLIED, old)

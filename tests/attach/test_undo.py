@@ -26,6 +26,8 @@ def original(**annotations: str) -> Json:
             "annotations": {
                 **keep_annotations(),
                 "postrender/unused-since": "2026-11-21T11:00:00Z",
+                "postrender/prune": "false",
+                "postrender/sweep": "false",
                 "own": "annotation",
                 **annotations,
             },
@@ -96,6 +98,17 @@ def test_an_edited_revision_stays() -> None:
     cluster = Cluster(PLAIN, {**NEW, "data": {"key": "edited"}})
     assert run(cluster) == [
         f"adopt keeps {NEW_KEY}, because the content does not match the hash in the name"
+    ]
+
+
+@pytest.mark.parametrize("annotation", ["postrender/prune", "postrender/sweep"])
+def test_a_revision_that_must_not_be_deleted_stays(annotation: str) -> None:
+    metadata = {**NEW["metadata"], "annotations": {"postrender/base-name": "app"}}
+    metadata["annotations"][annotation] = "false"
+    cluster = Cluster(PLAIN, {**NEW, "metadata": metadata})
+    assert run(cluster) == [
+        f"adopt keeps {NEW_KEY}, because the annotation postrender/prune or postrender/sweep is "
+        '"false". Delete the revision by hand when nothing needs it'
     ]
 
 

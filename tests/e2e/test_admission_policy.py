@@ -137,6 +137,8 @@ def thief(policy: Release, api: Api, plane: ControlPlane) -> Api:
         )
     kept = {**LABELLED, "annotations": {UNUSED: NOW, "postrender/sweep": "false"}}
     api.create({"kind": "ConfigMap", "metadata": {"name": "kept", **kept}})
+    stopped = {**LABELLED, "annotations": {UNUSED: NOW, "postrender/prune": "false"}}
+    api.create({"kind": "ConfigMap", "metadata": {"name": "stopped", **stopped}})
     template = {"metadata": {"labels": {"a": "b"}}, "spec": POD}
     spec = {"template": template, "suspend": True}
     api.create({"kind": "Job", "metadata": {"name": "running", **LABELLED}, "spec": spec})
@@ -247,6 +249,12 @@ REFUSED = {
     "delete a revision without a mark": Attempt(delete("ConfigMap", "editable"), "unused-since"),
     "delete a revision that is never swept": Attempt(
         delete("ConfigMap", "kept"), "postrender/sweep"
+    ),
+    "delete a revision whose deletion a person stopped": Attempt(
+        delete("ConfigMap", "stopped"), "postrender/prune"
+    ),
+    "permit the deletion again": Attempt(
+        patch("stopped", metadata(annotations={"postrender/prune": None})), "annotations other than"
     ),
     "delete a running Job": Attempt(delete("Job", "running"), "only finished Jobs"),
     "create an Event of another program": Attempt(event("kubelet"), "component postrender"),

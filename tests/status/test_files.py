@@ -120,9 +120,13 @@ def test_what_does_not_depend_on_managed_fields_is_known() -> None:
     retained = name_of(objects[-2])
     expected = "unused, the next run keeps it, because the applied manifests contain the revision"
     assert row_of(read(objects, lists()), retained) == expected
-    kept = stories.config("s", "shop-web-config", 9, annotations={"postrender/sweep": "false"})
-    row = row_of(read([*objects, kept], lists()), name_of(kept))
-    assert row.endswith('the next run keeps it, because the annotation postrender/sweep is "false"')
+    for annotation in ("postrender/prune", "postrender/sweep"):
+        kept = stories.config("s", "shop-web-config", 9, annotations={annotation: "false"})
+        row = row_of(read([*objects, kept], lists()), name_of(kept))
+        assert row.endswith(
+            "the next run keeps it, because the annotation postrender/prune or postrender/sweep is "
+            '"false"'
+        )
     free = stories.created(revision("free", "shop-web-config"), 9)
     row = row_of(read([*objects, free], lists()), name_of(free))
     assert row.endswith("the next run marks it, and a run 10 minutes later deletes it")

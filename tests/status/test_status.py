@@ -924,7 +924,7 @@ def test_a_running_job_deletes_now(targets: Sequence[str]) -> None:
     assert text.startswith(
         "Job/app-attach-x runs now, and deletes 1 revision. "
         "To stop it: kubectl annotate configmap,secret --namespace prod "
-        "-l postrender/attach-group=app-attach --overwrite postrender/sweep=false\n\n"
+        "-l postrender/attach-group=app-attach --overwrite postrender/prune=false\n\n"
     )
     assert "unused since 11:02 UTC, Job/app-attach-x, which runs now, deletes it" in text
     assert "the next run deletes it" not in text
