@@ -45,7 +45,7 @@ from postrender.attach.report import Uids, report_deleted, report_marked
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.run import decide, send
 from postrender.attach.sweep import EDITED, delete, edit_reason
-from postrender.attach.wait import Arrival, check_arrival
+from postrender.attach.wait import Arrival, check_arrival, find_stuck
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL, KEPT
 from postrender.kubernetes.hashing import without_hash
@@ -59,6 +59,7 @@ class Group(NamedTuple):
 
     name: "" for ConfigMaps of other tools.
     unused: unused ConfigMaps and Secrets, each with the reason to keep it, "" for none.
+    in_stream: what has a name of the applied stream, whoever created it.
     arrival: None without an inventory.
     """
 
@@ -69,6 +70,7 @@ class Group(NamedTuple):
     state: ClusterState = _NO_STATE
     arrival: Arrival | None = None
     scope: Scope = Scope("")
+    in_stream: tuple[Revision, ...] = ()
 
     @property
     def uids(self) -> Uids:
@@ -148,6 +150,7 @@ class Pass:
         content = ContentCheck(ContentReader(client), group.request)
         patches = without_foreign(group, content)
         self.problems += content.problems().values()
+        self._report_states(client, group, content)
         if not self._is_dry:
             patches, refusals = send(client, patches)
             self.problems += refusals
@@ -160,6 +163,14 @@ class Pass:
                 f"namespace {client.namespace}: collect marks and deletes nothing of {group.name}, "
                 f"because an apply may be under way: {'; '.join(group.arrival.reasons)}"
             )
+
+    def _report_states(self, client: Client, group: Group, content: ContentCheck) -> None:
+        """Report the revisions of the stream that somebody changed or is deleting."""
+        place = f"namespace {client.namespace}:"
+        self.lines += [f"{place} {change}" for change in content.changes.values()]
+        missing = group.arrival.missing if group.arrival else ()  # the reasons name these
+        stuck = find_stuck(group.in_stream)
+        self.lines += [f"{place} {text}" for ref, text in stuck.items() if ref not in missing]
 
     def _without_kept(self, client: Client, group: Group) -> Iterator[Revision]:
         """Yield what collect deletes. Report it in a dry run, and report why it keeps the rest."""
@@ -229,10 +240,8 @@ def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> It
 
 def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
     """The patches without those of foreign ConfigMaps, to which attach adds no owners."""
-    new = [patch.revision for patch in group.patches if patch.added]
-    new = [revision for revision in new if not revision.our_owners]
-    accepted = content.accepted(new, group.arrival.consumers.values() if group.arrival else ())
-    foreign = set(new) - set(accepted)
+    workloads = group.arrival.consumers.values() if group.arrival else ()
+    foreign = set(group.in_stream) - set(content.accepted(group.in_stream, workloads))
     return [patch for patch in group.patches if patch.revision not in foreign]
 
 
@@ -266,6 +275,9 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
         state=state,
         arrival=arrival,
         scope=scope,
+        in_stream=tuple(
+            overview.revisions[ref] for ref in request.in_stream if ref in overview.revisions
+        ),
     )
 
 
@@ -302,7 +314,6 @@ def _orphans(live: Live, older_than: timedelta | None, now: datetime) -> Iterato
             revision.group_name
             and revision.base_name
             and revision.group_name not in known
-            and revision.key not in live.named
             and _is_loose(live, revision)
         ):
             found[revision.group_name].append(revision)
@@ -344,8 +355,8 @@ def _others(
 
 
 def _is_loose(live: Live, revision: Revision) -> bool:
-    """Whether nothing uses, owns or already deletes an object."""
-    is_used = bool(live.overview.users.get(revision.key))
+    """Whether nothing uses, names, owns or already deletes an object."""
+    is_used = revision.key in live.named or bool(live.overview.users.get(revision.key))
     return not (is_used or revision.owners or revision.is_deleting)
 
 

@@ -49,8 +49,9 @@ class GroupRevisions(NamedTuple):
     """The live revisions that a run reads.
 
     revisions: the given revisions (AttachRequest.given), and those of the run's attach group.
-    others: the revisions of other attach groups, if the attach group of the run is known. For a
-        request without a group, also the ConfigMaps without a label to which attach added owners.
+    others: the revisions of other attach groups, if the attach group of the run is known, and what
+        has a name of AttachRequest.revised without a label. For a request without a group, also the
+        ConfigMaps without a label to which attach added owners.
     group_name: the attach group of the run, "" if unknown.
     base_names: of the live revisions in AttachRequest.in_stream, with the kinds.
     """
@@ -93,13 +94,16 @@ def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> 
         derived = group_name_for_release(request.group_name)
         group_name = derived if request.group_name not in existing else request.group_name
     only_emitted = request.emitted - given
+    revised = request.revised if request.group_name else ()
     revisions, others = [], []
     for revision in candidates:
         if revision.key in given or revision.group_name == group_name != "":
             is_only_emitted = revision.key in only_emitted
             revisions.append(_protected(revision) if is_only_emitted else revision)
-        elif (group_name and revision.group_name) or (
-            not (request.group_name or revision.group_name) and revision.proven_owners
+        elif (
+            (group_name and revision.group_name)
+            or revision.key in revised
+            or (not (request.group_name or revision.group_name) and revision.proven_owners)
         ):
             others.append(revision)
     return GroupRevisions(
@@ -128,15 +132,15 @@ def _protected(revision: Revision) -> Revision:
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
     """The objects of a kind with the label of any attach group.
 
-    The result has all objects of the kind if the request has no attach group, or if a given
-    revision is not among the objects with a label.
+    The result has all objects of the kind if the request has no attach group, or if a revision of
+    the applied stream is not among the objects with a label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
-    given = {name for given_kind, name in request.given if given_kind == kind}
-    if selector and not given <= {revision.name for revision in revisions}:
-        # A given revision does not exist, or another tool created the revision without a label.
+    wanted = {name for ref_kind, name in {*request.given, *request.revised} if ref_kind == kind}
+    if selector and not wanted <= {revision.name for revision in revisions}:
+        # A revision does not exist, or somebody created an object without a label under its name.
         revisions, _ = client.list_all(resource, partial(read_revision, resource))
     return revisions
 
@@ -253,15 +257,23 @@ class ContentCheck:
     changes: a sentence for each changed ConfigMap that the run has accepted.
     """
 
-    __slots__ = ("_content_of", "_foreign", "_given", "_has_workloads", "_in_stream", "changes")
+    __slots__ = (
+        "_checked",
+        "_content_of",
+        "_foreign",
+        "_has_no_workloads",
+        "_is_certain",
+        "changes",
+    )
 
     def __init__(self, content_of: Callable[[Revision], Content], request: AttachRequest) -> None:
         self._content_of = content_of
         # Without an attach group, the names can have the hashes of another tool.
-        self._given = frozenset(request.given if request.group_name else ())
-        self._in_stream = request.in_stream if request.group_name else frozenset()
+        checked = request.revised | set(request.given) if request.group_name else ()
+        self._checked = frozenset(checked)
         self._foreign: dict[Revision, UserError] = {}
-        self._has_workloads = False
+        # Until one of its workloads exists, the run cannot tell whether a ConfigMap is foreign.
+        self._is_certain = self._has_no_workloads = not request.workloads
         self.changes: dict[RevisionRef, UserError] = {}
 
     def accepted(
@@ -269,28 +281,33 @@ class ContentCheck:
     ) -> tuple[Revision, ...]:
         """All revisions except foreign objects; workloads: the live workloads of the request."""
         workloads = tuple(workloads)
-        self._has_workloads = bool(workloads)
+        self._is_certain = self._has_no_workloads or bool(workloads)
         appliers = frozenset(name for workload in workloads for name in workload.appliers)
         revisions = tuple(revisions)
         problems = {item: self._problem(item, appliers) for item in revisions}
         self._foreign = {item: problem for item, problem in problems.items() if problem}
         return tuple(item for item in revisions if item not in self._foreign)
 
+    def accepted_in(self, group: GroupRevisions, workloads: Iterable[Consumer]) -> GroupRevisions:
+        """What a run has read, without the foreign objects."""
+        accepted = set(self.accepted((*group.revisions, *group.others), workloads))
+        return group._replace(
+            revisions=tuple(item for item in group.revisions if item in accepted),
+            others=tuple(item for item in group.others if item in accepted),
+        )
+
     def problems(self) -> dict[RevisionRef, UserError]:
         """An error for each foreign object that the latest call of `accepted` left out."""
         return {
             revision.key: problem
             for revision, problem in self._foreign.items()
-            # Without a workload, the run cannot tell whether a ConfigMap is foreign.
-            if self._has_workloads or not _has_our_marks(revision)
+            if self._is_certain or not _has_our_marks(revision)
         }
 
     def _problem(self, revision: Revision, appliers: frozenset[str]) -> UserError | None:
         """Why a revision is foreign, None if it is not; a change is added to `changes`."""
         has_marks = _has_our_marks(revision)
-        # Other objects of the stream without the marks can be originals.
-        needs_check = revision.key in (self._in_stream if has_marks else self._given)
-        if not needs_check or revision.is_deleting:
+        if revision.key not in self._checked or revision.is_deleting:
             return None
         if revision.resource != CONFIG_MAPS:
             return None if has_marks or not without_hash(revision.name) else _unmarked(revision)

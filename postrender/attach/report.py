@@ -171,15 +171,18 @@ class Failure(NamedTuple):
 
 
 def find_failures(
-    arrival: Arrival, missing: Sequence[RevisionRef], state: ClusterState, uids: Uids
+    arrival: Arrival,
+    missing: Sequence[RevisionRef],
+    stuck: Mapping[RevisionRef, str],
+    state: ClusterState,
+    uids: Uids,
 ) -> Iterator[Failure]:
     """The failures of a run, except those of revision_failures().
 
-    missing: the result of find_missing() at the end of the run.
+    missing, stuck: the results of find_missing() and find_stuck() at the end of the run.
     """
     for workload, pending in arrival.pending.items():
         yield Failure(pending.reason, pending.fix, ((workload, uids[workload]),))
-    stuck = arrival.stuck
     for ref, problem in stuck.items():
         fix = f"Remove the finalizer from {title(ref)}, then apply the manifests again"
         yield _missing_failure([ref], problem, fix, state, uids)
@@ -192,7 +195,7 @@ def find_failures(
             change = "re-created" if uids[workload] else "deleted"
             problem = f"somebody {change} {workload} during this run"
             yield Failure(problem, _APPLY_AGAIN, ((workload, uids[workload]),))
-    lost = [ref for ref in missing if ref not in arrival.missing]
+    lost = [ref for ref in missing if ref not in arrival.missing and ref not in stuck]
     if lost:
         # Kubernetes deletes a revision together with its last owner.
         problem = f"somebody or Kubernetes deleted {titles(lost)} during this run"
@@ -264,10 +267,12 @@ def report_changes(client: Client, changes: Mapping[RevisionRef, UserError], uid
     """Warn about each changed ConfigMap (see observe.ContentCheck), also in Events."""
     for ref, change in changes.items():
         _log.warning(str(change))
-        for workload, uid in uids.items():
-            if ref in workload.references:
-                with contextlib.suppress(UserError):
-                    record_event(client, workload, uid, "Warning", "AttachChanged", str(change))
+        users = [workload for workload in uids if ref in workload.references]
+        for workload in users or uids:
+            with contextlib.suppress(UserError):
+                record_event(
+                    client, workload, uids[workload], "Warning", "AttachChanged", str(change)
+                )
 
 
 def record_abort(client: Client, request: AttachRequest, error: UserError) -> None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.errors import UsageError
+from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
 from postrender.records import NamedTuple
 from postrender.text import conjoined, shown
@@ -187,6 +188,17 @@ class AttachRequest(NamedTuple):
     def in_stream(self) -> frozenset[RevisionRef]:
         """The given and the emitted revisions, which are all in the applied stream."""
         return self.emitted | set(self.given)
+
+    @property
+    def revised(self) -> frozenset[RevisionRef]:
+        """The names in the applied stream that render wrote, and not those of originals.
+
+        An original can have a name with a hash, too. Then the stream also has its revision.
+        """
+        bases = {(kind, without_hash(name)) for kind, name in self.in_stream}
+        bases |= {(kind, name.rpartition("-v")[0]) for kind, name in bases}
+        hashed = {ref for ref in self.in_stream if without_hash(ref[1])}
+        return frozenset(hashed - bases)
 
 
 def read_request(

@@ -38,7 +38,14 @@ from postrender.attach.report import (
 )
 from postrender.attach.request import AttachRequest, Resource, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
-from postrender.attach.wait import Arrival, Watched, find_missing, is_paused, wait
+from postrender.attach.wait import (
+    Arrival,
+    Watched,
+    find_missing,
+    find_stuck,
+    is_paused,
+    wait,
+)
 from postrender.errors import UserError
 
 _log = logging.getLogger(__name__)
@@ -67,8 +74,7 @@ def attach(
     while True:
         arrival = wait(client, request, deadline, add_owners)
         group = read_revisions(client, request)
-        accepted = content.accepted(group.revisions, arrival.consumers.values())
-        group = group._replace(revisions=accepted)
+        group = content.accepted_in(group, arrival.consumers.values())
         scope, state, patches = decide(
             request, arrival, group, release_owner, *read_consumers(client), client.now()
         )
@@ -95,7 +101,7 @@ def attach(
     report_changes(client, content.changes, uids)
     failures = [
         *_final_failures(client, request, arrival, state, uids),
-        *revision_failures(content.problems().values(), uids, are_severe=True),
+        *revision_failures(content.problems().values(), uids, are_severe=bool(request.workloads)),
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
     if request.group_name and not state.revisions and not failures:
@@ -123,7 +129,7 @@ def decide(
 ) -> tuple[Scope, ClusterState, list[Patch]]:
     """The patches of `reconcile`, and what they are based on.
 
-    group: without foreign objects (see ContentCheck.accepted).
+    group: without foreign objects (see ContentCheck.accepted_in).
     """
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
@@ -206,7 +212,11 @@ def _final_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
     """Check again that the revisions exist, and return all failures but those of writes."""
-    missing = find_missing(request, read_revisions(client, request).revisions)
+    group = read_revisions(client, request)
+    missing = find_missing(request, group.revisions)
+    stuck = find_stuck(
+        item for item in (*group.revisions, *group.others) if item.key in request.in_stream
+    )
     if any(ref not in arrival.missing for ref in missing):
         # The garbage collector may have deleted the revisions together with their workload. After
         # the last check of the uids, somebody may have re-created the workload.
@@ -216,5 +226,5 @@ def _final_failures(
         for error in forbidden:
             _log.warning(str(error))
         forbidden = []
-    failures = find_failures(arrival, missing, state, uids)
+    failures = find_failures(arrival, missing, stuck, state, uids)
     return [*failures, *revision_failures(forbidden, uids)]

@@ -92,19 +92,9 @@ class Arrival(NamedTuple):
     @property
     def reasons(self) -> list[str]:
         """The reason for each missing revision, and for each workload that is not ready."""
-        stuck = self.stuck
+        stuck = find_stuck(self.revisions)
         missing = (stuck.get(ref, f"{title(ref)} does not exist") for ref in self.missing)
         return [*missing, *(pending.reason for pending in self.pending.values())]
-
-    @property
-    def stuck(self) -> dict[RevisionRef, str]:
-        """The reason for each missing revision whose deletion a finalizer delays."""
-        return {
-            revision.key: f"{revision} is being deleted, but waits for the finalizer "
-            f"{', '.join(revision.finalizers)}"
-            for revision in self.revisions
-            if revision.is_deleting and revision.finalizers and revision.key in self.missing
-        }
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
         """The live workloads that reference a revision according to the request."""
@@ -117,6 +107,16 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
     """The given revisions that do not exist or are being deleted."""
     existing = {revision.key for revision in revisions if not revision.is_deleting}
     return [ref for ref in request.given if ref not in existing]
+
+
+def find_stuck(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
+    """The problem of each revision whose deletion a finalizer delays."""
+    return {
+        revision.key: f"{revision} is being deleted, but waits for the finalizer "
+        f"{', '.join(revision.finalizers)}"
+        for revision in revisions
+        if revision.is_deleting and revision.finalizers
+    }
 
 
 def wait(

@@ -114,7 +114,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     group = select_revisions(candidates, request)
     content = ContentCheck(partial(_content, snapshot), request)
     arrival = _without_unread(snapshot, check_arrival(request, overview, group.revisions))
-    group = group._replace(revisions=content.accepted(group.revisions, arrival.consumers.values()))
+    group = content.accepted_in(group, arrival.consumers.values())
     scope, state, patches = decide(
         request, arrival, group, owner, consumers, overview.unreadable, snapshot.now
     )

@@ -189,19 +189,18 @@ class Snapshot:
         if overview.groups.keys() - {""}:
             selector = _selector(overview, self._wanted)
             client.list_all(CONFIG_MAPS, self._add_content, selector, is_whole=True)
-        # attach compares the content of objects without the label too, if they have the name of a
-        # revision that a workload of postrender references.
-        for revision in overview.groups[""]:
-            users = overview.users.get(revision.key, ())
-            if (
-                revision.resource == CONFIG_MAPS
-                and without_hash(revision.name)
-                and any(overview.top_of(user).render_id for user in users)
-            ):
-                name = revision.name
-                client.list_all(CONFIG_MAPS, self._add_content, name=name, is_whole=True)
         if self._has_inventory:
             client.list_all(CONFIG_MAPS, self._add_inventory, INVENTORY_LABEL, is_whole=True)
+        # attach compares the content of objects without the label too, if they have the name of a
+        # revision that an attacher names or a workload of postrender references.
+        for revision in overview.groups[""]:
+            users = overview.users.get(revision.key, ())
+            is_expected = revision.key in self.live.named or any(
+                overview.top_of(user).render_id for user in users
+            )
+            if revision.resource == CONFIG_MAPS and without_hash(revision.name) and is_expected:
+                name = revision.name
+                client.list_all(CONFIG_MAPS, self._add_content, name=name, is_whole=True)
         for resource in sorted(self._release_owner_kinds()):
             if not _is_listed(client, resource, self._add_owner):
                 self.unknown_owners.add(resource)

@@ -30,6 +30,7 @@ from tests.attach.cluster import (
     workload,
 )
 from tests.attach.faulty import FAULTS, FaultyCluster, user
+from tests.attach.squats import squats
 from tests.effort import examples
 
 APPLIED = {"postrender/applied": "external"}
@@ -250,7 +251,10 @@ def test_a_pass_lists_each_kind_once_for_any_number_of_groups() -> None:
         assert (len(run.lines), run.problems) == (count, [])
         cluster.requests.clear()
         collect(cluster)
-        numbers.append(len(cluster.requests))
+        # Only its content proves a ConfigMap, because everybody can write its owners.
+        reads = [text for text in cluster.requests if text.startswith("get ConfigMap/app-")]
+        assert len(reads) == len(set(reads)) == count
+        numbers.append(len(cluster.requests) - count)
         lists = [text for text in cluster.requests if text != "list ConfigMap"]
         assert len(lists) == len(set(lists))
     assert numbers[0] == numbers[1]
@@ -616,6 +620,26 @@ def test_a_foreign_config_map_under_the_name_of_a_revision_gets_no_owner() -> No
     run = collect(cluster)
     assert "does not match the hash" in str(run.problems[0])
     assert not cluster.owners(NEW_KEY)
+
+
+SQUATS = squats(OLD)
+
+
+@pytest.mark.parametrize("case", SQUATS)
+def test_a_squatted_name_that_no_workload_uses_is_reported(case: str) -> None:
+    squat, expected = SQUATS[case]
+    names = inventory(WANTED, more=["--emitted", f"configmap/{OLD_NAME}"])
+    cluster = Cluster(DEPLOYMENT, NEW_SET, NEW, names, squat)
+    for _ in range(2):
+        run = collect(cluster)
+        texts = [
+            *map(str, run.problems),
+            *(line for line in run.lines if "collect added" not in line),
+        ]
+        assert [expected in text for text in texts] == [True] * bool(expected), texts
+        assert bool(run.problems) == expected.startswith("the ")
+    if expected.startswith("the "):
+        assert OWNER not in cluster.owners(OLD_KEY)
 
 
 # Failures

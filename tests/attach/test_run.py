@@ -29,6 +29,7 @@ from tests.attach.cluster import (
     time_ago,
     workload,
 )
+from tests.attach.squats import squats
 
 NEW, OLD = revision("new"), revision("old", annotations=marked(30))
 NEW_NAME, OLD_NAME = name_of(NEW), name_of(OLD)
@@ -1242,6 +1243,40 @@ def test_a_revision_that_no_workload_references_is_checked_too() -> None:
     ]
     assert not any(OLD_NAME in write for write in cluster.writes)
     assert not Run(Cluster(*APPLIED, revision("old"), original), WANTED, emitted=emitted).problems
+
+
+SQUATS = squats(revision("old"))
+
+
+@pytest.mark.parametrize("case", SQUATS)
+def test_a_squatted_name_that_no_workload_uses_is_reported(case: str) -> None:
+    squat, expected = SQUATS[case]
+    cluster = Cluster(*APPLIED, squat)
+    for _ in range(2):
+        run = Run(cluster, WANTED, emitted=[f"configmap/{OLD_NAME}"])
+        warnings = [line.partition(": ")[2] for line in run.log if line.startswith("warning")]
+        texts = [*run.problems, *warnings]
+        assert [expected in text for text in texts] == [True] * bool(expected), texts
+        failures = [failure.is_severe for failure in run.failures]
+        assert failures == [True] * expected.startswith("the ") or "deleted" in expected
+    if expected.startswith("the "):
+        assert not any(OLD_NAME in write for write in cluster.writes)
+
+
+def test_a_squat_in_a_release_without_workloads_is_a_failure() -> None:
+    """A custom resource can read the revision. A webhook can have changed it: no severe failure."""
+    squat, _ = SQUATS["with all marks"]
+    [failure] = Run(Cluster(squat), emitted=[f"configmap/{OLD_NAME}"]).failures
+    assert "does not match the hash" in failure.problem
+    assert not failure.is_severe
+
+
+def test_an_original_whose_name_ends_like_a_hash_is_not_a_squat() -> None:
+    original = obj("ConfigMap", "app-bcdfghkmt2", data={"value": "of the chart"})
+    made = revision("x", base="app-bcdfghkmt2")
+    emitted = [f"configmap/{name_of(made)}", "configmap/app-bcdfghkmt2"]
+    cluster = Cluster(*APPLIED, original, made)
+    assert not Run(cluster, WANTED, emitted=emitted).problems
 
 
 def test_a_secret_without_the_marks_of_a_revision_is_refused() -> None:

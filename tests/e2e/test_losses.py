@@ -102,31 +102,96 @@ SQUATS: dict[str, tuple[Json, str]] = {
         "changed",
     ),
     "by another manager": (MINE | {"manager": "helm"}, "the content"),
+    "of another group": (MINE | {"group": "another"}, "the content"),
+    "of no group": (MINE | {"group": ""}, "the content"),
+    "of no group, by the manager of the release": (
+        MINE | {"group": "", "manager": "kubectl-client-side-apply"},
+        "the content",
+    ),
+    "with the annotation of kustomize": (MINE | {"hash": "kustomize"}, "the content"),
+    "with managed fields of the release": (
+        MINE | {"managedFields": "kubectl-client-side-apply"},
+        "the content",
+    ),
+    "of no group, but right": ({"group": ""}, ""),
+    "of another group, but right": ({"group": "another"}, ""),
+    "being deleted": ({"finalizers": ["example.com/keep"]}, "deleted"),
+    "of no group, being deleted": (
+        MINE | {"group": "", "finalizers": ["example.com/keep"]},
+        "deleted",
+    ),
     "applied by another manager": (MINE | {"manager": "helm", "how": APPLY}, "the content"),
     "right": ({}, ""),
 }
 
 
+@pytest.mark.parametrize("is_used", [True, False], ids=["used", "retained"])
 @pytest.mark.parametrize("squat", SQUATS)
 def test_a_squatted_name_is_reported(
-    manifests: Release, api: Api, runner: Runner, plane: ControlPlane, squat: str
+    manifests: Release,
+    api: Api,
+    runner: Runner,
+    plane: ControlPlane,
+    tmp_path: Path,
+    squat: str,
+    *,
+    is_used: bool,
 ) -> None:
     fields, expected = SQUATS[squat]
     fields = dict(fields)
     objects = render(manifests, chart("one"))
     [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
-    rest = [obj for obj in objects if obj["kind"] not in ("ConfigMap", "Job")]
+    if not is_used:  # the next release retains the revision
+        (tmp_path / "previous.yaml").write_text(manifests.render(manifests.template(chart("one"))))
+        manifests.arguments = [f"--previous={tmp_path / 'previous.yaml'}"]
+        objects = render(manifests, chart("two"))
+    name = revision["metadata"]["name"]
+    rest = [obj for obj in objects if obj["kind"] != "Job" and obj["metadata"]["name"] != name]
     manifests.apply_text(json.dumps({**LIST, "items": rest}))
+    forge(api, plane, revision, fields)
+    for _ in range(2):
+        run = runner.run(arguments_of(objects, timeout="3s", on_failure="report"))
+        failures = [text for text in run.errors() if name in text]
+        changes = events_on(api, "Deployment", "web", "AttachChanged")
+        is_loud = expected.startswith("the ") or (expected == "deleted" and is_used)
+        assert run.code == int(is_loud), run.log
+        assert bool(failures) == (expected not in ("", "changed")), run.log
+        assert bool(changes) == (expected == "changed"), run.log
+        assert all(expected in text for text in failures)
+    attached = any(
+        entry["manager"] == "postrender-attach" and entry["operation"] == "Update"
+        for entry in api.get("ConfigMap", name)["metadata"]["managedFields"]
+    )
+    if is_used or expected.startswith("the "):
+        assert attached == (expected in ("", "changed"))
+    if expected == "deleted":
+        api.patch("ConfigMap", name, {"metadata": {"finalizers": None}})
+
+
+def forge(api: Api, plane: ControlPlane, revision: Json, fields: Json) -> None:
+    """Create an object like a revision, as a tenant who may create and patch ConfigMaps."""
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}]
     create_account(api, "tenant", rules)
     access = json.loads(account_kubeconfig(plane, api, "tenant"))
     tenant = Api(plane.url, access["users"][0]["user"]["token"], str(plane.ca), api.namespace)
     manager, how = fields.pop("manager", "mine"), fields.pop("how", "")
-    metadata = {**revision["metadata"]}
+    metadata = json.loads(json.dumps(revision["metadata"]))
     if fields.pop("owned", False):
         uid = api.get("Deployment", "web")["metadata"]["uid"]
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}
         metadata["ownerReferences"] = [{**owner, "controller": False, "blockOwnerDeletion": False}]
+    group = fields.pop("group", None)
+    if group is not None:
+        metadata["labels"] = {GROUP_LABEL: group} if group else {}
+    if "hash" in fields:
+        metadata["annotations"]["postrender/hash"] = fields.pop("hash")
+    if "managedFields" in fields:
+        written: Json = {"f:postrender/base-name": {}}
+        entry: Json = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+        entry |= {"manager": fields.pop("managedFields"), "time": "2026-11-01T00:00:00Z"}
+        entry["fieldsV1"] = {"f:data": {"f:greeting": {}}, "f:metadata": {"f:annotations": written}}
+        metadata["managedFields"] = [entry]
+    finalizers = metadata["finalizers"] = fields.pop("finalizers", [])
     forged = {key: value for key, value in {**revision, **fields}.items() if value is not None}
     forged["metadata"] = metadata
     path = tenant.path("ConfigMap", metadata["name"] if how else "")
@@ -135,19 +200,8 @@ def test_a_squatted_name_is_reported(
         tenant.request("PATCH", query, forged, how)
     else:
         tenant.request("POST", query, forged)
-    for _ in range(2):
-        run = runner.run(arguments_of(objects, timeout="3s", on_failure="report"))
-        failures = [text for text in run.errors() if "does not match the hash" in text]
-        changes = events_on(api, "Deployment", "web", "AttachChanged")
-        assert run.code == int(expected.startswith("the ")), run.log
-        assert bool(failures) == expected.startswith("the "), run.log
-        assert bool(changes) == (expected == "changed"), run.log
-        assert all(text.startswith(expected) for text in failures)
-    attached = any(
-        entry["manager"] == "postrender-attach" and entry["operation"] == "Update"
-        for entry in api.get("ConfigMap", metadata["name"])["metadata"]["managedFields"]
-    )
-    assert attached == (expected in ("", "changed"))
+    if finalizers:
+        api.delete("ConfigMap", metadata["name"])
 
 
 def test_a_config_map_that_somebody_replaces_after_the_check_gets_no_owners(

@@ -42,9 +42,11 @@ from tests.attach.cluster import (
     job,
     name_of,
     obj,
+    revision,
     workload,
 )
 from tests.attach.faulty import FaultyCluster, random_objects
+from tests.attach.squats import squats
 from tests.effort import examples
 from tests.pages import ROOT, blocks_of
 from tests.status import stories, worlds
@@ -464,6 +466,29 @@ def test_an_unlabelled_object_with_the_name_of_a_revision_is_foreign() -> None:
     status = status_of(cluster, "deploy/web")
     assert [problem.code for problem in status.problems] == ["foreign"]
     assert not [request for request in cluster.requests if request.startswith("get")]
+
+
+SQUATTED = revision("old")
+SQUATS = squats(SQUATTED)
+
+
+@pytest.mark.parametrize("source", ["a Job", "an inventory"])
+@pytest.mark.parametrize("case", SQUATS)
+def test_a_squatted_name_that_no_workload_uses_is_reported(case: str, source: str) -> None:
+    squat, expected = SQUATS[case]
+    new = revision("new")
+    arguments = ["--group", GROUP, "--workload", f"Deployment/app@bb=configmap/{name_of(new)}"]
+    arguments += ["--emitted", f"configmap/{name_of(SQUATTED)}"]
+    labels = {"postrender/inventory": GROUP}
+    data = inventory_data(arguments)
+    names = obj("ConfigMap", f"{GROUP}-inventory", metadata={"labels": labels}, data=data)
+    if source == "a Job":
+        names = job("app-attach-1", 5, *arguments)
+    replica_set = workload("ReplicaSet/app-2", "bb", name_of(new), owner="Deployment/app")
+    deployment = workload("Deployment/app", "bb", name_of(new))
+    status = status_of(Cluster(deployment, replica_set, new, names, squat))
+    found = [problem.problem for problem in status.problems if problem.code == "foreign"]
+    assert [expected in text for text in found] == [True] * expected.startswith("the "), found
 
 
 # Files
