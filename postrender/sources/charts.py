@@ -15,7 +15,7 @@ from postrender.records import NamedTuple, grouped
 from postrender.sources.paths import CHART_FILE
 from postrender.sources.programs import helm_program, start
 from postrender.text import printable
-from postrender.yaml.stream import Stream, template_of
+from postrender.yaml.stream import SOURCE_COMMENT, Stream, template_of
 
 _COMMAND = "postrender try"
 # The name of the release if Chart.yaml does not contain a valid name for a release.
@@ -109,13 +109,8 @@ def find_unused_configuration(
     """
     if config:
         return ()
-    templates: set[str] = set()
-    for stream in streams:
-        # One template of each chart is enough.
-        by_chart = {found.partition("/")[0]: found for found in map(template_of, stream.texts)}
-        templates.update(by_chart.values())
     findings = []
-    for chart in _charts_of(templates):
+    for chart in _charts_of({one for stream in streams for one in _templates(stream)}):
         try:
             source, _ = find_config(os.path.realpath(chart), is_untrusted=True)
         except UserError as error:
@@ -129,6 +124,20 @@ def find_unused_configuration(
             fix = f"If the release uses the file, pass --config={file}"
             findings.append(Finding("config-unused", problem, fix, Location(file)))
     return tuple(findings)
+
+
+def _templates(stream: Stream) -> Iterable[str]:
+    """The last template of each chart in the comments of helm, which is enough."""
+    by_chart: dict[str, str] = {}
+    known: tuple[str, ...] = ()
+    for text in reversed(stream.texts):
+        start = text.find(SOURCE_COMMENT)
+        is_known = text.startswith(known, start) and text[start - 1 : start] in ("", "\n")
+        if start >= 0 and not is_known:
+            found = template_of(text)
+            by_chart.setdefault(found.partition("/")[0], found)
+            known = tuple(f"{SOURCE_COMMENT}{chart}/" for chart in by_chart)
+    return by_chart.values()
 
 
 def _charts_of(templates: Iterable[str]) -> Iterator[str]:
