@@ -177,7 +177,7 @@ UV_UNIVERSAL := $(UV_COMPILE) --universal --python-version 3.10
 
 field-types: programs
 	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade kubernetes-validate
-	@$(VENV)/bin/python release/field_types.py $(CACHE)/e2e/crds/*.yaml
+	@$(VENV)/bin/python -m release.field_types $(CACHE)/e2e/crds/*.yaml
 
 image-requirements:
 	@$(PYTHON) -I -m venv --clear $(CACHE)/uv

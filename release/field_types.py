@@ -1,20 +1,27 @@
-"""Write the fields of the built-in kinds and of Rollouts: python release/field_types.py CRD...
+"""Write the fields of the built-in kinds and of Rollouts: python -m release.field_types CRD...
 
-The fields of Kubernetes come from kubernetes-validate, which has the schemas of several versions.
-The CRDs are those of Argo Rollouts, which `make programs` downloads. A type is one of
+The fields of Kubernetes come from kubernetes-validate, which has the schemas of several versions,
+and the values of texts from an API server. The CRDs are those of Argo Rollouts, which
+`make programs` downloads. Each line of the file has a type and its name. A type is one of
 
 - a word: string, integer, int32, number, boolean, quantity, int-or-string or any;
-- the name of a mapping in the file;
+- the values of a text: `Exact|Prefix`;
+- a name: of a mapping, or of a kind, such as `apps/v1 Deployment`;
 - a mapping of fields, where `*` is the type of all other keys;
 - a list with the type of its items.
 """
 
 import json
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import yaml
+
+from tests.e2e.api import Api
+from tests.e2e.cluster import Cluster
 
 FOLDER = Path(__file__).resolve().parents[1] / "postrender" / "kubernetes" / "validation"
 SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
@@ -25,6 +32,13 @@ WORDS = {
     "MicroTime": "string",
 }
 POD_TEMPLATE = "core.v1.PodTemplateSpec"
+# The API server accepts fewer values, or other code knows the values.
+OTHER_VALUES = {
+    "admissionregistration.v1.MutatingWebhook": "sideEffects",
+    "admissionregistration.v1.ValidatingWebhook": "sideEffects",
+    "core.v1.PodSpec": "restartPolicy",
+    "storage.v1.StorageClass": "reclaimPolicy",
+}
 
 
 def versions() -> list[str]:
@@ -45,11 +59,42 @@ def kubernetes(names: list[str]) -> tuple[dict, dict]:
                     api = "/".join(filter(None, (known["group"], known["version"])))
                     kinds[f"{api} {known['kind']}"] = short(full_name)
             if fields:
-                types = {key: type_of(one) for key, one in fields.items() if key != "status"}
+                # The values here are only those of apiVersion and kind.
+                types = {key: without_values(type_of(one)) for key, one in fields.items()}
                 if "status" in fields:
                     types["status"] = "any"
                 mappings.setdefault(short(full_name), {}).update(types)
     return kinds, reachable(kinds, mappings)
+
+
+def of_server(api: Api) -> dict:
+    """Return the fields of each mapping of an API server, with the values of texts."""
+    mappings = {}
+    for group in api.request("GET", "/openapi/v3")["paths"]:
+        schemas = api.request("GET", f"/openapi/v3/{group}").get("components", {})
+        for full_name, schema in schemas.get("schemas", {}).items():
+            if fields := schema.get("properties"):
+                name = short(full_name)
+                mappings[name] = {key: type_of(one) for key, one in fields.items()}
+                if key := OTHER_VALUES.get(name):
+                    mappings[name][key] = without_values(mappings[name][key])
+    return mappings
+
+
+def without_values(one: Any) -> Any:
+    """Return a type, with `string` for the values of a text."""
+    if isinstance(one, list):
+        return [without_values(item) for item in one]
+    if isinstance(one, dict):
+        return {key: without_values(inner) for key, inner in one.items()}
+    return "string" if "|" in one else one
+
+
+def add_values(mappings: dict, server: dict) -> None:
+    """Give the fields the values that the same fields of a server have."""
+    for name, fields in server.items():
+        known = mappings.get(name, {})
+        known |= {key: one for key, one in fields.items() if known.get(key) == without_values(one)}
 
 
 def short(name: str) -> str:
@@ -67,6 +112,9 @@ def type_of(schema: dict) -> object:
         return "int-or-string"
     words = schema.get("type", "any")
     word = words if isinstance(words, str) else next(one for one in words if one != "null")
+    values = [value for value in schema.get("enum", ()) if value]
+    if word == "string" and len(values) > 1:
+        return "|".join(values)
     if word == "array":
         return [type_of(schema.get("items", {}))]
     if word != "object":
@@ -129,12 +177,10 @@ def main(files: list[str]) -> None:
     """Write the file."""
     names = versions()
     kinds, mappings = kubernetes(names)
-    for kind, fields in custom(files).items():
-        kinds[kind] = kind
-        mappings[kind] = fields
-    parts = (f'"versions": {json.dumps(names)}', f'"kinds": {lines(dict(sorted(kinds.items())))}')
-    text = ",\n".join((*parts, f'"mappings": {lines(mappings)}'))
-    (FOLDER / "field_types.json").write_text("{\n" + text + "\n}\n")
+    with tempfile.TemporaryDirectory() as folder, Cluster(Path(folder)) as cluster:
+        add_values(mappings, of_server(cluster.plane.api()))
+    types = {"versions": names, **dict(sorted((kinds | custom(files)).items())), **mappings}
+    (FOLDER / "field_types.json").write_text(lines(types) + "\n")
 
 
 if __name__ == "__main__":

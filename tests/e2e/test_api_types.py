@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from postrender.kubernetes.validation.field_types import tables
+from postrender.kubernetes.validation.field_types import type_of
 from release import field_types
 from tests.blind_fields import NAME, is_safe, open_fields
 from tests.e2e.api import Api, ApiError, Json
@@ -106,19 +106,12 @@ def test_the_api_server_accepts_what_check_accepts(api: Api) -> None:
 
 
 def test_the_types_of_fields_are_those_of_the_api_server(api: Api) -> None:
-    mappings: dict[str, Json] = {}
-    for group in api.request("GET", "/openapi/v3")["paths"]:
-        schemas = api.request("GET", f"/openapi/v3/{group}").get("components", {})
-        for name, schema in schemas.get("schemas", {}).items():
-            if fields := schema.get("properties"):
-                types = {key: field_types.type_of(one) for key, one in fields.items()}
-                mappings[field_types.short(name)] = types
-    known = tables()["mappings"]
-    shared = [name for name in known if name in mappings]
+    mappings = field_types.of_server(api)
+    shared = [name for name in mappings if isinstance(type_of(name), dict)]
     assert len(shared) > 300
     for name in shared:
-        types = field_types.reachable({"": name}, mappings)[name]
-        different = {key for key, one in types.items() if known[name].get(key) != one}
+        types, known = field_types.reachable({"": name}, mappings)[name], type_of(name)
+        different = {key for key, one in types.items() if known.get(key) != one}
         assert different <= {"status"}, name
-    rollouts = field_types.custom([str(file) for file in definitions()])
-    assert rollouts.items() <= known.items()
+    for kind, fields in field_types.custom([str(file) for file in definitions()]).items():
+        assert type_of(kind) == fields

@@ -200,11 +200,12 @@ _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def expression(*operators: str) -> Check:
-    """A check of a requirement of a selector; operators: what it knows besides."""
+    """A check of a requirement of a selector; operators: those of nodes, which a type lists."""
 
     def check(value: Json) -> Iterator[str]:
         operator, values = (value_at(value, (field,)) for field in ("operator", "values"))
-        yield from one_of(*_OPERATORS, *operators)(operator)
+        if not operators:
+            yield from one_of(*_OPERATORS)(operator)
         if bool(values) == (operator in _OPERATORS[2:]) and operator in _OPERATORS:
             yield f"the operator {operator} {'cannot have' if values else 'needs'} values"
         if operator in operators and not (

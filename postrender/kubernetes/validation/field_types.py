@@ -1,4 +1,4 @@
-"""The types of the fields of built-in kinds and of Argo Rollouts.
+"""The types of the fields of built-in kinds and of Argo Rollouts, and the values of some texts.
 
 Source: the OpenAPI schemas of Kubernetes and the CustomResourceDefinitions of Argo Rollouts.
 `release/field_types.py` writes them into field_types.json, and says what a type is.
@@ -17,6 +17,7 @@ from postrender.kubernetes.validation.checks import (
     NotAString,
     Problem,
     needs_quotes,
+    one_of,
     quantity_text,
 )
 from postrender.packaged import packaged_text
@@ -36,7 +37,7 @@ class UnknownField(str):
 
 
 class FreeType(str):
-    """A clause about a value whose type the CustomResourceDefinition of Rollouts leaves open."""
+    """A clause about a value that the CustomResourceDefinition of Rollouts leaves open."""
 
 
 def find_wrong_types(root: dict[str, Json], parts: Parts) -> Iterable[Problem]:
@@ -45,23 +46,23 @@ def find_wrong_types(root: dict[str, Json], parts: Parts) -> Iterable[Problem]:
     parts: of the object, to check only these. A kind that the file lacks has no problems.
     """
     kind = root.get("kind")
-    first = tables()["kinds"].get(f"{root.get('apiVersion')} {kind}", "any")
-    found = _find(root, first, parts)
+    name = f"{root.get('apiVersion')} {kind}"
+    first = type_of(name)
+    found = _find(root, first, parts) if first != name else ()
     return dict.fromkeys(_without_values(kind, found)) if kind in CONTENT_KINDS else found
 
 
-def _find(root: Json, first: str, parts: Parts) -> Iterator[Problem]:
-    mappings = tables()["mappings"]
+def _find(root: Json, first: Any, parts: Parts) -> Iterator[Problem]:
     pending: list[tuple[Path, Json, Any, Parts]] = [((), root, first, parts)]
     while pending:
         path, value, name, within = pending.pop()
-        fields = mappings.get(name, name) if isinstance(name, str) else name
+        fields = type_of(name) if isinstance(name, str) else name
         if value is None or fields == "any":
             continue
         if isinstance(fields, UnknownField):
             yield path, fields
         elif isinstance(fields, str):
-            yield from ((path, clause) for clause in _CHECKS[fields](value))
+            yield from ((path, clause) for clause in _check_of(fields)(value))
         elif not isinstance(value, type(fields)):
             yield path, f"the value is not a {'list' if isinstance(fields, list) else 'mapping'}"
         else:
@@ -98,10 +99,17 @@ def _without_values(kind: Json, problems: Iterable[Problem]) -> Iterator[Problem
 
 
 @cache
-def tables() -> dict[str, dict[str, Any]]:
-    """The mapping of each kind, by apiVersion and kind, and the types of each mapping's fields."""
-    result: dict[str, dict[str, Any]] = json.loads(packaged_text(_FILE))
-    return result
+def _lines() -> dict[str, str]:
+    """The lines of the file by the name. Few are needed, so each is read alone."""
+    lines = packaged_text(_FILE).splitlines()[1:-1]
+    return dict(line.rstrip(",").split(": ", 1) for line in lines)
+
+
+@cache
+def type_of(name: str) -> Any:
+    """The type with a name; a name that the file lacks is a type itself."""
+    line = _lines().get(f'"{name}"')
+    return json.loads(line) if line else name
 
 
 def string(value: Json) -> Iterator[str]:
@@ -141,6 +149,16 @@ def _number_or_text(value: Json) -> Iterator[str]:
 
 def _quantity(value: Json) -> Iterator[str]:
     return map(FreeType, quantity_text(value))
+
+
+def _one_of(*values: str) -> Check:
+    check = one_of(*values)
+    return lambda value: map(FreeType, check(value)) if isinstance(value, str) else string(value)
+
+
+@cache
+def _check_of(word: str) -> Check:
+    return _CHECKS.get(word) or _one_of(*word.split("|"))
 
 
 _CHECKS: dict[str, Check] = {

@@ -45,65 +45,22 @@ _RANGES: dict[GroupKind, dict[str, tuple[int, int | None]]] = {
         "spec.rules[].http.paths[].backend.service.port.number": (1, 65_535),
     },
 }
-_STRATEGIES = {"spec.updateStrategy.type": "RollingUpdate OnDelete"}
-_RETENTION = "spec.persistentVolumeClaimRetentionPolicy.when"
-_JOB = {
-    "spec.completionMode": "Indexed NonIndexed",
-    "spec.podReplacementPolicy": "TerminatingOrFailed Failed",
-    "spec.podFailurePolicy.rules[].action": "FailJob FailIndex Ignore Count",
-    "spec.podFailurePolicy.rules[].onExitCodes.operator": "In NotIn",
-}
-_MODES = {
-    "spec.accessModes[]": "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod",
-    "spec.volumeMode": "Block Filesystem",
-}
-_CLAIM_SPEC = "volumes[].ephemeral.volumeClaimTemplate."
-_WEBHOOK = {
-    "webhooks[].sideEffects": "None NoneOnDryRun",
-    "webhooks[].failurePolicy": "Ignore Fail",
-    "webhooks[].matchPolicy": "Exact Equivalent",
-    "webhooks[].reinvocationPolicy": "Never IfNeeded",
-    "webhooks[].rules[].scope": "* Cluster Namespaced",
-    "webhooks[].rules[].operations[]": "* CREATE UPDATE DELETE CONNECT",
-}
 # The levels of pod security, and the labels of a namespace that set them.
 SECURITY_LABEL = 'metadata.labels["pod-security.kubernetes.io/'
 MODES = ("enforce", "audit", "warn")
-_PROTOCOLS = "TCP UDP SCTP"
+_RETENTION = "spec.persistentVolumeClaimRetentionPolicy.when"
 _SUBJECTS = {"subjects[].kind": "User Group ServiceAccount"}
+_WEBHOOK = {"webhooks[].sideEffects": "None NoneOnDryRun"}
+# What the OpenAPI schemas do not tell; field_types.json has all others.
 _VALUES: dict[GroupKind, dict[str, str]] = {
-    ("apps", "Deployment"): {"spec.strategy.type": "RollingUpdate Recreate"},
     ("apps", "StatefulSet"): {
-        **_STRATEGIES,
-        "spec.podManagementPolicy": "OrderedReady Parallel",
         f"{_RETENTION}Deleted": "Retain Delete",
         f"{_RETENTION}Scaled": "Retain Delete",
     },
-    ("apps", "DaemonSet"): _STRATEGIES,
-    ("batch", "Job"): _JOB,
-    ("batch", "CronJob"): {
-        "spec.concurrencyPolicy": "Allow Forbid Replace",
-        **{path.replace("spec.", "spec.jobTemplate.spec.", 1): one for path, one in _JOB.items()},
-    },
-    ("", "Service"): {
-        "spec.type": "ClusterIP NodePort LoadBalancer ExternalName",
-        "spec.sessionAffinity": "None ClientIP",
-        "spec.ports[].protocol": _PROTOCOLS,
-        "spec.externalTrafficPolicy": "Cluster Local",
-        "spec.internalTrafficPolicy": "Cluster Local",
-        "spec.ipFamilyPolicy": "SingleStack PreferDualStack RequireDualStack",
-        "spec.ipFamilies[]": "IPv4 IPv6",
-        "spec.trafficDistribution": "PreferClose PreferSameZone PreferSameNode",
-    },
+    ("", "Service"): {"spec.trafficDistribution": "PreferClose PreferSameZone PreferSameNode"},
     ("", "Namespace"): {
         f'{SECURITY_LABEL}{mode}"]': "privileged baseline restricted" for mode in MODES
     },
-    ("", "PersistentVolumeClaim"): _MODES,
-    ("", "PersistentVolume"): {
-        **_MODES,
-        "spec.persistentVolumeReclaimPolicy": "Retain Delete Recycle",
-    },
-    ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "Never PreemptLowerPriority"},
     ("autoscaling", "HorizontalPodAutoscaler"): {
         **{
             f"spec.behavior.scale{way}.{path}": values
@@ -115,21 +72,7 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
         },
         "spec.metrics[].type": "Resource ContainerResource Pods Object External",
     },
-    ("policy", "PodDisruptionBudget"): {
-        "spec.unhealthyPodEvictionPolicy": "IfHealthyBudget AlwaysAllow"
-    },
-    ("networking.k8s.io", "NetworkPolicy"): {
-        "spec.policyTypes[]": "Ingress Egress",
-        "spec.ingress[].ports[].protocol": _PROTOCOLS,
-        "spec.egress[].ports[].protocol": _PROTOCOLS,
-    },
-    ("networking.k8s.io", "Ingress"): {
-        "spec.rules[].http.paths[].pathType": "Exact Prefix ImplementationSpecific"
-    },
-    ("storage.k8s.io", "StorageClass"): {
-        "reclaimPolicy": "Delete Retain",
-        "volumeBindingMode": "Immediate WaitForFirstConsumer",
-    },
+    ("storage.k8s.io", "StorageClass"): {"reclaimPolicy": "Delete Retain"},
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {
         "spec.scope": "Cluster Namespaced",
         "spec.conversion.strategy": "None Webhook",
@@ -139,51 +82,19 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
     (RBAC_GROUP, "RoleBinding"): {**_SUBJECTS, "roleRef.kind": "Role ClusterRole"},
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOK,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOK,
-    ("discovery.k8s.io", "EndpointSlice"): {"addressType": "IPv4 IPv6 FQDN"},
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): {
-        "spec.failurePolicy": "Ignore Fail"
-    },
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): {
-        "spec.validationActions[]": "Deny Warn Audit"
-    },
     ("storage.k8s.io", "CSIDriver"): {
         "spec.fsGroupPolicy": "ReadWriteOnceWithFSType File None",
         "spec.volumeLifecycleModes[]": "Persistent Ephemeral",
     },
 }
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_PROFILES = "Localhost RuntimeDefault Unconfined"
 _CONTAINER = {
     "restartPolicy": "Always OnFailure Never",
-    "imagePullPolicy": "Always IfNotPresent Never",
-    "terminationMessagePolicy": "File FallbackToLogsOnError",
-    "ports[].protocol": _PROTOCOLS,
-    "volumeMounts[].mountPropagation": "None HostToContainer Bidirectional",
     "volumeMounts[].recursiveReadOnly": "Disabled IfPossible Enabled",
     "resizePolicy[].resourceName": "cpu memory",
     "resizePolicy[].restartPolicy": "NotRequired RestartContainer",
-    "securityContext.seccompProfile.type": _PROFILES,
-    "securityContext.appArmorProfile.type": _PROFILES,
-    "securityContext.procMount": "Default Unmasked",
-    **{f"{probe}.httpGet.scheme": "HTTP HTTPS" for probe in _PROBES},
 }
 _POD = {
-    **{f"{_CLAIM_SPEC}{path}": values for path, values in _MODES.items()},
-    "dnsPolicy": "ClusterFirst ClusterFirstWithHostNet Default None",
-    "preemptionPolicy": "Never PreemptLowerPriority",
     "os.name": "linux windows",
-    "securityContext.fsGroupChangePolicy": "OnRootMismatch Always",
-    "securityContext.supplementalGroupsPolicy": "Merge Strict",
-    "securityContext.seccompProfile.type": _PROFILES,
-    "securityContext.appArmorProfile.type": _PROFILES,
-    "tolerations[].operator": "Exists Equal Lt Gt",
-    "volumes[].image.pullPolicy": "Always IfNotPresent Never",
-    "tolerations[].effect": "NoSchedule PreferNoSchedule NoExecute",
-    "topologySpreadConstraints[].whenUnsatisfiable": "DoNotSchedule ScheduleAnyway",
-    "topologySpreadConstraints[].nodeAffinityPolicy": "Honor Ignore",
-    "topologySpreadConstraints[].nodeTaintsPolicy": "Honor Ignore",
-    "volumes[].hostPath.type": "DirectoryOrCreate Directory FileOrCreate File Socket CharDevice "
-    "BlockDevice",
     **{
         f"{containers}[].{path}": values
         for containers in ("initContainers", "containers")
