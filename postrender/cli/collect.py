@@ -63,6 +63,8 @@ def collect(
         run = Pass(client_of, "" if all_namespaces else namespace or None, age, is_dry=not yes)
         try:
             run.run()
+            if not (yes or run.lines):
+                run.lines.append("collect would change nothing.")
         finally:
             write_changes("collect", run.lines, needs_yes=not yes)
     for problem in run.problems:

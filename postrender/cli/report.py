@@ -279,7 +279,7 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
 def write_changes(command: str, lines: Iterable[str], *, needs_yes: bool) -> None:
     """Write the report of a command that changes the cluster, or with --yes would change it."""
     lines = list(lines)
-    if lines and needs_yes:
+    if needs_yes and any(f": {command} would " in line for line in lines):
         lines.append(f"{command} has changed nothing. To make these changes, pass --yes.")
     write([f"{visible(line)}\n" for line in lines])
 

@@ -14,7 +14,7 @@ from postrender.kubernetes.kinds import api_group, group_kind_of, roots_of
 from postrender.status.snapshot import KINDS_OF_FILES, Snapshot, times_in
 from postrender.text import conjoined, shown
 from postrender.yaml.document import parse_document
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, value_at
 from postrender.yaml.stream import Stream, has_content
 
 _SHOWN_NAMES = 20
@@ -70,6 +70,12 @@ def _roots(stream: Stream) -> Iterator[tuple[Json, Location]]:
 def _listed_kind(root: Json, location: Location) -> Iterator[Resource]:
     """The kind of a list such as a CronJobList, which can be empty."""
     kind = text_at(root, "kind")
+    if not kind and value_at(root, ("items",)) is not None:
+        raise UserError(
+            "the document has items and no kind, perhaps because the text was cut off",
+            "Check the command that wrote the text",
+            location,
+        )
     if not kind.endswith("List"):
         return
     if text_at(root, "metadata", "continue"):

@@ -8,7 +8,7 @@ from postrender.attach import command
 from postrender.attach.connect import Connection
 from postrender.cli import main
 from tests.attach.cluster import NAMESPACE, Cluster
-from tests.attach.test_collect import NEW_KEY, OLD_KEY, OLD_MARKED, RELEASE
+from tests.attach.test_collect import CREATED, NEW_KEY, OLD_KEY, OLD_MARKED, RELEASE
 
 
 @pytest.fixture
@@ -25,6 +25,20 @@ def test_without_yes_nothing_changes(cluster: Cluster, capfd: pytest.CaptureFixt
     assert f"namespace prod: collect would delete {OLD_KEY}" in out
     assert out.endswith("collect has changed nothing. To make these changes, pass --yes.\n")
     assert (cluster.writes, err) == ([], "")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_without_a_change_nothing_asks_for_yes(
+    kept: bool, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster.objects.clear()
+    if kept:
+        cluster.add(CREATED)
+    assert main.run(["collect"]) == 0
+    [line] = capfd.readouterr().out.splitlines()
+    assert (line == "collect would change nothing.") != (
+        f"collect keeps the unused {OLD_KEY}" in line
+    )
 
 
 @pytest.mark.parametrize("scope", [["--namespace=prod"], ["-A"]])

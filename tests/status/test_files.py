@@ -200,6 +200,13 @@ def test_a_part_of_a_list_is_refused() -> None:
         read(STORIES["canary"].objects, part)
 
 
+def test_a_list_that_was_cut_off_is_refused() -> None:
+    """kubectl writes the kind of a list after its items."""
+    part = "---\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n"
+    with pytest.raises(UserError, match="has items and no kind, perhaps because the text was cut"):
+        read(STORIES["canary"].objects, part)
+
+
 def test_the_page_lists_all_kinds_and_shows_what_status_needs() -> None:
     [block] = [
         block.text
