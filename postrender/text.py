@@ -11,6 +11,7 @@ import re
 from binascii import a2b_base64
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 
 # The forms in which a name occurs in a text:
 # - WHOLE: in a text of one line, the value of a field, flag or assignment, with or without a
@@ -252,9 +253,15 @@ def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of)
 
 def visible_json(document: object) -> str:
     """A JSON document for programs, in which a reader sees each character, as in `visible`."""
-    lines = json.dumps(document, indent=2, ensure_ascii=False).split("\n")
-    shown_lines = (visible(line, escape=lambda one: json.dumps(one)[1:-1]) for line in lines)
-    return "".join(f"{line}\n" for line in shown_lines)
+    # json.dumps() would keep each of the many parts of the text until it joins them.
+    parts = StringIO()
+    parts.writelines(json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(document))
+    parts.write("\n")
+    text = parts.getvalue()
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    lines = text.split("\n")
+    return "\n".join(visible(line, escape=lambda one: json.dumps(one)[1:-1]) for line in lines)
 
 
 _ENDS = str.maketrans(" \t", "·→")
