@@ -29,7 +29,7 @@ _OPTION = r"(?<!\S)-+"
 # A `-` at the end of a word, or at the start of one that does not follow a blank.
 _EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
 # A word after a `.`. In a text from the end to the start, it is the word before the `.`.
-_DOTTED = r"\.[A-Za-z0-9-]+"
+_DOTTED = r"\.([A-Za-z0-9-]+)"
 # A name of more words has no parts beyond these.
 _MOST_CUTS = 8
 
@@ -86,9 +86,8 @@ class NameParts:
     """The parts of names, to be found in texts. Most texts can have only a name next to a `.`."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = tuple(names)
-        self._after = frozenset(f".{name}" for name in self._names)
-        self._before = {f".{name[::-1]}": f"{name}." for name in self._names}
+        self._names = dict.fromkeys(names)
+        self._reversed = frozenset(name[::-1] for name in self._names)
 
     @cached_property
     def names(self) -> Mapping[str, Sequence[str]]:
@@ -128,9 +127,11 @@ class NameParts:
 
     def _next_to_marks(self, text: str) -> set[str]:
         """The names next to a `.`, and the parts next to a `^` or `$` of a pattern."""
-        before = self._before.keys() & re.findall(_DOTTED, text[::-1])
-        found = {self._before[word] for word in before}
-        found |= self._after.intersection(re.findall(_DOTTED, text))
+        before = self._reversed.intersection(re.findall(_DOTTED, text[::-1]))
+        after = self._names.keys() & re.findall(_DOTTED, text)
+        found = {f".{word}" for word in after} if after else set()
+        if before:
+            found |= {f"{word[::-1]}." for word in before}
         if "^" in text or "$'" in text or '$"' in text or "$/" in text:
             found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
         return found

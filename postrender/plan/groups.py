@@ -13,6 +13,7 @@ that is unknown, from a workload, which a finding reports.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -289,7 +290,8 @@ def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
 
 
 def _ref(context: PlanContext, item: Item) -> RevisionRef:
-    return item.identity.kind.lower(), context.revision_of(item)
+    # lower() makes a text for each call, which takes more memory than a short document.
+    return sys.intern(item.identity.kind.lower()), context.revision_of(item)
 
 
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
