@@ -29,6 +29,7 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
+    one_of,
     repeated,
     requires,
     selected,
@@ -48,7 +49,6 @@ from postrender.kubernetes.validation.containers import (
     relative,
     resource_field,
 )
-from postrender.kubernetes.validation.values import pod_rows
 from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
@@ -280,6 +280,7 @@ _ROWS: Rows = (
     ("volumes[].persistentVolumeClaim", needs("claimName")),
     ("volumes[].hostPath", needs("path")),
     ("hostname", label),
+    ("os.name", one_of("linux", "windows")),
     ("securityContext.seccompProfile", profile),
     ("securityContext.appArmorProfile", profile),
     (
@@ -320,7 +321,6 @@ _ROWS: Rows = (
             (".resourceFieldRef.resource", resource_field),
         )
     ),
-    *pod_rows(),
 )
 
 
