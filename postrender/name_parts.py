@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain
 
-from postrender.text import has_any, split_defaults, words_of
+from postrender.text import has_any, split_defaults, with_spaces, words_of
 
 # A variable, a verb of a format string, a wildcard, and a line break in JSON text.
 _PLACEHOLDER = r"\$\w+|%(?:\(\w{1,40}\))?[svd]|\.[*+]|\\[nt]"
 # A text with a part of a name that need not begin or end with `-`, and what is between both.
 _AFFIXES = ("prefix", "suffix", "startswith", "endswith", "starts_with", "ends_with")
 _AFTER_AFFIX = r"\w{0,20}[^\w.]{1,5}(?:[\w.]{1,80},[^\w.]{1,3})?([\w.-]+)"
-_MOST_AFTER_AFFIX = 400
-# A `-` between two variables, or as an argument of a function.
-_JOIN_MARKS = ("-$", "-%", "-{", '"-"', "'-'", '"-\\')
-_JOIN_CHARACTERS = "$%{\"'"
+# The key of a field, the name of a variable, and a flag end, or begin, with these.
+_END_OF_FIELD = r"""(?m)[\w.-]*["']?\s*(?:[:=,}\]]|$)"""
+_FLAG = r"""(?<!\S)["'\[]?-[\w.-]*$"""
+_MOST_BEFORE, _MOST_AFTER = 60, 400
+# A `-` between two variables, or as an argument of a function, precedes one of these characters.
+_JOIN_MARK = r"""-[$%{"'\\]"""
 _HYPHEN = r"""\\{0,3}["']-\\{0,3}["']"""
 _JOIN = (
     r"(?i)[\0})]-[\0{$]|"
@@ -28,8 +31,10 @@ _ANCHORED = r"\^([\w.-]+)|(?<![\w.-])([\w.-]+)\$"
 _OPTION = r"(?<!\S)-+"
 # A `-` at the end of a word, or at the start of one that does not follow a blank.
 _EDGE = r"-(?:(?<=[^\sA-Za-z0-9.-]-)|(?<=[A-Za-z0-9.]-)-*(?![A-Za-z0-9.-]))"
-# A word after a `.`. In a text from the end to the start, it is the word before the `.`.
-_DOTTED = r"\.([A-Za-z0-9-]+)"
+# A text is searched for the starts and ends of names before it is split, if these are at most so
+# many at one of these lengths.
+_FEW_EDGES = 60
+_LENGTHS_OF_EDGES = (253, 8, 3)
 # A name of more words has no parts beyond these.
 _MOST_CUTS = 8
 
@@ -51,7 +56,7 @@ def _parts_of(name: str) -> Iterator[str]:
 
 def joins_words(text: str) -> bool:
     """Whether a text joins words with `-`, as `printf '%s-%s'` and `"$A-$B"` do."""
-    if not (has_any(text, _JOIN_CHARACTERS) and has_any(text, _JOIN_MARKS)):
+    if not re.search(_JOIN_MARK, text):
         return False  # the usual text, much faster
     return re.search(_JOIN, re.sub(_PLACEHOLDER, "\0", text)) is not None
 
@@ -59,11 +64,26 @@ def joins_words(text: str) -> bool:
 def has_affix(text: str) -> bool:
     """Whether a text can have the prefix or suffix of a name without a `-`."""
     lowered = text.lower()
-    return has_any(lowered, ("fix", "with")) and has_any(lowered, _AFFIXES)
+    return has_any(lowered, ("fix", "swith", "s_with")) and has_any(lowered, _AFFIXES)
 
 
 def _after_affixes(text: str) -> Iterator[str]:
-    """The words in lower case that can be prefixes or suffixes of names.
+    """The words in lower case that can be prefixes or suffixes of names."""
+    for _, rest in _affixes_in(text):
+        if match := re.match(_AFTER_AFFIX, rest):
+            yield match[1]
+
+
+def _has_affix_field(text: str) -> bool:
+    """Whether a document can have a field, flag or variable with the prefix or suffix of a name."""
+    return any(
+        re.match(_END_OF_FIELD, rest) or re.search(_FLAG, before)
+        for before, rest in _affixes_in(text)
+    )
+
+
+def _affixes_in(text: str) -> Iterator[tuple[str, str]]:
+    """What is before and after each word such as `prefix`, in lower case.
 
     A regular expression of all affixes takes twenty times as long.
     """
@@ -72,8 +92,7 @@ def _after_affixes(text: str) -> Iterator[str]:
         end = 0
         while (start := lowered.find(affix, end)) >= 0:
             end = start + len(affix)
-            if match := re.match(_AFTER_AFFIX, lowered[end : end + _MOST_AFTER_AFFIX]):
-                yield match[1]
+            yield lowered[max(0, start - _MOST_BEFORE) : start], lowered[end : end + _MOST_AFTER]
 
 
 def _without_placeholders(text: str) -> str:
@@ -82,12 +101,25 @@ def _without_placeholders(text: str) -> str:
     return text
 
 
+def _edges_of(names: Iterable[str]) -> AbstractSet[str]:
+    """A few texts, one of which is in each text with a name next to a `.`; "" if there are many."""
+    for length in _LENGTHS_OF_EDGES:
+        edges: set[str] = set()
+        for name in names:
+            edges |= {f".{name[:length]}", f"{name[-length:]}."}
+            if len(edges) > _FEW_EDGES:
+                break
+        else:
+            return edges
+    return {""}
+
+
 class NameParts:
-    """The parts of names, to be found in texts. Most texts can have only a name next to a `.`."""
+    """The parts of names, to be found in texts."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = dict.fromkeys(names)
-        self._reversed = frozenset(name[::-1] for name in self._names)
+        self._edges = _edges_of(self._names)
 
     @cached_property
     def names(self) -> Mapping[str, Sequence[str]]:
@@ -98,13 +130,13 @@ class NameParts:
                 names[part].append(name)
         return names
 
-    def may_be_in(self, text: str) -> bool:
-        """False if a faster search proves that a document has no part."""
-        is_open = has_affix(text) or joins_words(text)
-        if is_open and self.without_hyphen(words_of(text)):
-            return True
-        text = _without_placeholders(text)
-        return bool(self._next_to_marks(text) or (re.search(_EDGE, text) and self.found_in(text)))
+    def possible_in(self, text: str) -> set[str]:
+        """The parts that the strings of a document can have."""
+        is_joined, is_affixed = joins_words(text), has_affix(text)
+        found = self._found(text, is_joined=is_joined, is_affixed=is_affixed)
+        if is_joined or (is_affixed and _has_affix_field(text)):
+            found |= self.without_hyphen(words_of(text))
+        return found
 
     def found_in(self, text: str) -> set[str]:
         """The parts that a text has.
@@ -114,10 +146,14 @@ class NameParts:
         They have no `-` in `name.endsWith("config")`, in `/config$/`, and in a text that joins
         words, such as `"-".join([app, "config"])`.
         """
-        is_joined = joins_words(text)
+        return self._found(text, is_joined=joins_words(text), is_affixed=has_affix(text))
+
+    def _found(self, text: str, *, is_joined: bool, is_affixed: bool) -> set[str]:
         text = _without_placeholders(text)
-        found = self._next_to_marks(text)
-        if has_affix(text):
+        found = self._beside_dots(text)
+        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
+            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
+        if is_affixed:
             found |= self.without_hyphen(_after_affixes(text))
         if not re.search(_EDGE, text):
             return found  # the usual document, much faster
@@ -125,16 +161,14 @@ class NameParts:
         found |= self.names.keys() & words
         return found | self.without_hyphen(words) if is_joined else found
 
-    def _next_to_marks(self, text: str) -> set[str]:
-        """The names next to a `.`, and the parts next to a `^` or `$` of a pattern."""
-        before = self._reversed.intersection(re.findall(_DOTTED, text[::-1]))
-        after = self._names.keys() & re.findall(_DOTTED, text)
-        found = {f".{word}" for word in after} if after else set()
-        if before:
-            found |= {f"{word[::-1]}." for word in before}
-        if "^" in text or "$'" in text or '$"' in text or "$/" in text:
-            found |= self.without_hyphen(chain.from_iterable(re.findall(_ANCHORED, text)))
-        return found
+    def _beside_dots(self, text: str) -> set[str]:
+        """The names next to a `.`, with the `.`."""
+        if not has_any(text, self._edges):
+            return set()  # the usual text, much faster
+        pieces = with_spaces(text).split(".")
+        before = self._names.keys() & {piece.rpartition(" ")[2] for piece in pieces[:-1]}
+        after = self._names.keys() & {piece.partition(" ")[0] for piece in pieces[1:]}
+        return {f"{name}." for name in before} | {f".{name}" for name in after}
 
     def without_hyphen(self, words: Iterable[str]) -> set[str]:
         """The parts that begin or end with `-`, and are among the words without it."""

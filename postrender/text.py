@@ -40,11 +40,15 @@ _TO_SPACES = bytes(
 
 def words_of(text: str) -> list[str]:
     """The words of a text in order, with duplicates."""
-    return _spaced(text).decode("ascii").split()
+    return with_spaces(text).split()
+
+
+def with_spaces(text: str) -> str:
+    """A text with a space for each byte outside of words."""
+    return _spaced(text).decode("ascii")
 
 
 def _spaced(text: str) -> bytes:
-    """A text as bytes, with a space for each byte outside of words."""
     if "%" in text or "\\" in text:
         text = re.sub(_SEPARATOR, " ", text)
     return split_defaults(text).encode("utf-8", "surrogatepass").translate(_TO_SPACES)

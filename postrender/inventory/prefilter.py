@@ -109,7 +109,7 @@ def is_relevant(
         return True
     if names.is_in(text) or may_escape_names(text):
         return True
-    if has_any(text, _KIND_MARKS) and parts.may_be_in(text):
+    if has_any(text, _KIND_MARKS) and parts.possible_in(text):
         return True
     return _is_encoded_in(text, kind, names, parts)
 

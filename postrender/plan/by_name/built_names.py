@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import CONTENT_KINDS, CRD
@@ -33,7 +34,7 @@ from postrender.plan.by_name.mentions import (
 )
 from postrender.plan.by_name.strings import has_kind, is_about, is_about_configuration, is_comment
 from postrender.records import grouped
-from postrender.text import decoded, letters_of, shown, unescaped
+from postrender.text import decoded, has_any, letters_of, shown, unescaped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Path, value_at
 
@@ -53,8 +54,11 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
     for index, items in evidence.inventory.items_by_document().items() if targets else ():
         text = evidence.inventory.stream.texts[index]
-        if not (has_encoded_names(items, text) or parts.may_be_in(text)):
+        is_encoded = has_encoded_names(items, text)
+        possible = parts.names.keys() if is_encoded else parts.possible_in(text)
+        if not possible:
             continue
+        words = None if is_encoded else {part.strip("-.").lower() for part in possible}
         document = evidence.inventory.document(index)
         for item in items:
             if item.is_attacher or item.identity.kind == CRD:
@@ -63,7 +67,7 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
                 str(value_at(document.data, (*template, "spec", "serviceAccountName")))
                 for template in item.templates
             )
-            for path, part, kind in _parts(item, document, parts):
+            for path, part, kind in _parts(item, document, parts, words):
                 earlier = found[part, kind, item.identity.namespace]
                 if accounts in earlier or len(earlier) >= _MOST_ACCOUNTS:
                     continue
@@ -87,20 +91,26 @@ def _sign(evidence: Evidence, item: Item, path: Path, part: str, target: Item) -
 
 
 def _parts(
-    item: Item, document: ParsedDocument, known: NameParts
+    item: Item, document: ParsedDocument, known: NameParts, words: AbstractSet[str] | None
 ) -> Iterator[tuple[Path, str, str]]:
-    """The path, the part and the kind of each known part in an object's texts about a kind."""
+    """The path, the part and the kind of each known part in an object's texts about a kind.
+
+    words: only a text that has one of these has a part; None for any text.
+    """
     data = value_at(document.data, item.path)
     texts = [
         (path, unescaped(decoded(text) if is_encoded_at(item, path) else text))
         for path, text in strings_in(data, None)
         if may_reference(item, path, data, frozenset())
     ]
+    possible = [
+        (path, text) for path, text in texts if words is None or has_any(text.lower(), words)
+    ]
     has_fields = item.identity.kind not in CONTENT_KINDS
-    found = {path: known.found_in(text) for path, text in texts}
+    found = {path: known.found_in(text) for path, text in possible}
     kinds_in_lists: dict[Path, list[str]] = {}
     is_joined = has_fields and any(joins_words(text) and _kinds_of(text) for _, text in texts)
-    for path, text in texts if is_joined or has_affix(document.text) else ():
+    for path, text in possible if is_joined or has_affix(document.text) else ():
         if text.split() == [text]:
             fields = field_names(data, path, text, kinds_in_lists)
             if is_joined or any(map(has_affix, fields)):
@@ -111,7 +121,7 @@ def _parts(
     shared = {kind for _, text in texts for kind in _kinds_of(text)} if has_fields else set()
     if is_policy(item) and any("resources" in path and text in _ALL for path, text in texts):
         shared |= set(CONTENT_KINDS)
-    for path, text in texts:
+    for path, text in possible:
         parts = found[path]
         if not parts:
             continue
