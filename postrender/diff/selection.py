@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from postrender.errors import Location, UserError
-from postrender.inventory.prefilter import may_escape_names, root_kind
+from postrender.inventory.prefilter import may_escape_names
 from postrender.krm.input import FORMER_NAMES
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
@@ -91,7 +91,12 @@ def select_all(old: Stream, new: Stream) -> Selection:
 def select_documents(old: Stream, new: Stream, namespace: str) -> Selection:
     """The documents to read in two streams; namespace: the release namespace, "" if unknown."""
     counts = Counter(old.texts), Counter(new.texts)
-    kinds = {text: root_kind(text) for text in {**counts[0], **counts[1]} if has_content(text)}
+    kinds = {
+        text: kind
+        for stream in (old, new)
+        for text, kind in zip(stream.texts, stream.kinds, strict=True)
+        if has_content(text)
+    }
     selected = _selected(kinds, *counts, namespace)
     unread = grouped(
         (index for index, text in enumerate(new.texts) if text in kinds and text not in selected),
@@ -198,7 +203,7 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
 
 def _mentions_by_text(
     objects: Mapping[str, Iterable[_Object]], *, has_hashes: bool
-) -> dict[str, frozenset[str]]:
+) -> dict[str, set[str]]:
     """What each document mentions; objects: of each document."""
     names = {
         name
@@ -220,24 +225,24 @@ def _mentions_by_text(
 
 def _mentions(
     text: str, names: frozenset[str], derived: Mapping[str, str], *, has_hashes: bool
-) -> frozenset[str]:
+) -> set[str]:
     """The ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
 
     Names count wherever they are: also with escapes, and in the base64 data of a Secret.
     names: of ConfigMaps and Secrets, and the names from which some of them derive.
     """
-    shown = text
+    parts = [text]
     if may_escape_names(text):
-        shown = f"{text}\n{_ESCAPE.sub(_unescaped, text)}"
+        parts.append(_ESCAPE.sub(_unescaped, text))
     if "Secret" in text:
-        shown = "\n".join((shown, *decoded_values(text)))
+        parts += decoded_values(text)
+    shown = "\n".join(parts)
     words = words_of(shown)
-    mentioned = names.intersection(words)
-    if not derived.keys().isdisjoint(mentioned):
-        mentioned |= {derived[name] for name in mentioned if name in derived}
-    if has_hashes or shown is not text:
-        hashes = _HASH.findall(shown)
-        mentioned |= {*hashes, *filter(None, map(without_hash, words))} if hashes else set()
+    mentioned = set(names.intersection(words))
+    mentioned |= {derived[name] for name in mentioned & derived.keys()}
+    hashes = _HASH.findall(shown) if has_hashes or len(parts) > 1 else ()
+    if hashes:
+        mentioned.update(hashes, filter(None, map(without_hash, words)))
     return mentioned
 
 

@@ -23,7 +23,6 @@ from postrender.diff.redact import secret_names_of_side
 from postrender.errors import Location
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     PAIRING_ANNOTATION,
@@ -126,7 +125,10 @@ def preview_settings(settings: Settings) -> Settings:
 
 def is_rendered(stream: Stream) -> bool:
     """Whether a stream has an object with GROUP_LABEL, the sign of an output of postrender."""
-    return any(GROUP_LABEL in text and _may_be_labelled(root_kind(text)) for text in stream.texts)
+    return any(
+        GROUP_LABEL in text and _may_be_labelled(kind)
+        for text, kind in zip(stream.texts, stream.kinds, strict=True)
+    )
 
 
 def _may_be_labelled(kind: str) -> bool:

@@ -20,7 +20,6 @@ from postrender.inventory.prefilter import (
     may_hide_an_object,
     may_hold,
     must_check_end,
-    root_kind,
 )
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import CRD, GroupKind, group_kind_of, items_of, roots_of
@@ -122,13 +121,12 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     middle of an object. The error of an invalid ConfigMap or Secret is in Item.error instead.
     """
     kinds = {kind for _, kind in settings.revisable}
-    root_kinds = [root_kind(text) for text in stream.texts]
     reader = _Reader(stream, settings)
     for index, text in enumerate(stream.texts):
         if (
-            may_hold(text, root_kinds[index], kinds)
+            may_hold(text, stream.kinds[index], kinds)
             or must_check_end(stream, index)
-            or may_hide_an_object(text, root_kinds[index])
+            or may_hide_an_object(text, stream.kinds[index])
         ):
             reader.read(index, None)
     names = _target_names(reader.items(), settings)
@@ -138,7 +136,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         parts = NameParts(names)
         for index, text in enumerate(stream.texts):
             if index not in reader.parsed and is_relevant(
-                text, root_kinds[index], words, parts, has_mounts=has_mounts
+                text, stream.kinds[index], words, parts, has_mounts=has_mounts
             ):
                 reader.read(index, names)
     return reader.inventory()

@@ -9,7 +9,7 @@ from postrender.config.settings import CHECKSUM, RENAME, Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import may_escape_names, root_kind
+from postrender.inventory.prefilter import may_escape_names
 from postrender.kubernetes.annotations import (
     PREFIX,
     REWRITE_ANNOTATION,
@@ -224,7 +224,7 @@ def find_idle_rules(inventory: Inventory, settings: Settings) -> Iterator[Findin
 def find_no_objects(stream: Stream) -> Finding | None:
     """A finding if the input has content, but lacks Kubernetes objects."""
     texts = [text for text in stream.texts if has_content(text)]
-    if not texts or any(map(_may_be_object, texts)):
+    if not texts or any(map(_may_be_object, stream.texts, stream.kinds)):
         return None
     return Finding(
         code="no-objects",
@@ -235,11 +235,11 @@ def find_no_objects(stream: Stream) -> Finding | None:
     )
 
 
-def _may_be_object(text: str) -> bool:
+def _may_be_object(text: str, kind: str) -> bool:
     """Whether a document can contain a Kubernetes object, or is not YAML."""
     if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
         return False
-    if root_kind(text):
+    if kind:
         return True
     try:
         data = parse_document(text, Location("")).data

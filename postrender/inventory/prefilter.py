@@ -8,7 +8,6 @@ means "ConfigMap or Secret" in this module.
 from __future__ import annotations
 
 import re
-from sys import intern
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
@@ -16,10 +15,6 @@ from postrender.name_parts import NameParts
 from postrender.text import WordSet, decoded_values, has_any
 from postrender.yaml.stream import Stream
 
-_KIND = "kind: "
-# The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
-# The pattern begins with a fixed character (the newline), because Python then searches quickly.
-_UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # In a double-quoted scalar.
 _NAME_ESCAPE = r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)"
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
@@ -37,29 +32,8 @@ def may_escape_names(text: str) -> bool:
     return "\\" in text and re.search(_NAME_ESCAPE, text) is not None
 
 
-def root_kind(text: str) -> str:
-    """The value of the root key `kind`, "" if only a YAML parser can find it."""
-    start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
-    kind = _kind_at(text, start)
-    # rfind() is twice as fast as find() here, because it compares the rare line break first.
-    if not kind or text.rfind("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
-        return ""
-    return kind
-
-
-def _kind_at(text: str, start: int) -> str:
-    """The kind if a line `kind: …` begins at an index, else ""."""
-    end = text.find("\n", start)
-    line = text[start : end if end >= 0 else len(text)]
-    kind = line[len(_KIND) :]
-    if line.startswith(_KIND) and kind.isascii() and kind.isalpha():
-        return intern(kind)  # Nearly every document has this form. The pattern is slower.
-    match = re.fullmatch(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#.*)?\r?", line)
-    return match[1] if match else ""
-
-
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
-    """Whether a document with this root_kind() can contain an object of one of the kinds."""
+    """Whether a document of this kind (Stream.kinds) can contain an object of one of the kinds."""
     if kind and not kind.endswith("List"):
         return kind in kinds
     return has_any(text, kinds) or may_escape_names(text)
@@ -77,7 +51,7 @@ def must_check_end(stream: Stream, index: int) -> bool:
 
 
 def may_hide_an_object(text: str, kind: str) -> bool:
-    """Whether a document with this root_kind() can have two objects, without `---` between them.
+    """Whether a document of this kind can have two objects, without `---` between them.
 
     The split into documents leaves `---` in the middle of a text only if it is not a marker.
     """
@@ -92,7 +66,7 @@ def may_hide_an_object(text: str, kind: str) -> bool:
 def is_relevant(
     text: str, kind: str, names: WordSet, parts: NameParts, *, has_mounts: bool
 ) -> bool:
-    """Whether a document with this root_kind() must be parsed, after those with ConfigMaps.
+    """Whether a document of this kind (Stream.kinds) must be parsed, after those with ConfigMaps.
 
     It must be if it can reference a ConfigMap, or can affect the output without a reference, as a
     hook or a Rollout with a workloadRef does.

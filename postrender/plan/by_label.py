@@ -30,12 +30,12 @@ from collections.abc import Set as AbstractSet
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD, WORKLOAD_KINDS, GroupKind, roots_of
 from postrender.plan.by_name.strings import has_kind
 from postrender.records import NamedTuple
 from postrender.text import has_any, letters_of, unescaped
 from postrender.yaml.paths import Json, Path, mappings_in, nested_mappings, value_at
+from postrender.yaml.stream import Stream
 
 # By label, the program that finds ConfigMaps by it. Sources:
 # grafana-community/helm-charts charts/grafana/values.yaml
@@ -84,6 +84,7 @@ _MARKS = (
 )
 _FIELD_MARKS = ("selector", "matchlabels", "matchexpressions")
 _KIND_MARKS = ("configmap", "config_map", "config-map", " cm", "paramref", "k8s-sidecar")
+_BATCH = 64  # documents
 # The selectors in these documents are those of pods.
 _WITHOUT_SELECTORS = frozenset({kind for _, kind in WORKLOAD_KINDS} | {_KIND, "Service"})
 
@@ -141,10 +142,7 @@ def find_finders(inventory: Inventory) -> LabelFinders:
     finders = [LabelFinder(program, {label: None}) for label, program in _KNOWN.items()]
     config_maps = [item for item in inventory.items if item.identity.group_kind == CONFIG_MAP]
     own = {label for item in config_maps for label in item.labels if _is_own(label)} - _KNOWN.keys()
-    for index, text in enumerate(inventory.stream.texts if config_maps else ()):
-        has_own = own and re.search(_SELECTS, text) and not own.isdisjoint(re.findall(_WORD, text))
-        if not (has_own or _may_select(text)):
-            continue
+    for index in _documents_with_selectors(inventory.stream, own) if config_maps else ():
         try:
             document = inventory.document(index)
         except UserError:  # postrender passes on a document that it need not read
@@ -161,16 +159,23 @@ def _is_own(label: str) -> bool:
     return not (label.startswith(_COMMON_PREFIXES) or label in _COMMON)
 
 
-def _may_select(text: str) -> bool:
-    """Whether a document can have a selector of ConfigMaps."""
-    kind = root_kind(text)
-    if kind == CRD:
-        return False
-    lowered = text.lower()
-    return has_any(lowered, _KIND_MARKS) and (
-        has_any(lowered, _MARKS)
-        or (kind not in _WITHOUT_SELECTORS and has_any(lowered, _FIELD_MARKS))
-    )
+def _documents_with_selectors(stream: Stream, own: AbstractSet[str]) -> Iterator[int]:
+    """The documents that can have a selector of ConfigMaps; own: as for _selectors_in."""
+    indexes = [index for index, kind in enumerate(stream.kinds) if kind != CRD]
+    for start in range(0, len(indexes), _BATCH):
+        batch = indexes[start : start + _BATCH]
+        # Nearly no stream has a mark, and one search of a long text is faster than many searches.
+        has_marks = has_any("\n".join(stream.texts[index] for index in batch).lower(), _MARKS)
+        for index in batch:
+            text, kind = stream.texts[index], stream.kinds[index]
+            marks = (
+                *(_MARKS if has_marks else ()),
+                *(() if kind in _WITHOUT_SELECTORS else _FIELD_MARKS),
+            )
+            lowered = text.lower() if marks else ""
+            has_own = own and re.search(_SELECTS, text) and own & set(re.findall(_WORD, text))
+            if has_own or (has_any(lowered, marks) and has_any(lowered, _KIND_MARKS)):
+                yield index
 
 
 def _selectors_in(root: Json, own: AbstractSet[str]) -> Iterator[_Selector]:

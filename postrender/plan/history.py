@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import read_items
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import may_hold, root_kind
+from postrender.inventory.prefilter import may_hold
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
@@ -187,7 +187,11 @@ def _revisable_items(
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
     for index, text in enumerate(stream.texts):
-        if text not in examined and has_content(text) and may_hold(text, root_kind(text), kinds):
+        if (
+            text not in examined
+            and has_content(text)
+            and may_hold(text, stream.kinds[index], kinds)
+        ):
             examined[text] = tuple(
                 item
                 for item in read_items(stream, index, settings, set())
@@ -285,8 +289,9 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 
 def _secrets_in(source: Source) -> Iterator[str]:
-    for text in read_streams([source], source.name).texts:
-        is_job = GROUP_LABEL in text and root_kind(text) == "Job"
+    stream = read_streams([source], source.name)
+    for text, kind in zip(stream.texts, stream.kinds, strict=True):
+        is_job = GROUP_LABEL in text and kind == "Job"
         if is_job or INVENTORY_LABEL in text:
             yield from re.findall(_SECRET, text)
 

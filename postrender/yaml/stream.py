@@ -17,6 +17,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
+from sys import intern
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
@@ -32,6 +33,10 @@ _AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
 _CONTENT = r"(?m)(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]"
 _CONTENT_ON_MARKER = r"---[ \t]+[^\s#]"
 _BRACE = re.compile(r"\s*\{")
+_KIND = "kind: "
+# The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
+# The pattern begins with a fixed character (the newline), because Python then searches quickly.
+_UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 
 
 class Source(NamedTuple):
@@ -54,6 +59,7 @@ class Stream(NamedTuple):
     source: the name of the whole input in messages.
     texts: everything from the marker of a document up to the next document. The joined texts are
         the input, except for a byte order mark at the start of a source.
+    kinds: the value of the root key `kind` of each document, "" if only a YAML parser can find it.
     sources: the name of the source of each document.
     numbers: of each document, from 1; 0 for comments before the first document.
     lines: where each document begins in its source, from 1.
@@ -64,6 +70,7 @@ class Stream(NamedTuple):
 
     source: str
     texts: Sequence[str]
+    kinds: Sequence[str]
     sources: Sequence[str]
     numbers: Sequence[int]
     lines: Sequence[int]
@@ -137,6 +144,7 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
     return Stream(
         source=name,
         texts=texts,
+        kinds=list(map(_root_kind, texts)),
         sources=names,
         numbers=numbers,
         lines=lines,
@@ -144,6 +152,27 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
         has_bom=begin > 0 and len(sources) == 1,
         pipes=frozenset(source.name for source in sources if source.is_pipe),
     )
+
+
+def _root_kind(text: str) -> str:
+    """The value of the root key `kind`, "" if only a YAML parser can find it."""
+    start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
+    kind = _kind_at(text, start)
+    # rfind() is twice as fast as find() here, because it compares the rare line break first.
+    if not kind or text.rfind("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
+        return ""
+    return kind
+
+
+def _kind_at(text: str, start: int) -> str:
+    """The kind if a line `kind: …` begins at an index, else ""."""
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    kind = line[len(_KIND) :]
+    if line.startswith(_KIND) and kind.isascii() and kind.isalpha():
+        return intern(kind)  # Nearly every document has this form. The pattern is slower.
+    match = re.fullmatch(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#.*)?\r?", line)
+    return match[1] if match else ""
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:

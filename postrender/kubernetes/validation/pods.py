@@ -29,7 +29,6 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
-    one_of,
     repeated,
     requires,
     selected,
@@ -49,6 +48,7 @@ from postrender.kubernetes.validation.containers import (
     relative,
     resource_field,
 )
+from postrender.kubernetes.validation.values import pod_rows
 from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
@@ -280,7 +280,6 @@ _ROWS: Rows = (
     ("volumes[].persistentVolumeClaim", needs("claimName")),
     ("volumes[].hostPath", needs("path")),
     ("hostname", label),
-    ("os.name", one_of("linux", "windows")),
     ("securityContext.seccompProfile", profile),
     ("securityContext.appArmorProfile", profile),
     (
@@ -321,6 +320,7 @@ _ROWS: Rows = (
             (".resourceFieldRef.resource", resource_field),
         )
     ),
+    *pod_rows(),
 )
 
 

@@ -23,7 +23,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.kinds import RBAC_GROUP, roots_of
 from postrender.plan.by_name.mentions import Evidence, Sign
 from postrender.plan.links import Link
@@ -33,7 +32,6 @@ from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 _WRITE_VERBS = frozenset({"update", "patch", "*"})
 _READ_VERBS = frozenset({"get", "list", "watch", "*"})
 # A part of the name of each kind in _ROLES and _BINDINGS.
-_PART_OF_KINDS = "Role"
 _ROLES = frozenset({"Role", "ClusterRole"})
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
@@ -58,10 +56,10 @@ def find_roles(evidence: Evidence) -> Iterator[Sign]:
 
 def _may_bind_people(evidence: Evidence) -> bool:
     """Whether the text of the stream can contain a binding without ServiceAccounts."""
+    stream = evidence.inventory.stream
     return any(
-        "ServiceAccount" not in text
-        for text in evidence.inventory.stream.texts
-        if _may_have(_BINDINGS, text)
+        "ServiceAccount" not in text and _may_have(_BINDINGS, text, kind)
+        for text, kind in zip(stream.texts, stream.kinds, strict=True)
     )
 
 
@@ -170,17 +168,15 @@ class _Permissions:
 
 
 def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
-    for index, text in enumerate(evidence.inventory.stream.texts):
-        if _may_have(_ROLES | _BINDINGS, text):
+    stream = evidence.inventory.stream
+    for index, text in enumerate(stream.texts):
+        if _may_have(_ROLES | _BINDINGS, text, stream.kinds[index]):
             for _, root in roots_of(evidence.inventory.document(index).data):
                 if isinstance(root, dict) and str(root.get("kind")) in _ROLES | _BINDINGS:
                     yield root
 
 
-def _may_have(kinds: AbstractSet[str], text: str) -> bool:
-    if _PART_OF_KINDS not in text and RBAC_GROUP not in text:
-        return False  # This search is faster than root_kind, and skips nearly every document.
-    kind = root_kind(text)
+def _may_have(kinds: AbstractSet[str], text: str, kind: str) -> bool:
     return kind in kinds or (not kind and RBAC_GROUP in text)
 
 
