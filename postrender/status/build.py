@@ -109,6 +109,7 @@ class _Builder:
         self._overview = snapshot.overview
         self._workloads: dict[str, Workload] = {}
         self._using: dict[str, defaultdict[RevisionRef, list[Template]]] = {}
+        self._naming = _naming_groups(snapshot)
         # The group of each base name. A revision can have lost its label.
         revisions = self._overview.revisions.values()
         self._bases = {
@@ -145,7 +146,7 @@ class _Builder:
         workloads = tuple(map(self._workload, self._targets))
         refs = self._refs_of(workloads) if workloads else self._all_refs()
         groups = {self._group_of(ref) for ref in refs} - {""}
-        groups |= set(_groups_that_name(self._snapshot, set(refs)))
+        groups |= {name for ref in refs for name in self._naming[ref]}
         runs = _next_runs(self._snapshot, groups)
         complete = self._snapshot.if_complete()
         if_complete = _outcomes_of(_next_runs(complete, groups)) if complete else None
@@ -203,9 +204,11 @@ class _Builder:
         bases = {revision.base for revision in ours}
         missing = []
         for ref in filter(self._is_lost, self._overview.users):
-            group, base = self._group_of_users(ref), (ref[0], without_hash(ref[1]))
-            # No revision may be left that tells the group. Then each group shows the loss.
-            is_ours = group == self._group if group else base in bases or base not in self._bases
+            groups, base = self._groups_of_users(ref), (ref[0], without_hash(ref[1]))
+            # Nothing may be left that tells the group. Then each group shows the loss.
+            is_ours = self._group in groups or (
+                not groups and (base in bases or base not in self._bases)
+            )
             if is_ours or not self._group:
                 missing.append(ref)
         return [*(revision.key for revision in ours), *missing]
@@ -265,11 +268,11 @@ class _Builder:
         if revision:
             return revision.group_name or of_base
         # Two releases can have the same base name.
-        return self._group_of_users(ref) or of_base
+        return next(iter(self._groups_of_users(ref)), of_base)
 
-    def _group_of_users(self, ref: RevisionRef) -> str:
+    def _groups_of_users(self, ref: RevisionRef) -> list[str]:
         tops = map(self._overview.top_of, self._overview.users.get(ref, ()))
-        return next(filter(None, map(self._overview.group_of, tops)), "")
+        return list(filter(None, (*map(self._overview.group_of, tops), *self._naming[ref])))
 
     # One revision
 
@@ -455,14 +458,16 @@ def _next_runs(snapshot: Snapshot, groups: Iterable[str]) -> list[NextRun]:
     return [run for run in runs if run.is_expected]
 
 
-def _groups_that_name(snapshot: Snapshot, refs: set[RevisionRef]) -> Iterator[str]:
+def _naming_groups(snapshot: Snapshot) -> defaultdict[RevisionRef, list[str]]:
     """The attach groups whose inventory or Job names a revision, of whatever group it is."""
+    found: defaultdict[RevisionRef, list[str]] = defaultdict(list)
     for name, inventory in snapshot.inventories.items():
-        if inventory.request and refs & inventory.request.in_stream:
-            yield name
+        for ref in inventory.request.in_stream if inventory.request else ():
+            found[ref].append(name)
     for name, jobs in snapshot.jobs.items():
-        if any(not refs.isdisjoint(named_in(job.arguments)) for job in jobs):
-            yield name
+        for ref in {ref for job in jobs for ref in named_in(job.arguments)}:
+            found[ref].append(name)
+    return found
 
 
 def _outcomes_of(runs: Iterable[NextRun]) -> dict[str, Outcome]:

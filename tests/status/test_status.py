@@ -47,6 +47,7 @@ from tests.attach.cluster import (
 )
 from tests.attach.faulty import FaultyCluster, random_objects
 from tests.attach.squats import squats
+from tests.attach.test_collect import inventory
 from tests.effort import examples
 from tests.pages import ROOT, blocks_of
 from tests.status import stories, worlds
@@ -902,6 +903,19 @@ def test_each_group_shows_a_loss_that_leaves_nothing_that_tells_the_group() -> N
         status = status_of(cluster, group=group)
         assert [problem.code for problem in status.problems] == ["missing"]
         assert "ConfigMap/db-log-9b5dk48tk7 does not exist" in text_of(status, None)
+
+
+@pytest.mark.parametrize("form", ["Job", "inventory"])
+def test_a_loss_that_a_release_names_is_not_one_of_another_release(form: str) -> None:
+    """Monitoring of one release must not fail because of another one."""
+    lost = workload("CronJob/db", "cc", "db-log-9b5dk48tk7")
+    wanted = "CronJob/db@cc=configmap/db-log-9b5dk48tk7"
+    named = stories.attacher_job(f"--workload={wanted}", group="a-attach")
+    if form == "inventory":
+        named = inventory(wanted, group="a-attach")
+    cluster = Cluster(*stories.same_base_name(""), lost, named)
+    for group, codes in {"": ["missing"], "a": ["missing"], "b": []}.items():
+        assert [item.code for item in status_of(cluster, group=group).problems] == codes
 
 
 def test_another_kind_with_the_name_of_a_workload_is_a_suggestion() -> None:
