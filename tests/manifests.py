@@ -6,6 +6,7 @@ and writes JSON as Go does, which the hashes need.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import re
@@ -15,14 +16,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+
+try:
+    from yaml import YAMLError as LibyamlError
+    from yaml.cyaml import CParser
+except ImportError:  # PyYAML was built without libyaml
+    CParser, LibyamlError = None, YAMLError
 
 Obj = dict[str, Any]
 
@@ -75,7 +74,7 @@ def resolve_number(text: str) -> Any:
     return text
 
 
-def scalar_value(event: ScalarEvent) -> Any:
+def scalar_value(event: Any) -> Any:
     if event.tag is None or event.tag == "!":
         return resolve_plain(event.value) if event.implicit[0] else event.value
     if event.tag == STR_TAG:
@@ -91,7 +90,8 @@ def scalar_value(event: ScalarEvent) -> Any:
 def load(text: str, *, pure: bool = False) -> list[Any]:
     """Return all documents of a stream as data, with None for an empty document.
 
-    pure: whether to parse in Python, independently of libyaml, which takes nine times as long.
+    pure: whether to parse in Python, independently of libyaml, which takes nine times as long. A
+        stream that libyaml cannot read is always parsed in Python.
     """
     # kubectl ignores a byte order mark at the start of any document.
     text = re.sub(
@@ -100,15 +100,27 @@ def load(text: str, *, pure: bool = False) -> list[Any]:
     values = json_values(text)
     if values is not None:
         return values
+    if CParser is not None and not pure:
+        with contextlib.suppress(LibyamlError):
+            return read_documents(events_of_libyaml(text))
     try:
-        events = iter(YAML(typ="safe", pure=pure).parse(text))
-        return [
-            read_node(events, next(events), {})
-            for event in events
-            if isinstance(event, DocumentStartEvent)
-        ]
+        return read_documents(iter(YAML(typ="safe", pure=True).parse(text)))
     except YAMLError as error:
         raise InputError(str(error)) from error
+
+
+def events_of_libyaml(text: str) -> Iterator[Any]:
+    parser = CParser(text)
+    while parser.check_event():
+        yield parser.get_event()
+
+
+def read_documents(events: Iterator[Any]) -> list[Any]:
+    return [
+        read_node(events, next(events), {})
+        for event in events
+        if type(event).__name__ == "DocumentStartEvent"
+    ]
 
 
 def json_values(text: str) -> list[Any] | None:
@@ -130,20 +142,21 @@ def json_values(text: str) -> list[Any] | None:
 
 def read_node(events: Iterator[Any], event: Any, anchors: Obj) -> Any:
     """Read the rest of a node whose first event is given. An alias becomes a copy."""
-    if isinstance(event, AliasEvent):
+    kind = type(event).__name__  # the two parsers have their own classes
+    if kind == "AliasEvent":
         if event.anchor not in anchors:
             raise InputError(f"alias {event.anchor} before its anchor")
         return copy.deepcopy(anchors[event.anchor])
     value: Any
-    if isinstance(event, ScalarEvent):
+    if kind == "ScalarEvent":
         value = scalar_value(event)
-    elif isinstance(event, SequenceStartEvent):
+    elif kind == "SequenceStartEvent":
         value = []
-        while not isinstance(child := next(events), SequenceEndEvent):
+        while type(child := next(events)).__name__ != "SequenceEndEvent":
             value.append(read_node(events, child, anchors))
     else:
         value = {}
-        while not isinstance(child := next(events), MappingEndEvent):
+        while type(child := next(events)).__name__ != "MappingEndEvent":
             # Each entry, own or merged, overrides the entries above.
             key = "" if is_merge(child) else key_text(read_node(events, child, anchors))
             entry = read_node(events, next(events), anchors)
@@ -155,7 +168,7 @@ def read_node(events: Iterator[Any], event: Any, anchors: Obj) -> Any:
 
 def is_merge(event: Any) -> bool:
     """Return whether an event is a merge key; Helm 4 writes it as `!!merge <<`."""
-    if not isinstance(event, ScalarEvent) or event.value != "<<":
+    if type(event).__name__ != "ScalarEvent" or event.value != "<<":
         return False
     return bool(event.implicit[0]) or event.tag == "tag:yaml.org,2002:merge"
 

@@ -138,8 +138,8 @@ def documents(text: str) -> list[str]:
 
 
 def objects_of(text: str) -> list[Obj]:
-    """Return the objects of a stream. libyaml cannot read every case."""
-    return normalise(text, pure=True)
+    """Return the objects of a stream."""
+    return normalise(text, pure=IS_FUZZ)
 
 
 def data_of(text: str) -> list[Obj] | None:
