@@ -1,4 +1,4 @@
-"""A namespace of a cluster in memory: the real client talks to it through a mock transport.
+"""A namespace of a cluster in memory, to which the real client talks in the place of HTTP.
 
 The cluster answers requests as the API server does. The cluster has its own clock, so a watch or a
 sleep ends at once, and only moves this clock. `later` changes the cluster at a time of the clock,
@@ -16,6 +16,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from functools import partial
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -153,6 +154,27 @@ def job(name: str, minutes: float, *arguments: str, finished: bool = True, wave:
 # The cluster
 
 
+class Session:
+    """Answers as httpx2.Client, but does not build its requests, which take most of the time.
+
+    FaultyCluster, StrangeCluster and the tests of the client use httpx2.Client itself.
+    """
+
+    base_url = httpx2.URL("https://cluster.example.com")
+
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        self._answer = answer
+
+    @contextmanager
+    def stream(self, method: str, url: str, **arguments: Any) -> Iterator[Any]:
+        target = SimpleNamespace(path=url, params=arguments.pop("params", {}))
+        yield self._answer(SimpleNamespace(method=method, url=target, **arguments))
+
+
+def real_session(answer: Callable[[Any], Any]) -> httpx2.Client:
+    return httpx2.Client(base_url=Session.base_url, transport=httpx2.MockTransport(answer))
+
+
 class Cluster:
     """The objects of one namespace, and what a run has sent.
 
@@ -272,10 +294,12 @@ class Cluster:
     ) -> Client:
         """Return a client of this namespace (or of all, ""), which stops after some seconds."""
         namespace = NAMESPACE if namespace is None else namespace
-        transport = httpx2.MockTransport(self._answer)
-        session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
         deadline = self.monotonic() + seconds
+        session: Any = self._session()
         return Client(session, namespace, "postrender-attach", deadline, is_patient=is_patient)
+
+    def _session(self) -> object:
+        return Session(self._answer)
 
     def _answer(self, request: Any) -> Any:
         self.sleep(self.latency)

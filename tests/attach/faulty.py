@@ -28,6 +28,7 @@ from tests.attach.cluster import (
     marked,
     name_of,
     obj,
+    real_session,
     revision,
     template,
     workload,
@@ -198,7 +199,7 @@ FAULTS: dict[str, Fault] = {
     },
     "the kind is absent": fixed(b"404 page not found\n", 404),
     "the object is absent": fixed({**STATUS, "reason": "NotFound", "message": "no"}, 404),
-    "deep error": fixed(b'{"message":' + b"[" * 100_000, 500),
+    "deep error": fixed(b'{"message":' + b"[" * 20_000, 500),
     "a truncated body": cut,
     "one byte a second": slow,
     "a broken connection": broken,
@@ -251,6 +252,9 @@ class FaultyCluster(Cluster):
         self.number = 0
         self.bodies: list[bytes] = []
         self.faults: list[str] = []
+
+    def _session(self) -> object:
+        return real_session(self._answer)
 
     def _answer(self, request: Any) -> Any:
         self.number += 1

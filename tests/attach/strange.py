@@ -24,7 +24,7 @@ from postrender.errors import UserError
 from postrender.status import REPORTERS
 from postrender.status.build import read_status
 from postrender.status.snapshot import read_cluster
-from tests.attach.cluster import GROUP, NAMESPACE, Cluster, Json, logged
+from tests.attach.cluster import GROUP, NAMESPACE, Cluster, Json, logged, real_session
 from tests.attach.faulty import run
 from tests.status.worlds import random_world
 
@@ -64,6 +64,9 @@ class StrangeCluster(Cluster):
         super().__init__(*objects)
         self.random, self.is_strange = random, is_strange
         self.latency = 0.05
+
+    def _session(self) -> object:
+        return real_session(self._answer)
 
     def _answer(self, request: Any) -> Any:
         response = super()._answer(request)

@@ -671,7 +671,7 @@ def test_a_permission_that_somebody_removes_in_the_middle_is_a_problem(request_b
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_wrong_answers_do_not_lose_a_revision(fault: str) -> None:
-    for seed in range(6):
+    for seed in range(examples(24)):
         random = Random(seed)
         cluster = FaultyCluster(
             random,
