@@ -17,6 +17,10 @@ from tests.effort import IS_FUZZ, examples  # noqa: E402
 # In a job of GitHub Actions, the program would print its messages as workflow commands.
 os.environ.pop("GITHUB_ACTIONS", None)
 
+# Many tests start the program, which takes four times as long without compiled modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A busy machine is slow, so no property fails on the clock. Each run draws the same examples, so
 # that no merge is refused by chance. `make fuzz` draws random examples.
 settings.register_profile(
