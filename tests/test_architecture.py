@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "postrender"
@@ -33,6 +34,12 @@ def modules() -> list[Path]:
     return sorted(ROOT.rglob("*.py"))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Return the nodes of the parsed module."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def part_of(module: str) -> str:
     """Return the part of `postrender` to which a module belongs, such as `yaml` or `errors`."""
     return [*module.split("."), ""][1]
@@ -40,7 +47,7 @@ def part_of(module: str) -> str:
 
 def imported(path: Path) -> Iterator[str]:
     """Yield the part of `postrender` of each import, also of imports inside functions."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "postrender":
             module = str(node.module)
             names = [f"{module}.{alias.name}" for alias in node.names]
@@ -73,15 +80,14 @@ def module_name(path: Path) -> str:
 
 def runtime_imports(path: Path, names: Collection[str]) -> set[str]:
     """Return the modules that a module imports, except for names that only type checkers use."""
-    tree = ast.parse(path.read_text("utf-8"))
     typing = [
         node
-        for block in ast.walk(tree)
+        for block in nodes_of(path)
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for node in ast.walk(block)
     ]
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node not in typing:
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"

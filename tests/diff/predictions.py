@@ -23,13 +23,13 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
 from tests.diff.change_cases import run
+from tests.manifests import load
 
 PREDICTIONS = Path(__file__).resolve().parents[1] / "predictions"
 # Patterns that many facts share, so that no fact depends on one wording.
@@ -97,11 +97,12 @@ class Told(NamedTuple):
         return all(self.effects.values()) and all(self.facts.values()) and not self.false
 
 
+@cache
 def predictions() -> list[Prediction]:
     return [
         Prediction(kind=file.stem, **fields)
         for file in sorted(PREDICTIONS.glob("*.yaml"))
-        for fields in YAML(typ="safe").load(file.read_text("utf-8"))
+        for fields in load(file.read_text("utf-8"))[0]
     ]
 
 

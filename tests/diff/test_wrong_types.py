@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from postrender.config.settings import Settings
 from postrender.diff.build import compare
@@ -21,6 +20,7 @@ from postrender.plan.build import make_plan
 from postrender.yaml.stream import Stream, read_stream
 from tests.diff.predictions import Prediction, predictions
 from tests.effort import examples
+from tests.manifests import load
 from tests.wrong_values import with_values
 
 
@@ -40,9 +40,7 @@ def test_a_value_of_another_type_is_no_bug(seed: int) -> None:
 
 
 def objects(prediction: Prediction, sign: str) -> list[Any]:
-    loader = YAML(typ="safe")
-    loader.allow_duplicate_keys = True
-    return list(loader.load_all(prediction.side(sign)))
+    return load(prediction.side(sign))
 
 
 def stream(data: list[Any]) -> Stream:

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.inventory.build import take_inventory
@@ -26,11 +25,9 @@ from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Ent
 from postrender.references.rule import OUTSIDE, SELECTOR
 from postrender.yaml.paths import Path as ObjectPath
 from postrender.yaml.stream import read_stream
-from tests.manifests import Obj, normalise
+from tests.manifests import Obj, load, normalise
 
-SAMPLES: list[Obj] = list(
-    YAML(typ="safe").load_all((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))
-)
+SAMPLES: list[Obj] = load((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))
 RESULTS = ("rewritten", "kept", "written", "selected", "unknown", "ignored")
 TARGETS = (CONFIG_MAP, SECRET)
 

@@ -284,7 +284,7 @@ def slowness(expression: Expression) -> str:
         for length in LENGTHS:
             count = max(length // len(attack.pump), 1)
             took = seconds(attack.text(count))
-            if took > max(SUSPECT_SECONDS, LINEAR_RATIO * seconds(attack.text(count // 2))):
+            if took > SUSPECT_SECONDS and took > LINEAR_RATIO * seconds(attack.text(count // 2)):
                 quarter, half, whole = (
                     seconds(attack.text(count // part), 3) for part in (4, 2, 1)
                 )
