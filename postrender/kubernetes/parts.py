@@ -19,6 +19,7 @@ USERS_OF_PARTS: dict[str, tuple[str, ...]] = {
     ),
     "Gateway": ROUTES,
     "DestinationRule": ("VirtualService",),
+    "VirtualService": ("Rollout",),
     "WorkflowTemplate": ("Workflow", "CronWorkflow", "WorkflowTemplate"),
     **dict.fromkeys(_SCALED, ("HorizontalPodAutoscaler",)),
     **dict.fromkeys(ANALYSES, ("Rollout",)),
@@ -29,6 +30,7 @@ _PART_FIELDS = {
     "Service": ("port",),
     "Gateway": ("sectionName", "port"),
     "DestinationRule": ("subset",),
+    "VirtualService": ("routes",),
     "WorkflowTemplate": ("template",),
 }
 
@@ -39,7 +41,10 @@ def parts_named_at(around: Json, kind: str) -> list[str]:
     for field in _PART_FIELDS.get(kind, ()):
         value = value_at(around, (field,))
         parts += [item.get("key") for item in mappings_in(value)]
-        parts += value.values() if isinstance(value, dict) else [value]
+        if isinstance(value, dict):
+            parts += value.values()
+        else:
+            parts += value if isinstance(value, list) else [value]
     return [str(part) for part in parts if isinstance(part, (str, int))]
 
 
@@ -49,7 +54,7 @@ def parts_of(data: dict[str, Json]) -> set[str]:
     spec = mapping_at(data, ("spec",))
     if not spec:
         return parts
-    for field in ("ports", "listeners", "subsets", "templates"):
+    for field in ("ports", "listeners", "subsets", "templates", "http"):
         for item in mappings_in(spec.get(field)):
             parts |= {str(item.get("port")), str(item.get("name"))}
     containers = mappings_in(value_at(spec, ("template", "spec", "containers")))

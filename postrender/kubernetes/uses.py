@@ -36,6 +36,8 @@ _NO_RIGHTS = "The binding no longer grants the rights"
 _NO_WEBHOOK = "Calls of the webhook fail, and with failurePolicy Fail so do the requests"
 _INVALID_SPEC = "Argo Rollouts reports InvalidSpec, and replaces no pods"
 _NO_SCALER = "The autoscaler no longer scales anything"
+_NO_PROJECT = "Argo CD does not sync the Application"
+_NO_ANALYSIS = "The analysis cannot start"
 _NO_PORT = "The probe of new pods fails"
 _NO_HOOK = "The hook of new pods fails"
 _NO_LISTENER = "The Gateway no longer serves the route"
@@ -46,7 +48,7 @@ TARGETS = {
     **dict.fromkeys(("ConfigMap", "Secret", "Service", "Container"), ""),
     **dict.fromkeys(("ServiceAccount", "PersistentVolumeClaim"), ""),
     **dict.fromkeys(("Role", "ClusterRole"), RBAC_GROUP),
-    **dict.fromkeys(("AnalysisTemplate", "ClusterAnalysisTemplate"), "argoproj.io"),
+    **dict.fromkeys(("AnalysisTemplate", "ClusterAnalysisTemplate", "AppProject"), "argoproj.io"),
     **dict.fromkeys(("Deployment", "StatefulSet", "ReplicaSet"), "apps"),
     "Rollout": "argoproj.io",
     "PriorityClass": "scheduling.k8s.io",
@@ -124,6 +126,11 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "ClusterRoleBinding": _BINDING,
     "ValidatingWebhookConfiguration": _WEBHOOK,
     "MutatingWebhookConfiguration": _WEBHOOK,
+    "Application": (("spec.project", "AppProject", _NO_PROJECT),),
+    "ApplicationSet": (("spec.template.spec.project", "AppProject", _NO_PROJECT),),
+    **dict.fromkeys(
+        ANALYSES, (("spec.templates[].templateName", "AnalysisTemplate", _NO_ANALYSIS),)
+    ),
     "APIService": (("spec.service.name", "Service", "Requests for its kinds fail"),),
     "Rollout": (
         ("spec.workloadRef.name", "", _INVALID_SPEC),

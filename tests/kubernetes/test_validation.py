@@ -171,7 +171,7 @@ OTHERS = [
     ("Service", "spec.externalName", "{spec: {type: ExternalName, externalName: a_b}}"),
     ("Service", "spec.trafficDistribution", "{spec: {ports: [{port: 1}], trafficDistribution: a}}"),
     ("Service", "spec.ports[0].appProtocol", "{spec: {ports: [{port: 1, appProtocol: a b}]}}"),
-    ("Role", "rules[0]", "{rules: [{nonResourceURLs: [/a], verbs: [get]}]}"),
+    ("Role", "rules[0].nonResourceURLs", "{rules: [{nonResourceURLs: [/a], verbs: [get]}]}"),
     *(
         ("Job", "spec", f"{{spec: {{template: {{spec: {POD % ('', never)}}}, {field}}}}}")
         for never in (", restartPolicy: Never",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from postrender.config.settings import NOTHING
@@ -142,6 +142,29 @@ class Facts(NamedTuple):
         ):
             if wanted is None or _has_word(stream.texts[index], wanted):
                 yield from objects_of(parse_in(stream, index).data)
+
+    def shared(
+        self, kinds: Collection[str], values_of: Callable[[Object], set[tuple[str, ...]]]
+    ) -> Iterator[tuple[Identity, Identity, tuple[str, ...]]]:
+        """The objects of these kinds that begin to have a value of another one, with the other.
+
+        The last part of a value is in the text of the object.
+        """
+        changed = [
+            Object(pair.identity, pair.new.data)
+            for pair in self.changes
+            if pair.new and pair.identity.kind in kinds
+        ]
+        values = {value for item in changed for value in values_of(item)}
+        owners: dict[tuple[str, ...], list[Identity]] = defaultdict(list)
+        for is_new in (False, True) if values else ():
+            before, owners = owners, defaultdict(list)
+            for item in self.objects(kinds, is_new=is_new, words={one[-1] for one in values}):
+                for value in values & values_of(item):
+                    owners[value].append(item.identity)
+        for value, there in owners.items():
+            first, *others = sorted(there, key=lambda one: one not in before[value])
+            yield from ((one, first, value) for one in others if one not in before[value])
 
     def scalers(
         self, names: Iterable[str], *, is_new: bool = True

@@ -72,6 +72,7 @@ _NOUNS = {
     "Service": "port",
     "Gateway": "listener",
     "DestinationRule": "subset",
+    "VirtualService": "route",
     "WorkflowTemplate": "template",
 }
 # The objects with parts, each with its parts, found when a use needs them.

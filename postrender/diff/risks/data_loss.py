@@ -1,8 +1,9 @@
 """The change deletes stored data.
 
-- A CustomResourceDefinition: Kubernetes deletes all objects of its kind, in all namespaces.
-- A Namespace, with everything in it.
-- A PersistentVolumeClaim: with the reclaim policy `Delete`, the volume is deleted too.
+- A CustomResourceDefinition, with all objects of its kind.
+- A Namespace, with its objects.
+- A PersistentVolumeClaim; with the reclaim policy `Delete`, its volume.
+- What an object of Argo CD, Flux, CloudNativePG or Strimzi owns.
 - A StatefulSet with claims and a `persistentVolumeClaimRetentionPolicy`: `whenDeleted: Delete`, or
   `whenScaled: Delete` and fewer replicas.
 
@@ -20,8 +21,8 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts, Object
 from postrender.kubernetes.annotations import keeper_of
-from postrender.kubernetes.kinds import Identity
-from postrender.yaml.paths import value_at
+from postrender.kubernetes.kinds import GroupKind, Identity
+from postrender.yaml.paths import Path, value_at
 
 LOSSES = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "Kubernetes deletes all objects of this "
@@ -29,6 +30,16 @@ LOSSES = {
     ("", "Namespace"): "Kubernetes deletes all objects in the namespace",
     ("", "PersistentVolumeClaim"): "With the reclaim policy Delete, the storage deletes the volume "
     "and its data",
+}
+_ALL = "The controller deletes all objects of it"
+# The custom kinds with what they lose, and a text that must be in a field for the loss.
+_OWNERS: dict[GroupKind, tuple[str, Path, str]] = {
+    ("argoproj.io", "Application"): (_ALL, ("metadata", "finalizers"), "resources-finalizer"),
+    ("argoproj.io", "ApplicationSet"): ("Argo CD deletes its Applications", (), ""),
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"): (_ALL, ("spec", "prune"), "True"),
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): (_ALL, (), ""),
+    ("postgresql.cnpg.io", "Cluster"): ("The operator deletes the database", (), ""),
+    ("kafka.strimzi.io", "KafkaTopic"): ("The operator deletes the topic", (), ""),
 }
 _CLAIMS = (
     "The retention policy of its claims is Delete, so Kubernetes deletes the claims of all pods"
@@ -44,6 +55,8 @@ _REPLICAS = ("spec", "replicas")
 def find(facts: Facts) -> Iterator[Risk]:
     for removed in facts.removed():
         consequence = LOSSES.get(removed.identity.group_kind, "")
+        text, path, word = _OWNERS.get(removed.identity.group_kind, ("", (), ""))
+        consequence = text if text and word in str(value_at(removed.data, path)) else consequence
         if _has_claims(removed, "whenDeleted"):
             consequence = _CLAIMS
         if consequence and not keeper_of(removed.data):

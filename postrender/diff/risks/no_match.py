@@ -1,9 +1,10 @@
 """A selector that matched before the change now matches nothing.
 
 - A Service without pods refuses every connection.
-- A PodDisruptionBudget or NetworkPolicy without pods no longer protects anything.
-- A Service whose named `targetPort` no container has.
+- A PodDisruptionBudget or NetworkPolicy without pods protects nothing.
+- A named port that no container has.
 - A ServiceMonitor or PodMonitor without Services, pods or the named port.
+- An affinity or spread without pods.
 
 What matched nothing before is not a risk.
 
@@ -20,71 +21,100 @@ from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks import Facts, Object
 from postrender.diff.selectors import LabelKey, candidates, is_selected, label_keys, words_of
-from postrender.kubernetes.kinds import GroupKind
-from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind
+from postrender.yaml.paths import (
+    Json,
+    PatternTree,
+    format_path,
+    mapping_at,
+    mappings_in,
+    parse_pattern,
+    parts_at,
+    value_at,
+)
 
 _UNSEEN = "Prometheus no longer reads the metrics"
+# The selectors of each kind, with what follows if one matches nothing.
 _SELECTORS = {
-    "Service": (("spec", "selector"), "Connections to the Service fail"),
-    "PodDisruptionBudget": (("spec", "selector"), "Nothing protects the pods during a drain"),
-    "NetworkPolicy": (("spec", "podSelector"), "The policy no longer restricts any pod"),
-    "ServiceMonitor": (("spec", "selector"), _UNSEEN),
-    "PodMonitor": (("spec", "selector"), _UNSEEN),
+    "Service": ("spec.selector", "Connections to the Service fail"),
+    "PodDisruptionBudget": ("spec.selector", "Nothing protects the pods during a drain"),
+    "NetworkPolicy": ("spec.podSelector", "The policy no longer restricts any pod"),
+    "ServiceMonitor": ("spec.selector", _UNSEEN),
+    "PodMonitor": ("spec.selector", _UNSEEN),
 }
-# Where each kind names ports.
+_KINDS = {*_SELECTORS, *(kind for _, kind in WORKLOAD_KINDS)}
+# The terms of a pod spec with a selector.
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution[]"
+_TERMS = PatternTree()
+for _pattern, _text in (
+    (f"affinity.podAffinity.{_REQUIRED}", "New pods stay Pending"),
+    (f"affinity.podAntiAffinity.{_REQUIRED}", "The term no longer keeps pods apart"),
+    ("topologySpreadConstraints[]", "The constraint no longer spreads the pods"),
+):
+    _TERMS.add(parse_pattern(_pattern), _text)
+# The ports that each kind names, with what follows if nothing has the name.
 _PORTS = {
-    "Service": ("ports", "targetPort"),
-    "ServiceMonitor": ("endpoints", "port"),
-    "PodMonitor": ("podMetricsEndpoints", "port"),
+    "Service": ("spec.ports[].targetPort", "Connections to the port fail"),
+    "ServiceMonitor": ("spec.endpoints[].port", _UNSEEN),
+    "PodMonitor": ("spec.podMetricsEndpoints[].port", _UNSEEN),
+    "NetworkPolicy": ("spec.ingress[].ports[].port", "The policy allows no traffic to the port"),
 }
+_PORT_TREE = PatternTree()
+for _kind, (_pattern, _) in _PORTS.items():
+    _PORT_TREE.add((_kind, *parse_pattern(_pattern)), None)
 # Pseudo labels of a pod or Service; a label has no blank.
 _PORT, _KIND = "port ", "kind "
 _SERVICE = ("", "Service")
 _MOST_CANDIDATES = 1_000
 
+# An object, and one of its selectors.
+_Selecting = tuple[Object, dict[str, Json]]
 _Templates = Mapping[LabelKey, Sequence[dict[str, str]]]
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    pairs = [pair for pair in _candidates(facts, _lost_labels(facts)) if all(map(_selector, pair))]
+    pairs: list[tuple[str, _Selecting, _Selecting, str]] = []
+    for old_item, new_item in _candidates(facts, _lost_labels(facts)):
+        before, after = _selectors(old_item), _selectors(new_item)
+        for path in filter(before.__contains__, after):
+            selector, text = after[path]
+            pairs.append((path, (old_item, before[path][0]), (new_item, selector), text))
     if not pairs:
         return
-    words = {word for pair in pairs for item in pair for word in words_of(_selector(item))}
+    words = {word for one in pairs for side in (one[1], one[2]) for word in words_of(side[1])}
     templates = [_templates(facts, words, is_new=is_new) for is_new in (False, True)]
-    for old, new in pairs:
-        before = _is_matched(facts, old, templates[0])
-        if before and not _is_matched(facts, new, templates[1]):
-            path, consequence = _SELECTORS[new.identity.kind]
-            matched = _matched_kind(new.identity.kind)
+    for path, old, new, text in pairs:
+        if not _is_matched(facts, *old, templates[0]):
+            continue
+        identity = new[0].identity
+        if not _is_matched(facts, *new, templates[1]):
+            matched = _matched_kind(identity.kind)
             fact = f"the selector matched {matched} before the change, and now matches none"
-            yield Risk(new.identity, fact, consequence, ".".join(path))
-        elif before:
+            yield Risk(identity, fact, text, path)
+        elif identity.kind in _PORTS:
             yield from _ports(facts, old, new, templates)
 
 
 def _ports(
-    facts: Facts, old: Object, new: Object, templates: Sequence[_Templates]
+    facts: Facts, old: _Selecting, new: _Selecting, templates: Sequence[_Templates]
 ) -> Iterator[Risk]:
     """The named ports of a Service that its pods lack. A port counts as a label of the pod."""
     before, after = (
-        {name for name in _named_ports(item) if not _is_matched(facts, item, side, name)}
-        for item, side in zip((old, new), templates, strict=True)
+        {name for name in _named_ports(one[0]) if not _is_matched(facts, *one, side, name)}
+        for one, side in zip((old, new), templates, strict=True)
     )
+    identity = new[0].identity
+    whose = "of its Services" if identity.kind == "ServiceMonitor" else "container of its pods"
+    pattern, consequence = _PORTS[identity.kind]
     for name in sorted(after - before):
-        kind = new.identity.kind
-        field, _ = _PORTS[kind]
-        whose = "of its Services" if kind == "ServiceMonitor" else "container of its pods"
-        consequence = "Connections to the port fail" if kind == "Service" else _UNSEEN
         fact = f"no {whose} has a port with the name {name}"
-        yield Risk(new.identity, fact, consequence, f"spec.{field}")
+        yield Risk(identity, fact, consequence, pattern.partition("[]")[0])
 
 
-def _named_ports(item: Object) -> Iterator[str]:
-    field, key = _PORTS.get(item.identity.kind, ("", ""))
-    for port in mappings_in(value_at(item.data, ("spec", field))):
-        name = port.get(key)
-        if isinstance(name, str) and not name.isdigit():
-            yield name
+def _named_ports(item: Object) -> list[str]:
+    kind = item.identity.kind
+    ports = [port for _, port, _ in _PORT_TREE.find({kind: item.data})] if kind in _PORTS else []
+    return [port for port in ports if isinstance(port, str) and not port.isdigit()]
 
 
 def _lost_labels(facts: Facts) -> set[str]:
@@ -118,30 +148,51 @@ def _candidates(facts: Facts, lost: Collection[str]) -> list[tuple[Object, Objec
     """The objects whose selector differs, or that can select a pod template that differs."""
     if lost:
         old, new = (
-            {item.identity: item for item in facts.objects(_SELECTORS, is_new=is_new, words=lost)}
+            {item.identity: item for item in facts.objects(_KINDS, is_new=is_new, words=lost)}
             for is_new in (False, True)
         )
         return [(old[identity], item) for identity, item in new.items() if identity in old]
     pairs = (
         (Object(pair.identity, pair.both[0].data), Object(pair.identity, pair.both[1].data))
         for pair in facts.changes
-        if pair.both and pair.identity.kind in _SELECTORS
+        if pair.both and (pair.identity.kind in _SELECTORS or _has_other_terms(pair))
     )
     return [pair for pair in pairs if _differs(*pair)]
 
 
+def _has_other_terms(pair: Pair) -> bool:
+    return any(
+        parts_at(pair.parts, (*path, "spec", field)) != {}
+        for path, _ in pod_templates_of(pair.identity.group_kind, pair.newest.data)
+        for field in ("affinity", "topologySpreadConstraints")
+    )
+
+
 def _differs(old: Object, new: Object) -> bool:
-    ports = [list(_named_ports(item)) for item in (old, new)]
-    return _selector(old) != _selector(new) or ports[0] != ports[1]
+    return _selectors(old) != _selectors(new) or _named_ports(old) != _named_ports(new)
 
 
-def _selector(item: Object) -> dict[str, Json]:
-    if item.identity.kind == "Service":
-        labels: Json = value_at(item.data, ("spec", "selector"))
-        return {"matchLabels": labels} if labels and isinstance(labels, dict) else {}
-    if item.identity.kind in _PORTS and mapping_at(item.data, ("spec", "namespaceSelector")):
-        return {}  # of other namespaces
-    return mapping_at(item.data, _SELECTORS[item.identity.kind][0])
+def _selectors(item: Object) -> dict[str, tuple[dict[str, Json], str]]:
+    """The selectors of an object by path, each with what follows if nothing matches. A selector
+    of other namespaces does not count.
+    """
+    kind, data = item.identity.kind, item.data
+    if kind not in _SELECTORS:
+        return {
+            format_path((*start, "spec", *path)): (mapping_at(term, ("labelSelector",)), text)
+            for start, template in pod_templates_of(item.identity.group_kind, data)
+            for path, term, text in _TERMS.find(value_at(template, ("spec",)))
+            if value_at(term, ("labelSelector",)) and not _elsewhere(term)
+        }
+    path, text = _SELECTORS[kind]
+    selector = mapping_at(data, tuple(path.split(".")))
+    if not selector or _elsewhere(data.get("spec")):
+        return {}
+    return {path: ({"matchLabels": selector} if kind == "Service" else selector, text)}
+
+
+def _elsewhere(around: Json) -> bool:
+    return any(value_at(around, (field,)) for field in ("namespaces", "namespaceSelector"))
 
 
 def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
@@ -181,15 +232,20 @@ def _matched_kind(kind: str) -> str:
     return "Services" if kind == "ServiceMonitor" else "pods"
 
 
-def _is_matched(facts: Facts, item: Object, templates: _Templates, port: str = "") -> bool:
+def _is_matched(
+    facts: Facts,
+    item: Object,
+    selector: dict[str, Json],
+    templates: _Templates,
+    port: str = "",
+) -> bool:
     """Whether a selector matches a pod template. A selector with very many candidates counts as
     one that does, so that the work stays linear.
     """
-    namespace, selector = facts.both.resolver.namespace_of(item.identity.namespace), _selector(item)
-    ports = {f"{_PORT}{port}": port} if port else {}
+    namespace = facts.both.resolver.namespace_of(item.identity.namespace)
     wanted = {
         **mapping_at(selector, ("matchLabels",)),
-        **ports,
+        **({f"{_PORT}{port}": port} if port else {}),
         _KIND: _matched_kind(item.identity.kind),
     }
     selector = {**selector, "matchLabels": wanted}

@@ -1,8 +1,8 @@
 """The API server refuses new pods, but accepts their workload.
 
-- An amount is outside of the limits of a LimitRange.
+- An amount, or a claim, is outside of a LimitRange.
 - A ResourceQuota is too small, or counts what a container lacks.
-- The pod template violates the pod security level of its Namespace.
+- The pod security of its Namespace forbids the template.
 
 Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
 """
@@ -10,17 +10,20 @@ Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
-from postrender.diff.risks import Facts, Object
+from postrender.diff.risks import Facts, Object, rejection
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
 from postrender.kubernetes.validation.checks import quantity
 from postrender.kubernetes.validation.containers import CONTAINERS
+from postrender.kubernetes.validation.rows import RATIO
 from postrender.kubernetes.validation.security import find_violations
 from postrender.records import grouped
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
+_CLAIM, _SIZE = "PersistentVolumeClaim", "spec.resources.requests.storage"
 _QUOTA = "ResourceQuota"
 _RULES = ("LimitRange", _QUOTA, "Namespace")
 _WORKLOADS = {kind for _, kind in WORKLOAD_KINDS}
@@ -31,12 +34,26 @@ _UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
 
 def find(facts: Facts) -> Iterator[Risk]:
     # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
+    yield from _claims(facts)
     is_ruled = any(pair.identity.kind in _RULES for pair in facts.changes)
     words = None if is_ruled or any(facts.objects((_QUOTA,), is_new=True)) else ()
     before, after = (_refused(facts, words, is_new=is_new) for is_new in (False, True))
     for (identity, fact), consequence in after.items():
         if (identity, fact) not in before:
             yield Risk(identity, fact, consequence)
+
+
+def _claims(facts: Facts) -> Iterator[Risk]:
+    """The claims outside of a LimitRange."""
+    namespace_of = facts.both.resolver.namespace_of
+    claims = [pair for pair in facts.changes if pair.new and pair.identity.kind == _CLAIM]
+    for rule in facts.objects(_RULES[:1], is_new=True) if claims else ():
+        for pair, (_, limit) in product(claims, _limits([rule], _CLAIM)):
+            data = pair.new.data if pair.new else {}
+            if namespace_of(rule.identity.namespace) == namespace_of(pair.identity.namespace):
+                for what in _outside(mapping_at(data, ("spec", "resources")), limit):
+                    fact = f"the claim has {what} of {rule.identity}"
+                    yield rejection(facts, pair.identity, fact, _SIZE)
 
 
 def _refused(
@@ -72,6 +89,9 @@ def _refused(
 _Pods = tuple[int, dict[str, Json]]
 
 
+_ONE = quantity(1) or 1
+
+
 def _least(workload: dict[str, Json]) -> int:
     replicas = value_at(workload, ("spec", "replicas"))
     return replicas if isinstance(replicas, int) else 0  # an autoscaler can own the replicas
@@ -80,7 +100,7 @@ def _least(workload: dict[str, Json]) -> int:
 def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
     """How much of what a quota counts the pods need, in the unit of quantity()."""
     if name == "pods":
-        return replicas * (quantity(1) or 0)
+        return replicas * _ONE
     way, _, resource = name.rpartition(".")
     amounts = (
         quantity(value_at(container, ("resources", way or "requests", resource)))
@@ -95,12 +115,7 @@ def _is_scoped(quota: dict[str, Json]) -> bool:
 
 def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[str, str]]:
     containers = [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
-    limits = [
-        (rule.identity, limit)
-        for rule in rules
-        for limit in mappings_in(value_at(rule.data, ("spec", "limits")))
-        if limit.get("type") == "Container"
-    ]
+    limits = _limits(rules, "Container")
     for identity, data in rules:
         level, spec = str(value_at(data, _LEVEL)), mapping_at(data, ("spec",))
         for fact in find_violations(pod, level):
@@ -114,8 +129,24 @@ def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[st
                 )
     for identity, limit in limits:
         for container in containers:
-            for what in _outside(container, limit):
+            for what in _outside(mapping_at(container, ("resources",)), limit):
                 yield f"the container {container.get('name')} has {what} of {identity}", _REFUSED
+    for identity, limit in _limits(rules, "Pod"):
+        for name, bound in mapping_at(limit, ("max",)).items():
+            most = quantity(bound)
+            for way in ("limits", "requests"):
+                if most is not None and _needs(f"{way}.{name}", 1, pod) > most:
+                    fact = f"the {name} {way} of the pod are above the max {bound} of {identity}"
+                    yield fact, _REFUSED
+
+
+def _limits(rules: Sequence[Object], kind: str) -> list[tuple[Identity, dict[str, Json]]]:
+    return [
+        (rule.identity, limit)
+        for rule in rules
+        for limit in mappings_in(value_at(rule.data, ("spec", "limits")))
+        if limit.get("type") == kind
+    ]
 
 
 def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> Iterator[str]:
@@ -132,10 +163,15 @@ def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> 
             yield f"{way.removesuffix('s') or 'request'} of {name}"
 
 
-def _outside(container: Json, limit: dict[str, Json]) -> Iterator[str]:
-    """The amounts of a container that are below the minimum or above the maximum."""
+def _outside(resources: dict[str, Json], limit: dict[str, Json]) -> Iterator[str]:
+    """The amounts of a container or claim that are outside of the minimum, maximum or ratio."""
+    for name, ratio in mapping_at(limit, (RATIO,)).items():
+        amounts = [quantity(value_at(resources, (way, name))) for way in ("limits", "requests")]
+        most = quantity(ratio)
+        if amounts[0] and amounts[1] and most and amounts[0] * _ONE > amounts[1] * most:
+            yield f"a {name} limit of more than {ratio} times the request, the {RATIO}"
     for field in ("limits", "requests"):
-        for name, text in mapping_at(container, ("resources", field)).items():
+        for name, text in mapping_at(resources, (field,)).items():
             for end, sign in (("min", 1), ("max", -1)):
                 amount, bound = quantity(text), quantity(value_at(limit, (end, name)))
                 if amount is not None and bound is not None and amount * sign < bound * sign:

@@ -291,8 +291,13 @@ def _content(kind: str, root: dict[str, Json]) -> Iterator[Problem]:
                 yield (field,), f"{what} is in data and in binaryData"
     if content_size(root) > MAX_CONTENT_SIZE:
         yield (), f"the content has more than {MAX_CONTENT_SIZE:,} bytes"
-    needed = _SECRET_KEYS.get(str(root.get("type")), ()) if kind == "Secret" else ()
+    secret = str(root.get("type")) if kind == "Secret" else ""
+    needed = _SECRET_KEYS.get(secret, ())
     present = {key for field in DATA_FIELDS for key in mapping_at(root, (field,))}
+    if secret == "kubernetes.io/basic-auth" and present.isdisjoint(("username", "password")):
+        yield ("type",), "a Secret of this type needs the key username or password"
+    if secret == _TOKEN and not value_at(root, ("metadata", "annotations", f"{_ACCOUNT}.name")):
+        yield ("type",), f"a Secret of this type needs the annotation {_ACCOUNT}.name"
     if missing := [key for key in needed if key not in present]:
         yield ("type",), f"a Secret of this type needs the key {missing[0]}"
     elif needed and needed[0].startswith(".docker") and not _is_json(root, needed[0]):
@@ -311,6 +316,8 @@ def _is_json(root: dict[str, Json], key: str) -> bool:
         return False
 
 
+_ACCOUNT = "kubernetes.io/service-account"
+_TOKEN = f"{_ACCOUNT}-token"
 _SECRET_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),

@@ -47,6 +47,12 @@ def relative(value: Json) -> Iterator[str]:
         yield f"the path {shown(path)} is absolute or contains .."
 
 
+def within(value: Json) -> Iterator[str]:
+    """Why a path leaves its folder."""
+    if isinstance(value, str) and ".." in value.split("/"):
+        yield f"the path {shown(value)} contains .."
+
+
 def _resources(value: Json) -> Iterator[str]:
     limits = mapping_at(value, ("limits",))
     for name, requested in mapping_at(value, ("requests",)).items():
@@ -63,7 +69,10 @@ _NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
 def _extended(value: Json) -> Iterator[str]:
     """The API server wants an equal limit for each request of hugepages and extended resources."""
     requests, limits = (mapping_at(value, (field,)) for field in ("requests", "limits"))
-    for name, amount in {**requests, **limits}.items():
+    amounts = {**requests, **limits}
+    if "hugepages-" in "".join(amounts) and amounts.keys().isdisjoint(("cpu", "memory")):
+        yield "hugepages need an amount of cpu or memory"
+    for name, amount in amounts.items():
         is_huge = name.startswith("hugepages-")
         if "/" not in name and not is_huge and name not in _NATIVE:
             yield f"the resource {name} does not exist. A resource of a vendor has a domain"
@@ -106,6 +115,17 @@ def resource_field(value: Json) -> Iterator[str]:
         yield f"the resource {shown(value)} is not one such as limits.cpu or requests.memory"
 
 
+_DIVISORS = ("1", *(f"1{unit}" for unit in (*"kMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")))
+
+
+def divisor(value: Json) -> Iterator[str]:
+    """Why the unit of a resource is not one that the downward API has."""
+    resource, unit = (value_at(value, (field,)) for field in ("resource", "divisor"))
+    known = ("1", "1m") if str(resource).endswith("cpu") else _DIVISORS
+    if unit not in (None, "", 0, "0") and str(unit) not in known:
+        yield f"the divisor {shown(unit)} is not a unit such as 1, 1m of a cpu, or 1Mi"
+
+
 def _propagation(value: Json) -> Iterator[str]:
     if value_at(value, ("securityContext", "privileged")) is not True:
         for mount in mappings_in(value_at(value, ("volumeMounts",))):
@@ -113,13 +133,7 @@ def _propagation(value: Json) -> Iterator[str]:
                 yield f"the mount {mount.get('name')} is Bidirectional, which needs privileged"
 
 
-def profile(value: Json) -> Iterator[str]:
-    """Why a profile of seccomp or AppArmor is not complete."""
-    has_path = bool(value_at(value, ("localhostProfile",)))
-    if has_path != (value_at(value, ("type",)) == "Localhost"):
-        yield "localhostProfile and the type Localhost need each other"
-
-
+_PROFILE = ("localhostProfile", "type: Localhost")
 _SECONDS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 
@@ -141,6 +155,12 @@ def _once(value: Json) -> Iterator[str]:
         yield "the successThreshold of a probe that can restart a container must be 1"
 
 
+# The profiles of a security context, of a pod or a container.
+PROFILES = tuple(
+    (f".{field}", requires(*pair))
+    for field in ("seccompProfile", "appArmorProfile")
+    for pair in (_PROFILE, _PROFILE[::-1])
+)
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ACTS, _EVENTS = ("exec", "httpGet", "tcpSocket", "sleep"), ("postStart", "preStop")
@@ -154,10 +174,12 @@ CONTAINER_ROWS: Rows = (
     (".env[]", _variable),
     (".env[].valueFrom.fieldRef.fieldPath", field_of(_OF_VARIABLE)),
     (".env[].valueFrom.resourceFieldRef.resource", resource_field),
+    (".env[].valueFrom.resourceFieldRef", divisor),
     (".env[].valueFrom", exclusive(*_SOURCES, is_needed=True)),
     (".envFrom[]", exclusive("configMapRef", "secretRef", is_needed=True)),
     (".volumeMounts[]", needs("mountPath")),
     (".volumeDevices[]", needs("name", "devicePath")),
+    (".volumeDevices[].devicePath", within),
     (".resizePolicy", unique("resize policy", "resourceName")),
     (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
     (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
@@ -194,8 +216,7 @@ CONTAINER_ROWS: Rows = (
     (".securityContext.runAsUser", USER),
     (".securityContext.runAsGroup", USER),
     (".securityContext", _privileges),
-    (".securityContext.seccompProfile", profile),
-    (".securityContext.appArmorProfile", profile),
+    *((f".securityContext{path}", check) for path, check in PROFILES),
     ("", _propagation),
 )
 

@@ -29,6 +29,7 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
+    quantity,
     repeated,
     requires,
     selected,
@@ -40,16 +41,17 @@ from postrender.kubernetes.validation.containers import (
     CONTAINERS,
     OF_FILES,
     PROBES,
+    PROFILES,
     blank,
+    divisor,
     field_of,
     image,
     memory,
-    profile,
     relative,
     resource_field,
+    within,
 )
 from postrender.kubernetes.validation.values import pod_rows
-from postrender.text import shown
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 _CLAIMS = {"persistentVolumeClaim", "ephemeral"}
@@ -77,7 +79,11 @@ def across_containers(
                 if str(mount.get("name")) not in volumes:
                     where = (*path, field, place, "volumeMounts")
                     yield where, f"the volume {mount.get('name')} does not exist"
+            mounted = [one.get("name") for one in mappings_in(container.get("volumeMounts"))]
             for device in mappings_in(container.get("volumeDevices")):
+                if device.get("name") in mounted:
+                    where = (*path, field, place, "volumeDevices")
+                    yield where, f"the volume {device.get('name')} is also in volumeMounts"
                 if str(device.get("name")) not in blocks:
                     where = (*path, field, place, "volumeDevices")
                     yield where, f"the volume {device.get('name')} is not a claim"
@@ -124,19 +130,8 @@ def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> I
 
 
 def _toleration(value: Json) -> Iterator[str]:
-    key, operator = (value_at(value, (field,)) for field in ("key", "operator"))
-    if not key and operator != "Exists":
+    if not value_at(value, ("key",)) and value_at(value, ("operator",)) != "Exists":
         yield "a toleration without a key needs the operator Exists"
-    if operator == "Exists" and value_at(value, ("value",)):
-        yield "a toleration with the operator Exists has a value"
-    seconds, effect = (value_at(value, (field,)) for field in ("tolerationSeconds", "effect"))
-    if seconds is not None and effect != "NoExecute":
-        yield "tolerationSeconds needs the effect NoExecute"
-
-
-def _within(value: Json) -> Iterator[str]:
-    if isinstance(value, str) and ".." in value.split("/"):
-        yield f"the path {shown(value)} contains .."
 
 
 def _init_container(value: Json) -> Iterator[str]:
@@ -178,9 +173,17 @@ def _pod(value: Json) -> Iterator[str]:
     if isinstance(servers, list) and len(servers) > _MOST_SERVERS:
         yield f"dnsConfig has {len(servers)} nameservers, and can have {_MOST_SERVERS}"
     yield from _system_settings(pod)
-    for path in _LINUX_FIELDS if value_at(pod, ("os", "name")) == "windows" else ():
+    yield from _shared_resources(pod) if pod.get("resources") else ()
+    system = value_at(pod, ("os", "name"))
+    for path in _LINUX_FIELDS if system == "windows" else ():
         if value_at(pod, tuple(path.split("."))) is not None:
             yield f"{path} cannot be set with os.name: windows"
+    for one in (pod, *_containers(pod)) if system == "linux" else ():
+        if value_at(one, ("securityContext", "windowsOptions")) is not None:
+            yield "windowsOptions cannot be set with os.name: linux"
+    for field in HOST_FIELDS if pod.get("hostUsers") is False else ():
+        if pod.get(field) is True:
+            yield f"{field} cannot be set with hostUsers: false"
     claims = {str(claim.get("name")) for claim in mappings_in(pod.get("resourceClaims"))}
     grace = pod.get("terminationGracePeriodSeconds")
     for container in _containers(pod):
@@ -196,6 +199,7 @@ def _pod(value: Json) -> Iterator[str]:
             yield f"preStop sleeps {sleep} s, longer than terminationGracePeriodSeconds ({limit})"
 
 
+HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
 _MOST_SERVERS = 3
 _LINUX_FIELDS = (
     *("hostPID", "hostIPC", "shareProcessNamespace", "securityContext.fsGroup"),
@@ -221,7 +225,21 @@ def _pod_resources(value: Json) -> Iterator[str]:
             yield f"the resources of a pod cannot have {name}"
 
 
-_FILES = ("configMap", "secret", "downwardAPI", "projected", "projected.sources[].configMap")
+def _shared_resources(pod: dict[str, Json]) -> Iterator[str]:
+    """The amounts of a pod that are below those of its containers."""
+    for way, shared in mapping_at(pod, ("resources",)).items():
+        for name, text in mapping_at(shared, ()).items():
+            amounts = [
+                quantity(value_at(one, ("resources", way, name))) or 0
+                for one in mappings_in(pod.get("containers"))
+            ]
+            needed = sum(amounts) if way == "requests" else max(amounts, default=0)
+            if (own := quantity(text)) is not None and own < needed:
+                yield f"the {way} of {name} of the pod ({text}) are below those of its containers"
+
+
+_SOURCES = ("configMap", "secret", "downwardAPI")
+_FILES = (*_SOURCES, "projected", *(f"projected.sources[].{source}" for source in _SOURCES))
 _USERS = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups[]")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
@@ -271,6 +289,8 @@ _ROWS: Rows = (
     ("volumes[]", needs("name")),
     ("nodeSelector.*", selected),
     ("tolerations[]", _toleration),
+    ("tolerations[]", exclusive("operator: Exists", "value")),
+    ("tolerations[]", requires("tolerationSeconds", "effect: NoExecute")),
     ("tolerations[].key", QUALIFIED),
     ("serviceAccountName", subdomain),
     *((f"securityContext.{field}", USER) for field in _USERS),
@@ -280,8 +300,7 @@ _ROWS: Rows = (
     ("volumes[].persistentVolumeClaim", needs("claimName")),
     ("volumes[].hostPath", needs("path")),
     ("hostname", label),
-    ("securityContext.seccompProfile", profile),
-    ("securityContext.appArmorProfile", profile),
+    *((f"securityContext{path}", check) for path, check in PROFILES),
     (
         "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
         between(600, 2**32),
@@ -290,6 +309,7 @@ _ROWS: Rows = (
     ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
     ("volumes[].ephemeral.volumeClaimTemplate.spec.resources.requests", needs("storage")),
     ("volumes[].projected.sources[].serviceAccountToken", needs("path")),
+    ("volumes[].projected.sources[].serviceAccountToken.path", relative),
     ("hostAliases[].ip", address),
     ("hostAliases[].hostnames[]", subdomain),
     ("dnsConfig.options[]", needs("name")),
@@ -307,7 +327,7 @@ _ROWS: Rows = (
         "securityContext.sysctls[].name",
         matching(_is_sysctl, "the name of a sysctl"),
     ),
-    ("volumes[].hostPath.path", _within),
+    ("volumes[].hostPath.path", within),
     ("volumes[].nfs", needs("server", "path")),
     ("volumes[].csi", needs("driver")),
     *(
@@ -318,6 +338,7 @@ _ROWS: Rows = (
             (".fieldRef.fieldPath", field_of(OF_FILES)),
             (".resourceFieldRef", needs("containerName")),
             (".resourceFieldRef.resource", resource_field),
+            (".resourceFieldRef", divisor),
         )
     ),
     *pod_rows(),
@@ -356,7 +377,14 @@ def _is_medium(text: str) -> bool:
 
 _MEDIUM = matching(_is_medium, "Memory or HugePages")
 _MEMORY, _PORT_KEYS = "resources.limits.memory", ("containerPort", "protocol")
+
+
 # The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
+def _priority(value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and value.get("priority") and not value.get("priorityClassName"):
+        yield "a priority needs a priorityClassName"
+
+
 POD_TABLES: tuple[tuple[Rows, str, str], ...] = (
     (_ROWS, API_SERVER, ROLLOUTS),
     (
@@ -399,6 +427,7 @@ POD_TABLES: tuple[tuple[Rows, str, str], ...] = (
     ),
     # The API server accepts these in a workload (validateContainersOnlyForPod).
     ([(f"{field}[].image", blank) for field in CONTAINERS], PODS, PODS),
+    ([("", _priority)], PODS, PODS),
     ([(f"{field}[].image", image) for field in CONTAINERS], IMAGE_NAME, IMAGE_NAME),
     ([("", _starts)], CONFIG_ERROR, CONFIG_ERROR),
     ([(f"{field}[].{_MEMORY}", memory) for field in CONTAINERS], START_ERROR, START_ERROR),

@@ -24,14 +24,17 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
+    one_of,
     port_name,
     quantity,
+    repeated,
     requires,
     selected,
     some_of,
     subdomain,
     unique,
 )
+from postrender.kubernetes.validation.containers import CONTAINERS
 from postrender.kubernetes.validation.values import MODES, SECURITY_LABEL, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
@@ -51,8 +54,6 @@ def _share(most: int) -> Check:
 
 def _deployment(value: Json) -> Iterator[str]:
     rolling = mapping_at(value, ("rollingUpdate",))
-    if value_at(value, ("type",)) == "Recreate" and rolling:
-        yield "the strategy Recreate cannot have rollingUpdate"
     if [rolling.get(field) for field in ("maxSurge", "maxUnavailable")] in ([0, 0], ["0%", "0%"]):
         yield "maxSurge and maxUnavailable are both 0"
 
@@ -65,11 +66,6 @@ def _daemon_set(value: Json) -> Iterator[str]:
     if is_set[0] == is_set[1]:
         both = "both more than 0" if is_set[0] else "both 0"
         yield f"maxSurge and maxUnavailable are {both} (without a value, maxUnavailable is 1)"
-
-
-def _stateful_set(value: Json) -> Iterator[str]:
-    if value_at(value, ("type",)) == "OnDelete" and value_at(value, ("rollingUpdate",)):
-        yield "the strategy OnDelete cannot have rollingUpdate"
 
 
 # The numbers of each field in robfig/cron; a day of the week is at most 6.
@@ -152,12 +148,8 @@ def _metric(value: Json) -> Iterator[str]:
 def _service(value: Json) -> Iterator[str]:
     kind, ports = value_at(value, ("type",)), mappings_in(value_at(value, ("ports",)))
     if kind == "ExternalName":
-        if not value_at(value, ("externalName",)):
-            yield "the field externalName is missing"
         return
     is_headless = value_at(value, ("clusterIP",)) == "None"
-    if is_headless and kind in ("NodePort", "LoadBalancer"):
-        yield f"a {kind} cannot have the clusterIP None"
     if not ports and not is_headless:
         yield "the field ports is missing"
     if len(ports) > 1 and not all(port.get("name") for port in ports):
@@ -210,11 +202,6 @@ def _backend(value: Json) -> Iterator[str]:
         yield "the backend needs a name or a number of a port"
 
 
-def _ingress(value: Json) -> Iterator[str]:
-    if not value_at(value, ("rules",)) and not value_at(value, ("defaultBackend",)):
-        yield "the Ingress has neither rules nor a defaultBackend"
-
-
 def _class(value: Json) -> Iterator[str]:
     annotation = value_at(value, ("metadata", "annotations", "kubernetes.io/ingress.class"))
     if annotation not in (None, value_at(value, _CLASS) or annotation):
@@ -264,20 +251,10 @@ def _host(value: Json) -> Iterator[str]:
             yield f"the value {shown(value)} is not the name of a host"
 
 
-def _cluster_rule(value: Json) -> Iterator[str]:
-    if value_at(value, ("nonResourceURLs",)):
-        yield "a Role cannot have nonResourceURLs"
-
-
 def _versions(value: Json) -> Iterator[str]:
     count = sum(version.get("storage") is True for version in mappings_in(value))
     if count != 1:
         yield f"{count} versions have storage: true, and exactly one must have it"
-
-
-def _subject(value: Json) -> Iterator[str]:
-    if value_at(value, ("kind",)) == "ServiceAccount":
-        yield from needs("namespace")(value)
 
 
 def _size(value: Json) -> Iterator[str]:
@@ -293,16 +270,43 @@ def _rule(value: Json) -> Iterator[str]:
     yield from exclusive("resources", "nonResourceURLs")(value)
 
 
-def _has_three_parts(text: str) -> bool:
-    return text.count(".") > 1
-
-
 _WEBHOOKS = (
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
 )
 
 
+def _reviews(value: Json) -> Iterator[str]:
+    if isinstance(value, list) and value and not {"v1", "v1beta1"}.intersection(map(str, value)):
+        yield "the versions contain neither v1 nor v1beta1"
+
+
+def _alone(item: str) -> Check:
+    def check(value: Json) -> Iterator[str]:
+        if isinstance(value, list) and len(value) > 1 and item in value:
+            yield f"the list has {item} and other items"
+
+    return check
+
+
+_CLIENT: tuple[tuple[str, Check], ...] = (
+    ("", exclusive("url", "service", is_needed=True)),
+    (
+        ".url",
+        matching(
+            lambda text: re.match(r"https://[^/?#@]+(?:/[^?#]*)?\Z", text) is not None,
+            "https://HOST",
+        ),
+    ),
+    (".service", needs("name", "namespace")),
+    (".service.port", PORT),
+    (".service.path", matching(lambda text: text.startswith("/"), "a path that begins with /")),
+    (".caBundle", base64),
+)
+_RULES: tuple[tuple[str, Check], ...] = (
+    ("", needs("operations", "apiGroups", "apiVersions", "resources")),
+    *((f".{field}", _alone("*")) for field in ("operations", "apiGroups", "apiVersions")),
+)
 _COUNTED = (
     *("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"),
     *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
@@ -323,9 +327,11 @@ def _quota(value: Json) -> Iterator[str]:
             yield f"the number of {name} ({amount}) is not a whole number"
 
 
-def _alone(value: Json) -> Iterator[str]:
-    if isinstance(value, list) and "ReadWriteOncePod" in value and len(set(map(str, value))) > 1:
-        yield "ReadWriteOncePod cannot be set with other access modes"
+def _scopes(value: Json) -> Iterator[str]:
+    scopes = value_at(value, ("scopes",))
+    for name in mapping_at(value, ("hard",)) if scopes else ():
+        if name in (*_COUNTED[1:], "requests.storage"):
+            yield f"a quota with scopes cannot count {name}"
 
 
 def _actions(value: Json) -> Iterator[str]:
@@ -343,8 +349,10 @@ def _endpoints(value: Json) -> Iterator[str]:
 
 def _exit_codes(value: Json) -> Iterator[str]:
     values = value_at(value, ("values",))
-    if value_at(value, ("operator",)) == "In" and isinstance(values, list) and 0 in values:
+    values = values if isinstance(values, list) else []
+    if value_at(value, ("operator",)) == "In" and 0 in values:
         yield "the exit code 0 cannot be a failure"
+    yield from repeated("value", values, "exit code")
 
 
 def _not_empty(value: Json) -> Iterator[str]:
@@ -352,6 +360,7 @@ def _not_empty(value: Json) -> Iterator[str]:
         yield "the list is empty"
 
 
+RATIO = "maxLimitRequestRatio"
 _VERSION = matching(
     lambda text: re.match(r"(latest|v1\.\d+)\Z", text) is not None,
     "latest or a version such as v1.34",
@@ -366,6 +375,10 @@ def _limits(value: Json) -> Iterator[str]:
         for (low, least), (high, most) in pairwise(known):
             if least > most:
                 yield f"the {low} of {resource} is above the {high}"
+    for resource, ratio in mapping_at(value, (RATIO,)).items():
+        number = quantity(ratio)
+        if number is not None and number < (quantity(1) or 0):
+            yield f"the {RATIO} of {resource} is below 1"
 
 
 def _schema(value: Json) -> Iterator[str]:
@@ -377,11 +390,21 @@ def _schema(value: Json) -> Iterator[str]:
             continue
         if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
             yield f"the field {name} has no type"
+        if schema.get("properties") and schema.get("additionalProperties") is not None:
+            yield f"the field {name} has both properties and additionalProperties"
+        yield from (f"the field {name}: {text}" for check in _OF_SCHEMAS for text in check(schema))
         kinds, default = TYPES.get(str(schema.get("type"))), schema.get("default")
         if kinds and default is not None and type(default) not in kinds:
             yield f"the default {shown(default)} of the field {name} has another type"
         pending += mapping_at(schema, ("properties",)).items()
         pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
+
+
+_OF_SCHEMAS = (
+    requires("type: array", "items"),
+    requires("x-kubernetes-list-type: map", "x-kubernetes-list-map-keys"),
+    requires("x-kubernetes-list-map-keys", "x-kubernetes-list-type: map"),
+)
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -393,12 +416,42 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-_OWN_GROUP = exclusive("kind: ServiceAccount", "apiGroup")
+_SUBJECTS: tuple[tuple[str, Check], ...] = (
+    ("subjects[]", exclusive("kind: ServiceAccount", "apiGroup")),
+    ("subjects[].apiGroup", one_of(RBAC_GROUP)),
+    ("roleRef.apiGroup", one_of(RBAC_GROUP)),
+)
+
+
+def _job(value: Json) -> Iterator[str]:
+    """The limits of an indexed Job, and the containers that its failure policy names."""
+    job = mapping_at(value, ())
+    numbers = [
+        ("parallelism", job.get("parallelism"), _MOST_INDEXES),
+        *(
+            ("succeededCount", rule.get("succeededCount"), job.get("completions"))
+            for rule in mappings_in(value_at(job, ("successPolicy", "rules")))
+        ),
+    ]
+    for what, number, most in numbers if job.get("completionMode") == "Indexed" else ():
+        if isinstance(number, int) and isinstance(most, int) and number > most:
+            yield f"{what} ({number:,}) is above {most:,}"
+    pod = mapping_at(job, ("template", "spec"))
+    names = [one.get("name") for field in CONTAINERS for one in mappings_in(pod.get(field))]
+    for rule in mappings_in(value_at(job, ("podFailurePolicy", "rules"))):
+        name = value_at(rule, ("onExitCodes", "containerName"))
+        if name is not None and name not in names:
+            yield f"the container {name} of podFailurePolicy does not exist"
+
+
+_MOST_INDEXES = 100_000
 _JOBS: tuple[tuple[str, Check], ...] = (
     ("", requires("backoffLimitPerIndex", "completionMode: Indexed")),
     ("", requires("successPolicy", "completionMode: Indexed")),
     ("", requires("completionMode: Indexed", "completions")),
     ("", requires("maxFailedIndexes", "backoffLimitPerIndex")),
+    ("", _job),
+    (".successPolicy", needs("rules")),
     ("", requires("podFailurePolicy", "template.spec.restartPolicy: Never")),
     ("", exclusive("podFailurePolicy", "podReplacementPolicy: TerminatingOrFailed")),
     (".podFailurePolicy.rules[]", exclusive("onExitCodes", "onPodConditions", is_needed=True)),
@@ -408,11 +461,14 @@ _JOBS: tuple[tuple[str, Check], ...] = (
 _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ("apps", "Deployment"): (
         ("spec.strategy", _deployment),
+        ("spec.strategy", exclusive("type: Recreate", "rollingUpdate")),
         ("spec.strategy.rollingUpdate.maxUnavailable", _share(100)),
         ("spec.strategy.rollingUpdate.maxSurge", _share(10**9)),
         ("spec", deadline),
     ),
-    ("apps", "StatefulSet"): (("spec.updateStrategy", _stateful_set),),
+    ("apps", "StatefulSet"): (
+        ("spec.updateStrategy", exclusive("type: OnDelete", "rollingUpdate")),
+    ),
     ("apps", "DaemonSet"): (("spec.updateStrategy.rollingUpdate", _daemon_set),),
     ("batch", "Job"): tuple((f"spec{path}", check) for path, check in _JOBS),
     ("batch", "CronJob"): (
@@ -422,6 +478,8 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
     ("", "Service"): (
         ("spec", _service),
+        ("spec", requires("type: ExternalName", "externalName")),
+        ("spec", exclusive("clusterIP: None", "type: NodePort or LoadBalancer")),
         ("spec.selector.*", selected),
         ("spec.ports", unique("port")),
         ("spec.ports", unique("port", "nodePort", "protocol")),
@@ -446,12 +504,12 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.resources", needs("requests")),
         ("spec.resources.requests", needs("storage")),
         ("spec.resources.requests.storage", _size),
-        ("spec.accessModes", _alone),
+        ("spec.accessModes", _alone("ReadWriteOncePod")),
     ),
     ("", "PersistentVolume"): (
         ("spec", needs("capacity", "accessModes")),
         ("spec", requires("local", "nodeAffinity")),
-        ("spec.accessModes", _alone),
+        ("spec.accessModes", _alone("ReadWriteOncePod")),
     ),
     ("scheduling.k8s.io", "PriorityClass"): (("value", between(-(2**31), 1_000_000_000)),),
     ("autoscaling", "HorizontalPodAutoscaler"): (
@@ -482,7 +540,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ),
     ),
     ("networking.k8s.io", "Ingress"): (
-        ("spec", _ingress),
+        ("spec", some_of("rules", "defaultBackend")),
         ("spec.rules[].host", _host),
         ("spec.tls[].hosts[]", _host),
         ("spec.tls[].secretName", subdomain),
@@ -491,11 +549,16 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.rules[].http.paths[].backend", _backend),
         ("spec.defaultBackend", _backend),
     ),
+    ("networking.k8s.io", "IngressClass"): (
+        ("spec.parameters", needs("kind", "name")),
+        ("spec.parameters", requires("scope: Namespace", "namespace")),
+        ("spec.parameters", requires("namespace", "scope: Namespace")),
+    ),
     (RBAC_GROUP, "ClusterRole"): (
         ("rules[]", _rule),
         ("aggregationRule", needs("clusterRoleSelectors")),
     ),
-    (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[]", _cluster_rule)),
+    (RBAC_GROUP, "Role"): (("rules[]", _rule), ("rules[].nonResourceURLs", forbidden)),
     ("storage.k8s.io", "StorageClass"): (("", needs("provisioner")),),
     ("discovery.k8s.io", "EndpointSlice"): (
         ("", _endpoints),
@@ -512,6 +575,8 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", needs("matchConstraints")),
         ("spec", some_of("validations", "auditAnnotations")),
         ("spec.matchConstraints", needs("resourceRules")),
+        *((f"spec.matchConstraints.resourceRules[]{path}", check) for path, check in _RULES),
+        ("spec.matchConditions", unique("condition")),
         ("spec.validations[]", needs("expression")),
     ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): (
@@ -525,13 +590,18 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions[].schema", needs("openAPIV3Schema")),
         ("spec.versions[].schema.openAPIV3Schema", _schema),
         ("spec.preserveUnknownFields", forbidden),
+        *((f"spec.names.{field}", label) for field in ("plural", "singular", "shortNames[]")),
         ("spec.conversion", requires("strategy: Webhook", "webhook.clientConfig")),
         ("spec.conversion.webhook", needs("conversionReviewVersions")),
-        ("spec.conversion.webhook.clientConfig.caBundle", base64),
+        *((f"spec.conversion.webhook.clientConfig{path}", check) for path, check in _CLIENT),
+        ("spec.conversion.webhook.conversionReviewVersions", _reviews),
         ("spec.versions[].additionalPrinterColumns[]", needs("name", "type", "jsonPath")),
     ),
-    (RBAC_GROUP, "ClusterRoleBinding"): (("subjects[]", _subject), ("subjects[]", _OWN_GROUP)),
-    (RBAC_GROUP, "RoleBinding"): (("subjects[]", _OWN_GROUP),),
+    (RBAC_GROUP, "ClusterRoleBinding"): (
+        ("subjects[]", requires("kind: ServiceAccount", "namespace")),
+        *_SUBJECTS,
+    ),
+    (RBAC_GROUP, "RoleBinding"): _SUBJECTS,
     ("", "LimitRange"): (
         ("spec.limits[]", _limits),
         ("spec.limits", unique("limit", "type")),
@@ -541,17 +611,21 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ),
     ),
     ("", "Namespace"): tuple((f'{SECURITY_LABEL}{mode}-version"]', _VERSION) for mode in MODES),
-    ("", "ResourceQuota"): (("spec.hard", _quota),),
+    ("", "ResourceQuota"): (("spec.hard", _quota), ("spec", _scopes)),
     **dict.fromkeys(
         _WEBHOOKS,
         (
             ("webhooks[]", needs("admissionReviewVersions", "sideEffects", "clientConfig")),
             ("webhooks[].timeoutSeconds", between(1, 30)),
-            ("webhooks[].clientConfig", exclusive("url", "service", is_needed=True)),
-            ("webhooks[].clientConfig.service", needs("name", "namespace")),
-            ("webhooks[].clientConfig.service.port", PORT),
-            ("webhooks[].clientConfig.caBundle", base64),
-            ("webhooks[].name", matching(_has_three_parts, "a name of three parts")),
+            *((f"webhooks[].clientConfig{path}", check) for path, check in _CLIENT),
+            *((f"webhooks[].rules[]{path}", check) for path, check in _RULES),
+            ("webhooks[].admissionReviewVersions", _reviews),
+            ("webhooks[].matchConditions", unique("condition")),
+            ("webhooks[].matchConditions[]", needs("name", "expression")),
+            (
+                "webhooks[].name",
+                matching(lambda text: text.count(".") > 1, "a name of three parts"),
+            ),
         ),
     ),
 }

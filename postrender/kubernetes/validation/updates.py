@@ -265,6 +265,7 @@ _ROWS = (
     # core/validation: ValidateServiceUpdate, ValidatePersistentVolumeClaimUpdate.
     _Row(("", "Service"), ("spec", "clusterIP"), _address),
     _Row(("", "Service"), ("spec", "ipFamilies"), _both_set),
+    _Row(("", "Service"), ("spec", "healthCheckNodePort"), _both_set),
     _Row(("", "Service"), ("spec", "loadBalancerClass"), _balancer),
     *_rows("", "PersistentVolume", "spec", "hostPath", "local", "nfs", "csi", "iscsi", "fc", "rbd"),
     *_rows("", "PersistentVolume", "spec", "cephfs", "awsElasticBlockStore", "gcePersistentDisk"),
