@@ -153,7 +153,7 @@ class _Builder:
         outcomes = _outcomes_of(runs)
         revisions = [self._revision(ref, outcomes, if_complete) for ref in refs]
         revisions.sort(key=_sort_key)
-        problems = tuple(find_problems(self._snapshot, revisions, runs))
+        problems = tuple(find_problems(self._snapshot, revisions, runs, is_whole=not workloads))
         states = {
             ref: state
             for code, state in STATE_OF_PROBLEM.items()
@@ -238,16 +238,22 @@ class _Builder:
         if revision is None:
             return False
         is_loose = (ref[0], without_hash(revision.name)) in self._bases
-        return bool(revision.group_name or revision.base_name) or is_loose
+        content = self._snapshot.contents.get(revision.uid)
+        is_squat = bool(content and content.difference) and self._is_used_by_ours(ref)
+        return bool(revision.group_name or revision.base_name) or is_loose or is_squat
+
+    def _is_used_by_ours(self, ref: RevisionRef) -> bool:
+        users = (user for user in self._overview.users.get(ref, ()) if self._is_alive(user))
+        return any(self._overview.top_of(user).render_id for user in users)
 
     def _is_lost(self, ref: RevisionRef) -> bool:
         """Whether a live object references a revision that does not exist, or is unknown."""
         base_name = without_hash(ref[1])
         if not base_name or ref in self._overview.revisions:
             return False
-        users = [user for user in self._overview.users.get(ref, ()) if self._is_alive(user)]
-        is_known = (ref[0], base_name) in self._bases
-        return any(is_known or self._overview.top_of(user).render_id for user in users)
+        if (ref[0], base_name) in self._bases:
+            return any(map(self._is_alive, self._overview.users.get(ref, ())))
+        return self._is_used_by_ours(ref)
 
     def _is_alive(self, user: Consumer) -> bool:
         return not self._snapshot.facts[user.uid].is_ended and not user.is_deleting
@@ -265,7 +271,7 @@ class _Builder:
     def _group_of(self, ref: RevisionRef) -> str:
         revision = self._overview.revisions.get(ref)
         of_base = self._bases.get((ref[0], without_hash(ref[1])), "")
-        if revision:
+        if revision and (revision.group_name or of_base):
             return revision.group_name or of_base
         # Two releases can have the same base name.
         return next(iter(self._groups_of_users(ref)), of_base)

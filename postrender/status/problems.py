@@ -29,21 +29,30 @@ _SHOWN_NAMES, _SHOWN_EVENTS = 3, 20
 
 
 def find_problems(
-    snapshot: Snapshot, revisions: Sequence[RevisionStatus], runs: Sequence[NextRun]
+    snapshot: Snapshot,
+    revisions: Sequence[RevisionStatus],
+    runs: Sequence[NextRun],
+    *,
+    is_whole: bool,
 ) -> Iterator[Problem]:
-    """The problems of the revisions, of foreign objects, and of missing permissions."""
+    """The problems of the revisions, of foreign objects, and of missing permissions.
+
+    is_whole: whether the revisions are all of the runs, and not only those of a workload.
+    """
+    shown = {status.ref for status in revisions}
     edited: set[RevisionRef] = set()
+    foreign = {ref for run in runs for ref in run.problems}
     collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
     for status in revisions:
         if (status.users and status.state != UNKNOWN) or status.state == MISSING:
             fix = _COLLECT if status.group_name in collected else _APPLY
-            found = list(_revision_problems(snapshot, status, fix))
+            found = list(_revision_problems(snapshot, status, foreign, fix))
             edited.update(status.ref for problem in found if problem.code == "edited")
             yield from found
     for run in runs:
         for ref, error in run.problems.items():
             # The fix for a revision in use is safer.
-            if ref not in edited:
+            if ref not in edited and (is_whole or ref in shown):
                 yield Problem("foreign", (ref,), error.problem, error.fix)
     if snapshot.is_file:
         return
@@ -89,9 +98,13 @@ def _unknown_secrets(revisions: Iterable[RevisionStatus]) -> str:
 
 
 def _revision_problems(
-    snapshot: Snapshot, status: RevisionStatus, attach: str
+    snapshot: Snapshot, status: RevisionStatus, foreign: set[RevisionRef], attach: str
 ) -> Iterator[Problem]:
-    """The problems of a revision in use; attach: how to add owners."""
+    """The problems of a revision in use.
+
+    foreign: what a run reports itself, if it is not a revision.
+    attach: how to add owners.
+    """
     name, revision = title(status.ref), status.revision
     users = conjoined([user.title for user in status.users], _SHOWN_NAMES)
     source = f"the manifest of {name} from git or from helm get manifest --revision N"
@@ -114,7 +127,7 @@ def _revision_problems(
     if revision is None:
         return
     content = snapshot.contents.get(revision.uid)
-    if content and content.difference and revision.group_name:
+    if content and content.difference and (revision.group_name or status.ref not in foreign):
         mismatch = f"{content.difference} of {name} does not match the hash in the name"
         fix = (
             f"Save {name} first (kubectl get {'/'.join(status.ref)} -o yaml). Get {source}: the "

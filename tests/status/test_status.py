@@ -493,6 +493,42 @@ def test_a_squatted_name_that_no_workload_uses_is_reported(case: str, source: st
     assert [expected in text for text in found] == [True] * expected.startswith("the "), found
 
 
+IN_USE = [
+    name_of(data)
+    for data in STORIES["canary"].objects
+    if data["kind"] == "ConfigMap" and "unused-since" not in str(data)
+]
+
+
+@pytest.mark.parametrize("name", IN_USE)
+@pytest.mark.parametrize("targets", [(), ("rollout/shop-web",)])
+@pytest.mark.parametrize("has_job", [False, True])
+def test_a_squatted_name_in_use_is_reported_as_edited(
+    name: str, targets: Sequence[str], has_job: bool
+) -> None:
+    """Also if only stable pods or a rollback need the name, and if no Job names it any more."""
+    objects = stories.canary_after_its_job() if has_job else STORIES["canary"].objects
+    [true] = [data for data in objects if name_of(data) == name]
+    created = {"creationTimestamp": true["metadata"]["creationTimestamp"]}
+    squat = squats(true)["without a label"][0]
+    squat = {**squat, "metadata": {**squat["metadata"], **created}}
+    cluster = Cluster(*(squat if data is true else data for data in objects))
+    status = status_of(cluster, *targets, group="" if targets else "app")
+    assert [problem.refs for problem in status.problems] == [(("configmap", name),)]
+    [row] = [item for item in status.revisions if item.ref[1] == name]
+    assert (row.state, row.group_name) == ("EDITED", GROUP)
+    check_next_runs(cluster)
+
+
+def test_a_workload_does_not_show_the_foreign_object_of_another() -> None:
+    other = revision("other", base="other")
+    squat = squats(other)["without a label"][0]
+    used = workload("Deployment/other", "ee", name_of(other))
+    cluster = Cluster(*STORIES["canary"].objects, squat, used)
+    assert status_of(cluster).problems
+    assert not status_of(cluster, "rollout/shop-web").problems
+
+
 # Files
 
 
