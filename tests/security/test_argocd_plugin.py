@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.effort import IS_FUZZ
 from tests.security.attack import MANIFESTS, ROOT
 
 SCRIPT = ROOT / "examples" / "argocd" / "postrender-argocd"
@@ -324,8 +325,19 @@ REFUSED_DEPENDENCIES = {
 }
 
 
-@pytest.mark.parametrize("file", ["Chart.yaml", "requirements.yaml", "Chart.lock"])
-@pytest.mark.parametrize("name", REFUSED_DEPENDENCIES)
+# One for each step that refuses. The plugin reads all files with the same function.
+IN_EACH_FILE = ("another copy", "capitals", "no mapping", "two documents", "a bomb")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        (name, file)
+        for name in REFUSED_DEPENDENCIES
+        for file in ("Chart.yaml", "requirements.yaml", "Chart.lock")
+        if file == "Chart.yaml" or name in IN_EACH_FILE or IS_FUZZ
+    ],
+)
 def test_helm_does_not_get_a_dependency_that_is_not_accepted(
     sidecar: Sidecar, name: str, file: str
 ) -> None:
