@@ -1,4 +1,4 @@
-"""The base class of records, which are immutable tuples with named fields, and groups of values.
+"""The base class of records, which are immutable tuples with named fields, groups and graphs.
 
 `typing.NamedTuple` would do the same, but converts each annotation and imports typing, which takes
 14 ms at every start. For type checkers, NamedTuple is `typing.NamedTuple`.
@@ -43,4 +43,15 @@ def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, l
     return dict(groups)
 
 
-__all__ = ["NamedTuple", "grouped"]
+def reachable(first: Iterable[Key], after: Callable[[Key], Iterable[Key]]) -> dict[Key, None]:
+    """The first values, and all that come after them directly or indirectly."""
+    found = dict.fromkeys(first)
+    pending = list(found)
+    while pending:
+        new = [value for value in after(pending.pop()) if value not in found]
+        found.update(dict.fromkeys(new))
+        pending += new
+    return found
+
+
+__all__ = ["NamedTuple", "grouped", "reachable"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from postrender.diff.model import Cause, ContentChange, RevisionChange
@@ -27,7 +27,7 @@ from postrender.kubernetes.hashing import (
     without_hash,
 )
 from postrender.kubernetes.kinds import SECRET, Identity
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, reachable
 from postrender.text import words_of
 from postrender.yaml.paths import Json, mappings_in
 
@@ -155,13 +155,9 @@ def _find_secret_names(
     for revision in others if names else ():
         for word in searched.intersection(_words_in(revision.content)):
             holders[word].append(revision)
-    found = list(names)
-    while found:
-        for revision in holders.pop(found.pop(), ()):
-            if revision.name not in names:
-                names[revision.name] = revision.base_name
-                found.append(revision.name)
-    return names
+    base_names = {revision.name: revision.base_name for revision in reversed(others)} | names
+    found = reachable(names, lambda name: [holder.name for holder in holders.pop(name, ())])
+    return {name: base_names[name] for name in found}
 
 
 def _words_in(data: object) -> Iterator[str]:
@@ -189,22 +185,16 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
             yield from _texts_under_secret_keys(value, key if name == "name" else name)
 
 
-def _dependents_of_secrets(context: PlanContext) -> set[ItemKey]:
+def _dependents_of_secrets(context: PlanContext) -> Collection[ItemKey]:
     """The Secrets, and the objects that reference a Secret directly or indirectly."""
     sources: dict[ItemKey, list[ItemKey]] = defaultdict(list)
-    found: set[ItemKey] = set()
+    secrets: set[ItemKey] = set()
     for key, links in context.links.items():
         for link in links:
             sources[link.target.key].append(key)
             if link.target.identity.group_kind == SECRET:
-                found.add(link.target.key)
-    pending = list(found)
-    while pending:
-        for source in sources.pop(pending.pop(), ()):
-            if source not in found:
-                found.add(source)
-                pending.append(source)
-    return found
+                secrets.add(link.target.key)
+    return reachable(secrets, lambda key: sources.pop(key, ()))
 
 
 # ---------------------------------------------------------------------------------- marks on values

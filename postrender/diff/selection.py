@@ -38,7 +38,7 @@ from postrender.kubernetes.kinds import (
     roots_of,
     strings_at,
 )
-from postrender.records import NamedTuple, grouped
+from postrender.records import NamedTuple, grouped, reachable
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import decoded_values, has_any, words_of
 from postrender.yaml.document import parse_document
@@ -141,7 +141,7 @@ def _selected(
     selected |= {text for text, found in objects.items() if not all(names for *_, names in found)}
     selected |= _defined_again(objects)
     mentions = _mentions_by_text(objects, has_hashes=_HASH.search(whole) is not None)
-    selected = _connected(selected, mentions)
+    selected = {*_connected(selected, mentions)}
     namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
     if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
         return texts  # all documents decide what an absent namespace means
@@ -254,17 +254,13 @@ def _unescaped(match: re.Match[str]) -> str:
         return match[0]
 
 
-def _connected(selected: set[str], mentions: Mapping[str, Iterable[str]]) -> set[str]:
+def _connected(selected: set[str], mentions: Mapping[str, Iterable[str]]) -> Collection[str]:
     """The selected documents, and all that share a mentioned name with one of them."""
     texts_by_name: dict[str, list[str]] = defaultdict(list)
     for text, names in mentions.items():
         for name in names:
             texts_by_name[name].append(text)
-    connected, queue = set(selected), list(selected)
-    while queue:
-        for name in mentions[queue.pop()]:
-            for text in texts_by_name.pop(name, ()):
-                if text not in connected:
-                    connected.add(text)
-                    queue.append(text)
-    return connected
+    return reachable(
+        selected,
+        lambda text: (one for name in mentions[text] for one in texts_by_name.pop(name, ())),
+    )

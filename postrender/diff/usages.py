@@ -6,7 +6,7 @@ A graph labels a reference with the kind of field that holds the name, such as `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.diff.kinds import SCALERS, is_in_custom_template, is_workload, scaled_by
@@ -27,7 +27,7 @@ from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import DATA_FIELDS, POD, SECRET, GroupKind, Identity, ObjectKey
 from postrender.plan.links import find_rollouts
 from postrender.plan.namespaces import Resolver
-from postrender.records import NamedTuple
+from postrender.records import NamedTuple, reachable
 from postrender.references.built_in import POD_SPEC_PATTERNS
 from postrender.yaml.paths import EVERY_ITEM, Json, Path, value_at
 
@@ -340,17 +340,10 @@ def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
             yield Edge(source=number, target=numbers[source.item.key], label=WORKLOAD_REF)
 
 
-def _connected(changed: Iterable[int], edges: Iterable[Edge]) -> set[int]:
+def _connected(changed: Iterable[int], edges: Iterable[Edge]) -> Collection[int]:
     """The changed pairs, and all pairs connected with a changed pair."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for edge in edges:
         neighbours[edge.source].add(edge.target)
         neighbours[edge.target].add(edge.source)
-    connected: set[int] = set()
-    queue = list(changed)
-    while queue:
-        number = queue.pop()
-        if number not in connected:
-            connected.add(number)
-            queue += neighbours[number]
-    return connected
+    return reachable(changed, neighbours.__getitem__)
