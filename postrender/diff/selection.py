@@ -203,7 +203,7 @@ def _defined_again(objects: Mapping[str, Iterable[_Object]]) -> set[str]:
 
 def _mentions_by_text(
     objects: Mapping[str, Iterable[_Object]], *, has_hashes: bool
-) -> dict[str, set[str]]:
+) -> dict[str, frozenset[str]]:
     """What each document mentions; objects: of each document."""
     names = {
         name
@@ -225,24 +225,24 @@ def _mentions_by_text(
 
 def _mentions(
     text: str, names: frozenset[str], derived: Mapping[str, str], *, has_hashes: bool
-) -> set[str]:
+) -> frozenset[str]:
     """The ConfigMaps and Secrets that a document mentions, and the hashes of revisions.
 
     Names count wherever they are: also with escapes, and in the base64 data of a Secret.
     names: of ConfigMaps and Secrets, and the names from which some of them derive.
     """
-    parts = [text]
+    shown = text
     if may_escape_names(text):
-        parts.append(_ESCAPE.sub(_unescaped, text))
+        shown = f"{text}\n{_ESCAPE.sub(_unescaped, text)}"
     if "Secret" in text:
-        parts += decoded_values(text)
-    shown = "\n".join(parts)
+        shown = "\n".join((shown, *decoded_values(text)))
     words = words_of(shown)
-    mentioned = set(names.intersection(words))
-    mentioned |= {derived[name] for name in mentioned & derived.keys()}
-    hashes = _HASH.findall(shown) if has_hashes or len(parts) > 1 else ()
-    if hashes:
-        mentioned.update(hashes, filter(None, map(without_hash, words)))
+    mentioned = names.intersection(words)
+    if not derived.keys().isdisjoint(mentioned):
+        mentioned |= {derived[name] for name in mentioned if name in derived}
+    if has_hashes or shown is not text:
+        hashes = _HASH.findall(shown)
+        mentioned |= {*hashes, *filter(None, map(without_hash, words))} if hashes else set()
     return mentioned
 
 
