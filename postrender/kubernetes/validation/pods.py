@@ -29,6 +29,7 @@ from postrender.kubernetes.validation.checks import (
     label,
     matching,
     needs,
+    one_of,
     quantity,
     repeated,
     requires,
@@ -51,7 +52,6 @@ from postrender.kubernetes.validation.containers import (
     resource_field,
     within,
 )
-from postrender.kubernetes.validation.values import pod_rows
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 _CLAIMS = {"persistentVolumeClaim", "ephemeral"}
@@ -301,6 +301,7 @@ _ROWS: Rows = (
     ("volumes[].hostPath", needs("path")),
     ("hostname", label),
     *((f"securityContext{path}", check) for path, check in PROFILES),
+    ("os.name", one_of("linux", "windows")),
     (
         "volumes[].projected.sources[].serviceAccountToken.expirationSeconds",
         between(600, 2**32),
@@ -341,7 +342,6 @@ _ROWS: Rows = (
             (".resourceFieldRef", divisor),
         )
     ),
-    *pod_rows(),
 )
 
 

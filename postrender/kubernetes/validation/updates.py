@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from postrender.kubernetes.kinds import CRD, RBAC_GROUP, GroupKind
 from postrender.kubernetes.validation.checks import Problem, quantity
+from postrender.kubernetes.validation.containers import CONTAINERS, PROBES
 from postrender.records import NamedTuple
 from postrender.text import conjoined
 from postrender.yaml.paths import Json, Parts, is_same, mapping_at, mappings_in, parts_at, value_at
@@ -44,8 +45,8 @@ _DEFAULTS: dict[str, dict[str, Json]] = {
         "hostPID": False,
         "hostIPC": False,
     },
-    **dict.fromkeys(("containers", "initContainers"), _CONTAINER),
-    **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBE),
+    **dict.fromkeys(CONTAINERS, _CONTAINER),
+    **dict.fromkeys(PROBES, _PROBE),
     **dict.fromkeys(("configMap", "secret", "projected", "downwardAPI"), _FILES),
     "ports": {"protocol": "TCP"},
     "httpGet": {"path": "/", "scheme": "HTTP"},
@@ -93,7 +94,7 @@ def are_stored_alike(old: Json, new: Json, field: str = "") -> bool:
 
 # The keys of lists that kubectl and Helm 3 merge into those of a live object.
 _MERGE_KEYS = {
-    **dict.fromkeys(("containers", "initContainers", "env", "volumes", "imagePullSecrets"), "name"),
+    **dict.fromkeys((*CONTAINERS, "env", "volumes", "imagePullSecrets"), "name"),
     "volumeMounts": "mountPath",
     "ports": "containerPort",
     "hostAliases": "ip",

@@ -87,33 +87,11 @@ _VALUES: dict[GroupKind, dict[str, str]] = {
         "spec.volumeLifecycleModes[]": "Persistent Ephemeral",
     },
 }
-_CONTAINER = {
-    "restartPolicy": "Always OnFailure Never",
-    "volumeMounts[].recursiveReadOnly": "Disabled IfPossible Enabled",
-    "resizePolicy[].resourceName": "cpu memory",
-    "resizePolicy[].restartPolicy": "NotRequired RestartContainer",
-}
-_POD = {
-    "os.name": "linux windows",
-    **{
-        f"{containers}[].{path}": values
-        for containers in ("initContainers", "containers")
-        for path, values in _CONTAINER.items()
-    },
-}
 
 
 def rows_of(group_kind: GroupKind) -> Iterator[tuple[str, Check]]:
     """The rows of a kind, with the path of each field."""
     yield from ((path, COUNT) for path in _COUNTS.get(group_kind, "").split())
     yield from ((path, between(*ends)) for path, ends in _RANGES.get(group_kind, {}).items())
-    yield from _rows(_VALUES.get(group_kind, {}))
-
-
-def pod_rows() -> Iterator[tuple[str, Check]]:
-    """The rows of a pod spec."""
-    return _rows(_POD)
-
-
-def _rows(values: dict[str, str]) -> Iterator[tuple[str, Check]]:
-    return ((path, one_of(*known.split())) for path, known in values.items())
+    for path, known in _VALUES.get(group_kind, {}).items():
+        yield path, one_of(*known.split())
