@@ -693,6 +693,52 @@ def many_namespaces(count: int) -> tuple[str, str]:
     )
 
 
+@of_change
+def values_of_a_schema(count: int) -> tuple[str, str]:
+    """Each of the objects breaks the schema, and has its own message."""
+    schema = (
+        "{openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: "
+        f"{{a: {{type: string, enum: [{', '.join(names(count))}]}}}}}}}}}}}}"
+    )
+    version = f"{{name: v1, served: true, storage: true, schema: {schema}}}"
+    definition = (
+        "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+        "metadata: {name: foos.example.com}\n"
+        "spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Namespaced, "
+        f"versions: [{version}]}}\n"
+    )
+    foo = "---\napiVersion: example.com/v1\nkind: Foo\nmetadata: {{name: {}}}\nspec: {{a: {}}}\n"
+    first, second = (
+        definition + "".join(foo.format(name, f"{name}{v}") for name in names(count)) for v in "uv"
+    )
+    return first, second
+
+
+@of_change
+def metrics_of_an_autoscaler(count: int) -> tuple[str, str]:
+    metric = "- {{type: Pods, pods: {{metric: {{name: {}}}, target: {{type: Value, value: {}}}}}}}"
+    first, second = (
+        "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h}\n"
+        "spec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: p}\n"
+        "  maxReplicas: 3\n  metrics:\n"
+        + lines(2, (metric.format(name, value) for name in names(count)))
+        for value in "12"
+    )
+    return first + USED, second + USED
+
+
+@of_change
+def long_names_in_a_text(count: int) -> tuple[str, str]:
+    long = [f"{'a-b-' * 40}{name}" for name in names(count)]
+    first, second = (
+        "".join(config_map(name, f"k: {v}") for name in long)
+        + config_map("w", f'k: "{" ".join(long)}"')
+        + USED
+        for v in "uv"
+    )
+    return first, second
+
+
 @of_run
 def a_chain_of_data(count: int) -> Run:
     config = "references: [{kind: ConfigMap, path: data.next, name: '*'}]\n"

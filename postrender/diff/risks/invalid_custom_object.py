@@ -13,7 +13,7 @@ from postrender.diff.model import Risk
 from postrender.diff.risks import Facts, rejection
 from postrender.kubernetes.kinds import CRD, is_built_in
 from postrender.kubernetes.validation import is_placeholder
-from postrender.kubernetes.validation.checks import Problem, one_of
+from postrender.kubernetes.validation.checks import Problem, not_one_of
 from postrender.kubernetes.validation.rows import TYPES
 from postrender.yaml.paths import (
     Json,
@@ -71,8 +71,8 @@ def _problems(data: Json, schema: Json) -> Iterator[Problem]:
         is_whole = types == (int,) and isinstance(value, float) and value.is_integer()
         if types and type(value) not in types and not is_whole:
             yield path, f"the value has the type {_NAMES[type(value)]}, and not {schema['type']}"
-        elif isinstance(values, list) and value not in values:
-            yield from ((path, text) for text in one_of(*map(str, values))(value))
+        elif isinstance(values, list) and isinstance(value, str) and value not in values:
+            yield path, not_one_of(value, values)
         elif isinstance(value, list):
             items = schema.get("items")
             pending += [((*path, number), one, items) for number, one in enumerate(value)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from postrender.text import shown
@@ -175,12 +175,22 @@ def matching(is_valid: Callable[[str], bool], what: str) -> Check:
     return check
 
 
+_MOST_VALUES, _LONGEST_VALUE = 20, 60
+
+
+def not_one_of(value: Json, values: Sequence[Json]) -> str:
+    """The problem of a value. A schema can have thousands of values, and long ones."""
+    listed = ", ".join(str(one)[:_LONGEST_VALUE] for one in values[:_MOST_VALUES])
+    more = f" and {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+    return f"the value {shown(value)} is not one of {listed}{more}"
+
+
 def one_of(*values: str) -> Check:
     """A check of a text that must be one of several."""
 
     def check(value: Json) -> Iterator[str]:
         if isinstance(value, str) and value and value not in values:
-            yield f"the value {shown(value)} is not one of {', '.join(values)}"
+            yield not_one_of(value, values)
 
     return check
 
