@@ -38,8 +38,7 @@ from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
-    KEPT,
-    PRUNE_ANNOTATION,
+    KEEP_ANNOTATIONS,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
     changed_values,
@@ -200,7 +199,7 @@ def _adopt_original(
     return "adopt protects", ""
 
 
-_OURS = (PRUNE_ANNOTATION, SWEEP_ANNOTATION, UNUSED_ANNOTATION)
+_OURS = (*KEEP_ANNOTATIONS, UNUSED_ANNOTATION)
 
 
 def undo(client: Client, group: str, *, is_dry: bool) -> list[str]:
@@ -302,6 +301,6 @@ def _keep_reason(client: Client, revision: Revision, users: Sequence[Consumer]) 
         return f"{users[0]} uses the revision"
     if revision.is_deleting:
         return "Kubernetes already deletes the revision"
-    if not revision.is_sweepable:
-        return f"{KEPT}. Delete the revision by hand when nothing needs it"
+    if revision.keep_reason:
+        return f"{revision.keep_reason}. Delete the revision by hand when nothing needs it"
     return edit_reason(client, revision)

@@ -47,7 +47,7 @@ from postrender.attach.run import decide, send
 from postrender.attach.sweep import EDITED, delete, edit_reason
 from postrender.attach.wait import Arrival, check_arrival, find_stuck
 from postrender.errors import UserError
-from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL, KEPT
+from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 
@@ -344,8 +344,7 @@ def _others(
     """The unused ConfigMaps of other tools, each with the reason to keep it, "" for none."""
     for revision, tool, may_delete in live.hashed:
         if _is_loose(live, revision):
-            reason = "" if revision.is_sweepable else KEPT
-            reason = reason or _age_reason(live, revision, older_than, now)
+            reason = revision.keep_reason or _age_reason(live, revision, older_than, now)
             if not may_delete:
                 reason = f"{tool} created it, and the label {COLLECT_LABEL} is not true"
                 reason += f" ({age_text(live.created.get(revision.uid), now)} old)"

@@ -35,6 +35,7 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     HASH_ANNOTATION,
     KUSTOMIZE_HASH,
+    SWEEP_ANNOTATION,
 )
 from postrender.kubernetes.attach_groups import group_name_for_release
 from postrender.kubernetes.hashing import fits_content, without_hash
@@ -126,7 +127,7 @@ def _protected(revision: Revision) -> Revision:
     """
     if revision.base_name:
         return revision
-    return revision._replace(is_sweepable=False, is_original_in_stream=True)
+    return revision._replace(keep_annotation=SWEEP_ANNOTATION, is_original_in_stream=True)
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:

@@ -45,7 +45,7 @@ from postrender.attach.request import (
     RevisionRef,
     plurals,
 )
-from postrender.kubernetes.annotations import APPLIED_ANNOTATION, KEPT, UNUSED_ANNOTATION
+from postrender.kubernetes.annotations import APPLIED_ANNOTATION, UNUSED_ANNOTATION
 from postrender.records import NamedTuple
 from postrender.text import shown
 from postrender.yaml.paths import Json
@@ -331,8 +331,8 @@ def _keep_reason(
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "the applied manifests contain the revision"
-    if not revision.is_sweepable:
-        return KEPT
+    if revision.keep_reason:
+        return revision.keep_reason
     if state.unreadable:  # before the owners, because the owners of these kinds are unknown
         return unread_reason
     foreign = _foreign_owners(state, revision)

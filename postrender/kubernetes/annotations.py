@@ -46,7 +46,7 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 # Users set this annotation to "false" on live revisions to stop their deletion for now. It is not
 # SWEEP_ANNOTATION, because whoever removes it again must not remove a protection by render.
 PRUNE_ANNOTATION = PREFIX + "prune"
-KEPT = f'the annotation {PRUNE_ANNOTATION} or {SWEEP_ANNOTATION} is "false"'
+KEEP_ANNOTATIONS = (PRUNE_ANNOTATION, SWEEP_ANNOTATION)
 # KEYED_HASH on the revision of a Secret, if a hash key is configured. Only somebody with the key
 # can check the hash in the name. KUSTOMIZE_HASH on a ConfigMap that already had its name, and that
 # can be mutable.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import zip_longest
 
 from postrender.attach.live import age_text
@@ -395,7 +395,8 @@ def _fate(outcome: Outcome | None, status: Status) -> str:
     if outcome.mark and not outcome.keep_reason:
         return f"{run} marks it, and a run {_GRACE_MINUTES} minutes later deletes it"
     if outcome.deletable_from and not outcome.mark:
-        return f"a run after {_time(outcome.deletable_from, status)} deletes it"
+        whole = outcome.deletable_from + timedelta(seconds=59)  # a time is shown without seconds
+        return f"a run after {_time(whole, status)} deletes it"
     verb = "marks and keeps" if outcome.mark else "keeps"
     return f"{run} {verb} it, because {outcome.keep_reason}"
 

@@ -181,7 +181,7 @@ def test_the_annotation_stops_deletions_and_its_removal_starts_them_again() -> N
     annotations = cluster.objects[OLD_KEY]["metadata"]["annotations"]
     annotations["postrender/prune"] = "false"
     for is_dry in (True, False):
-        assert 'annotation postrender/prune or postrender/sweep is "false"' in "".join(
+        assert 'annotation postrender/prune is "false"' in "".join(
             collect(cluster, is_dry=is_dry).lines
         )
         assert OLD_NAME in cluster.names("ConfigMap")

@@ -68,7 +68,7 @@ def revision(
         resource_version="1",
         group_name=group_name,
         base_name=name.rpartition("-")[0],
-        is_sweepable=is_sweepable,
+        keep_annotation="" if is_sweepable else "postrender/sweep",
         is_deleting=False,
         owners=entries,
         our_owners=frozenset(uids),
@@ -500,7 +500,7 @@ KEPT = {
     'the mark postrender/unused-since is "soon", which is not a time': revision(
         "app-old", [ROLLOUT], unused_since="soon"
     ),
-    'the annotation postrender/prune or postrender/sweep is "false"': revision(
+    'the annotation postrender/sweep is "false"': revision(
         "app-old", unused_since=time(GRACE), is_sweepable=False
     ),
     "does not manage the owner": revision("app-old", [FOREIGN], unused_since=time(GRACE)),

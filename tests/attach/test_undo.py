@@ -107,7 +107,7 @@ def test_a_revision_that_must_not_be_deleted_stays(annotation: str) -> None:
     metadata["annotations"][annotation] = "false"
     cluster = Cluster(PLAIN, {**NEW, "metadata": metadata})
     assert run(cluster) == [
-        f"adopt keeps {NEW_KEY}, because the annotation postrender/prune or postrender/sweep is "
+        f"adopt keeps {NEW_KEY}, because the annotation {annotation} is "
         '"false". Delete the revision by hand when nothing needs it'
     ]
 

@@ -124,8 +124,7 @@ def test_what_does_not_depend_on_managed_fields_is_known() -> None:
         kept = stories.config("s", "shop-web-config", 9, annotations={annotation: "false"})
         row = row_of(read([*objects, kept], lists()), name_of(kept))
         assert row.endswith(
-            "the next run keeps it, because the annotation postrender/prune or postrender/sweep is "
-            '"false"'
+            f'the next run keeps it, because the annotation {annotation} is "false"'
         )
     free = stories.created(revision("free", "shop-web-config"), 9)
     row = row_of(read([*objects, free], lists()), name_of(free))
