@@ -1,6 +1,8 @@
 @echo off
 rem The same as `install`, for Windows. Tested with the cmd.exe of Wine 10, not on Windows.
 setlocal
+rem An empty entry of PYTHONPATH would make Python load modules of the working directory.
+set "PYTHONPATH="
 rem Do not run a program in the working directory. With -I, Python imports no module of this directory.
 set "NoDefaultCurrentDirectoryInExePath=1"
 set "folder=%~dp0.."

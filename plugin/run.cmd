@@ -2,6 +2,8 @@
 rem The same as `run`, for Windows. Tested with the cmd.exe of Wine 10, not on Windows.
 rem Helm discards the stderr of this script, so the messages of postrender go to a log.
 setlocal
+rem An empty entry of PYTHONPATH would make Python load modules of the working directory.
+set "PYTHONPATH="
 set "program=%~dp0..\.plugin\venv\Scripts\postrender.exe"
 rem The folder that `helm env HELM_CACHE_HOME` prints.
 set "cache=%HELM_CACHE_HOME%"

@@ -60,3 +60,43 @@ def test_the_plugin_imports_no_module_of_the_working_directory(tmp_path: Path) -
     # Without an index, pip cannot find the packages, so pip itself has run.
     assert "No matching distribution found" in done.stderr
     assert done.returncode == 1
+
+
+def test_an_empty_entry_of_the_module_path_has_no_effect(tmp_path: Path) -> None:
+    """Python reads PYTHONPATH before postrender can change it, so the scripts unset it."""
+    plugin, hostile, proof = tmp_path / "plugin", tmp_path / "hostile", tmp_path / "proof"
+    shutil.copytree(ROOT / "plugin", plugin / "plugin")
+    hostile.mkdir()
+    (hostile / "re.py").write_text(f"open({str(proof)!r}, 'a')\n")
+    program = plugin / ".plugin" / "venv" / "bin" / "postrender"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!{sys.executable}\nimport re\n")
+    program.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": ":/x"}
+    subprocess.run([program], cwd=hostile, env=environment, check=True)
+    assert proof.exists()
+    proof.unlink()
+    command = [plugin / "plugin" / "run"]
+    subprocess.run(command, cwd=hostile, env=environment, stdin=subprocess.DEVNULL, check=True)
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "first"),
+    [
+        ("plugin/run", "$program"),
+        ("plugin/install", "$python"),
+        ("plugin/run.cmd", "%program%"),
+        ("plugin/install.cmd", "call :try py"),
+        ("examples/ci/preview", "postrender "),
+        ("examples/argocd/postrender-argocd", "$python"),
+    ],
+)
+def test_each_script_unsets_the_module_path(script: str, first: str) -> None:
+    lines = [
+        line
+        for line in (ROOT / script).read_text().splitlines()
+        if line and not line.startswith(("#", "rem "))
+    ]
+    unset = lines.index('set "PYTHONPATH="' if script.endswith(".cmd") else "unset PYTHONPATH")
+    assert unset < min(number for number, line in enumerate(lines) if first in line)
