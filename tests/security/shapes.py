@@ -568,6 +568,21 @@ SECRET = (
 
 
 @of_change
+def budgets_of_one_selector(count: int) -> tuple[str, str]:
+    labels = "{matchLabels: {app: web}}"
+    pod = "{metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}"
+    objects = [
+        f"---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: {name}}}\n"
+        f"spec: {{maxUnavailable: BUDGET, selector: {labels}}}\n"
+        f"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\n"
+        f"spec: {{selector: {labels}, template: {pod}}}\n"
+        for name in names(count)
+    ]
+    text = "".join(objects)
+    return text.replace("BUDGET", "1"), text.replace("BUDGET", "0")
+
+
+@of_change
 def a_chain_of_revisions(count: int) -> tuple[str, str]:
     text = SECRET + chain(count)
     return text, text.replace("k: v", "k: u")

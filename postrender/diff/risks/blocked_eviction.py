@@ -9,7 +9,8 @@ Source: `registry/core/pod/rest/eviction.go` of Kubernetes, and its disruption c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 
 from postrender.diff.kinds import SCALERS, pod_templates_of, scaled_by
 from postrender.diff.model import Risk
@@ -59,18 +60,32 @@ def _blocked(
     pods = _pods(facts, {word for one in budgets for word in words_of(_selector(one.data))}, is_new)
     found: dict[tuple[Identity, str], str] = {}
     first: dict[Identity, Identity] = {}
+    by_selector: dict[tuple[str | None, str], tuple[list[Identity], float]] = {}
     for identity, data in budgets:
         selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
-        possible = candidates(pods, space, mapping_at(selector, ("matchLabels",)))[:_MOST]
-        selected = [one for one in possible if is_selected(selector, one[0])]
-        path, fact = _reason(mapping_at(data, ("spec",)), sum(one[1] for one in selected))
+        if (space, repr(selector)) not in by_selector:
+            by_selector[space, repr(selector)] = _selected(pods, space, selector)
+            for workload in by_selector[space, repr(selector)][0]:
+                first.setdefault(workload, identity)
+        workloads, count = by_selector[space, repr(selector)]
+        path, fact = _reason(mapping_at(data, ("spec",)), count)
         if fact:
             found[identity, path] = fact
-        for _, _, workload in selected:
-            other = first.setdefault(workload, identity)
-            if other != identity:
-                found[identity, "spec.selector"] = f"{other} also selects the pods of {workload}"
+        shared = next((workload for workload in workloads if first[workload] != identity), None)
+        if shared:
+            found[identity, "spec.selector"] = f"{first[shared]} also selects the pods of {shared}"
     return found
+
+
+def _selected(
+    pods: Mapping[LabelKey, Sequence[_Pods]], space: str | None, selector: dict[str, Json]
+) -> tuple[list[Identity], float]:
+    """The workloads that a selector matches, and their replicas; infinity if there are too many."""
+    possible = candidates(pods, space, mapping_at(selector, ("matchLabels",)))
+    selected = [one for one in possible[:_MOST] if is_selected(selector, one[0])]
+    is_whole = len(possible) <= _MOST
+    count = sum(replicas for _, replicas, _ in selected) if is_whole else inf
+    return [workload for *_, workload in selected], count
 
 
 def _pods(facts: Facts, words: Collection[str], is_new: bool) -> dict[LabelKey, list[_Pods]]:
@@ -103,11 +118,12 @@ def _selector(budget: dict[str, Json]) -> dict[str, Json]:
     return mapping_at(budget, ("spec", "selector"))
 
 
-def _reason(spec: dict[str, Json], pods: int) -> tuple[str, str]:
+def _reason(spec: dict[str, Json], pods: float) -> tuple[str, str]:
     """The path and the fact of a budget that leaves no pod to evict; "" for any other."""
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
-    is_least = isinstance(least, int) and least >= pods
-    if pods and (least == "100%" or is_least):
+    if pods and least == "100%":
+        return "spec.minAvailable", "minAvailable is 100%"
+    if pods and isinstance(least, int) and least >= pods:
         return "spec.minAvailable", f"minAvailable is {least}, and there are {pods} replicas"
     if pods and most in (0, "0%"):
         return "spec.maxUnavailable", f"maxUnavailable is {most}"
