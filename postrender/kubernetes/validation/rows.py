@@ -576,7 +576,6 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec", some_of("validations", "auditAnnotations")),
         ("spec.matchConstraints", needs("resourceRules")),
         *((f"spec.matchConstraints.resourceRules[]{path}", check) for path, check in _RULES),
-        ("spec.matchConditions", unique("condition")),
         ("spec.validations[]", needs("expression")),
     ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): (
@@ -620,7 +619,6 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
             *((f"webhooks[].clientConfig{path}", check) for path, check in _CLIENT),
             *((f"webhooks[].rules[]{path}", check) for path, check in _RULES),
             ("webhooks[].admissionReviewVersions", _reviews),
-            ("webhooks[].matchConditions", unique("condition")),
             ("webhooks[].matchConditions[]", needs("name", "expression")),
             (
                 "webhooks[].name",
@@ -640,7 +638,16 @@ _SELECTORS = {
 # For a live object, kubectl and Helm 3 merge two items with one key.
 NEW_KIND_ROWS: dict[GroupKind, Rows] = {
     ("", "Service"): [("spec.ports", unique("port", "port", "protocol"))],
-    **dict.fromkeys(_WEBHOOKS, (("webhooks", unique("webhook")),)),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): [
+        ("spec.matchConditions", unique("condition")),
+    ],
+    **dict.fromkeys(
+        _WEBHOOKS,
+        (
+            ("webhooks", unique("webhook")),
+            ("webhooks[].matchConditions", unique("condition")),
+        ),
+    ),
 }
 ADDED_KIND_ROWS: dict[GroupKind, Rows] = {("networking.k8s.io", "Ingress"): [("", _class)]}
 
