@@ -31,7 +31,7 @@ LOSSES = {
     ("", "PersistentVolumeClaim"): "With the reclaim policy Delete, the storage deletes the volume "
     "and its data",
 }
-_ALL = "The controller deletes all objects of it"
+_ALL = "The controller deletes all objects that the object has applied"
 # The custom kinds with what they lose, and a text that must be in a field for the loss.
 _OWNERS: dict[GroupKind, tuple[str, Path, str]] = {
     ("argoproj.io", "Application"): (_ALL, ("metadata", "finalizers"), "resources-finalizer"),
@@ -41,6 +41,12 @@ _OWNERS: dict[GroupKind, tuple[str, Path, str]] = {
     ("postgresql.cnpg.io", "Cluster"): ("The operator deletes the database", (), ""),
     ("kafka.strimzi.io", "KafkaTopic"): ("The operator deletes the topic", (), ""),
 }
+# With one of these values, a controller keeps what the object owns.
+_KEPT = (
+    (("spec", "suspend"), True),
+    (("spec", "deletionPolicy"), "Orphan"),
+    (("metadata", "annotations", "strimzi.io/managed"), "false"),
+)
 _CLAIMS = (
     "The retention policy of its claims is Delete, so Kubernetes deletes the claims of all pods"
 )
@@ -56,7 +62,9 @@ def find(facts: Facts) -> Iterator[Risk]:
     for removed in facts.removed():
         consequence = LOSSES.get(removed.identity.group_kind, "")
         text, path, word = _OWNERS.get(removed.identity.group_kind, ("", (), ""))
-        consequence = text if text and word in str(value_at(removed.data, path)) else consequence
+        is_owner = text and word in str(value_at(removed.data, path))
+        if is_owner and all(value_at(removed.data, one) != value for one, value in _KEPT):
+            consequence = text
         if _has_claims(removed, "whenDeleted"):
             consequence = _CLAIMS
         if consequence and not keeper_of(removed.data):

@@ -77,6 +77,8 @@ def find(facts: Facts) -> Iterator[Risk]:
     for old_item, new_item in _candidates(facts, _lost_labels(facts)):
         before, after = _selectors(old_item), _selectors(new_item)
         for path in filter(before.__contains__, after):
+            if after[path] != before[path] and before[path] in after.values():
+                continue  # a term that has moved in its list
             selector, text = after[path]
             pairs.append((path, (old_item, before[path][0]), (new_item, selector), text))
     if not pairs:
@@ -98,7 +100,7 @@ def find(facts: Facts) -> Iterator[Risk]:
 def _ports(
     facts: Facts, old: _Selecting, new: _Selecting, templates: Sequence[_Templates]
 ) -> Iterator[Risk]:
-    """The named ports of a Service that its pods lack. A port counts as a label of the pod."""
+    """The named ports that nothing selected has. A port counts as a label."""
     before, after = (
         {name for name in _named_ports(one[0]) if not _is_matched(facts, *one, side, name)}
         for one, side in zip((old, new), templates, strict=True)
@@ -182,7 +184,9 @@ def _selectors(item: Object) -> dict[str, tuple[dict[str, Json], str]]:
             format_path((*start, "spec", *path)): (mapping_at(term, ("labelSelector",)), text)
             for start, template in pod_templates_of(item.identity.group_kind, data)
             for path, term, text in _TERMS.find(value_at(template, ("spec",)))
-            if value_at(term, ("labelSelector",)) and not _elsewhere(term)
+            if value_at(term, ("labelSelector",))
+            and not _elsewhere(term)
+            and value_at(term, ("namespaceSelector",)) is None
         }
     path, text = _SELECTORS[kind]
     selector = mapping_at(data, tuple(path.split(".")))

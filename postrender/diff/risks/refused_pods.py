@@ -33,8 +33,8 @@ _UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
 
 
 def find(facts: Facts) -> Iterator[Risk]:
-    # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
     yield from _claims(facts)
+    # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
     is_ruled = any(pair.identity.kind in _RULES for pair in facts.changes)
     words = None if is_ruled or any(facts.objects((_QUOTA,), is_new=True)) else ()
     before, after = (_refused(facts, words, is_new=is_new) for is_new in (False, True))
@@ -101,9 +101,11 @@ def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
     """How much of what a quota counts the pods need, in the unit of quantity()."""
     if name == "pods":
         return replicas * _ONE
-    way, _, resource = name.rpartition(".")
+    way, _, resource = name.partition(".")
+    if way not in ("limits", "requests"):
+        way, resource = "requests", name
     amounts = (
-        quantity(value_at(container, ("resources", way or "requests", resource)))
+        quantity(value_at(container, ("resources", way, resource)))
         for container in mappings_in(pod.get("containers"))
     )
     return replicas * sum(amount or 0 for amount in amounts)

@@ -228,7 +228,7 @@ def expression(*operators: str) -> Check:
 
 def label(value: Json) -> Iterator[str]:
     """A check of a name without dots."""
-    if isinstance(value, str) and not (is_label(value) and len(value) <= 63):
+    if isinstance(value, str) and value and not (is_label(value) and len(value) <= 63):
         yield "the name has a character that a name cannot have, or is longer than 63"
 
 

@@ -25,6 +25,7 @@ from postrender.kubernetes.validation.checks import (
 from postrender.text import is_image, shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
+HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
 CONTAINERS = ("initContainers", "containers")
 
 
@@ -123,7 +124,7 @@ def divisor(value: Json) -> Iterator[str]:
     """Why the unit of a resource is not one that the downward API has."""
     resource, unit = (value_at(value, (field,)) for field in ("resource", "divisor"))
     known = ("1", "1m") if str(resource).endswith("cpu") else _DIVISORS
-    if unit not in (None, "", 0, "0") and str(unit) not in known:
+    if quantity(unit) not in (None, 0, *map(quantity, known)):
         yield f"the divisor {shown(unit)} is not a unit such as 1, 1m of a cpu, or 1Mi"
 
 

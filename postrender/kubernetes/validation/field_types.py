@@ -1,7 +1,8 @@
 """The types of the fields of built-in kinds and of Argo Rollouts, and the values of some texts.
 
 Source: the OpenAPI schemas of Kubernetes and the CustomResourceDefinitions of Argo Rollouts.
-`release/field_types.py` writes them into field_types.json, and says what a type is.
+`release/field_types.py` writes them into field_types.json, and says what a type is. The values of
+texts are those of one API server (Kubernetes 1.36), so a value of a later version counts as wrong.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ from postrender.kubernetes.validation.checks import (
 from postrender.kubernetes.validation.containers import (
     CONTAINER_ROWS,
     CONTAINERS,
+    HOST_FIELDS,
     OF_FILES,
     PROBES,
     PROFILES,
@@ -199,7 +200,6 @@ def _pod(value: Json) -> Iterator[str]:
             yield f"preStop sleeps {sleep} s, longer than terminationGracePeriodSeconds ({limit})"
 
 
-HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
 _MOST_SERVERS = 3
 _LINUX_FIELDS = (
     *("hostPID", "hostIPC", "shareProcessNamespace", "securityContext.fsGroup"),
@@ -379,12 +379,12 @@ _MEDIUM = matching(_is_medium, "Memory or HugePages")
 _MEMORY, _PORT_KEYS = "resources.limits.memory", ("containerPort", "protocol")
 
 
-# The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
 def _priority(value: Json) -> Iterator[str]:
     if isinstance(value, dict) and value.get("priority") and not value.get("priorityClassName"):
         yield "a priority needs a priorityClassName"
 
 
+# The checks of a pod, and who rejects the value in a built-in workload, and in a Rollout.
 POD_TABLES: tuple[tuple[Rows, str, str], ...] = (
     (_ROWS, API_SERVER, ROLLOUTS),
     (

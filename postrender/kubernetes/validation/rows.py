@@ -329,7 +329,8 @@ def _quota(value: Json) -> Iterator[str]:
 
 def _scopes(value: Json) -> Iterator[str]:
     scopes = value_at(value, ("scopes",))
-    for name in mapping_at(value, ("hard",)) if scopes else ():
+    is_of_pods = isinstance(scopes, list) and {*map(str, scopes)} - {"VolumeAttributesClass"}
+    for name in mapping_at(value, ("hard",)) if is_of_pods else ():
         if name in (*_COUNTED[1:], "requests.storage"):
             yield f"a quota with scopes cannot count {name}"
 
@@ -382,7 +383,7 @@ def _limits(value: Json) -> Iterator[str]:
 
 
 def _schema(value: Json) -> Iterator[str]:
-    """The fields of a schema that have no type."""
+    """Why the API server rejects a schema."""
     pending: list[tuple[str, Json]] = [("openAPIV3Schema", value)]
     while pending:
         name, schema = pending.pop()
@@ -390,7 +391,7 @@ def _schema(value: Json) -> Iterator[str]:
             continue
         if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
             yield f"the field {name} has no type"
-        if schema.get("properties") and schema.get("additionalProperties") is not None:
+        if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
             yield f"the field {name} has both properties and additionalProperties"
         yield from (f"the field {name}: {text}" for check in _OF_SCHEMAS for text in check(schema))
         kinds, default = TYPES.get(str(schema.get("type"))), schema.get("default")
@@ -416,7 +417,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-_SUBJECTS: tuple[tuple[str, Check], ...] = (
+_BINDING: tuple[tuple[str, Check], ...] = (
     ("subjects[]", exclusive("kind: ServiceAccount", "apiGroup")),
     ("subjects[].apiGroup", one_of(RBAC_GROUP)),
     ("roleRef.apiGroup", one_of(RBAC_GROUP)),
@@ -598,9 +599,9 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
     ),
     (RBAC_GROUP, "ClusterRoleBinding"): (
         ("subjects[]", requires("kind: ServiceAccount", "namespace")),
-        *_SUBJECTS,
+        *_BINDING,
     ),
-    (RBAC_GROUP, "RoleBinding"): _SUBJECTS,
+    (RBAC_GROUP, "RoleBinding"): _BINDING,
     ("", "LimitRange"): (
         ("spec.limits[]", _limits),
         ("spec.limits", unique("limit", "type")),

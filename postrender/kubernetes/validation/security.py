@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.kubernetes.validation.containers import CONTAINERS
+from postrender.kubernetes.validation.containers import CONTAINERS, HOST_FIELDS
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
-_HOST = ("hostNetwork", "hostPID", "hostIPC")
 _CAPABILITIES = {
     *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD"),
     *("NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
@@ -28,7 +27,7 @@ def find_violations(pod: dict[str, Json], level: str) -> Iterator[str]:
     if level not in ("baseline", "restricted"):
         return
     shared = mapping_at(pod, ("securityContext",))
-    yield from (f"{field} is true" for field in _HOST if pod.get(field) is True)
+    yield from (f"{field} is true" for field in HOST_FIELDS if pod.get(field) is True)
     for volume in mappings_in(pod.get("volumes")):
         if "hostPath" in volume or (level == "restricted" and not volume.keys() <= _VOLUMES):
             kind = next((key for key in volume if key not in _VOLUMES), "")

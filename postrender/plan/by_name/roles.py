@@ -31,7 +31,6 @@ from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _WRITE_VERBS = frozenset({"update", "patch", "*"})
 _READ_VERBS = frozenset({"get", "list", "watch", "*"})
-# A part of the name of each kind in _ROLES and _BINDINGS.
 _ROLES = frozenset({"Role", "ClusterRole"})
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
