@@ -63,11 +63,12 @@ def _blocked(
     by_selector: dict[tuple[str | None, str], tuple[list[Identity], float]] = {}
     for identity, data in budgets:
         selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
-        if (space, repr(selector)) not in by_selector:
-            by_selector[space, repr(selector)] = _selected(pods, space, selector)
-            for workload in by_selector[space, repr(selector)][0]:
+        key = space, repr(selector)
+        if key not in by_selector:
+            by_selector[key] = _selected(pods, space, selector)
+            for workload in by_selector[key][0]:
                 first.setdefault(workload, identity)
-        workloads, count = by_selector[space, repr(selector)]
+        workloads, count = by_selector[key]
         path, fact = _reason(mapping_at(data, ("spec",)), count)
         if fact:
             found[identity, path] = fact

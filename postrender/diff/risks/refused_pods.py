@@ -16,7 +16,7 @@ from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.risks import Facts, Object, rejection
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
-from postrender.kubernetes.validation.checks import quantity
+from postrender.kubernetes.validation.checks import ONE, quantity
 from postrender.kubernetes.validation.containers import CONTAINERS
 from postrender.kubernetes.validation.rows import RATIO
 from postrender.kubernetes.validation.security import find_violations
@@ -89,9 +89,6 @@ def _refused(
 _Pods = tuple[int, dict[str, Json]]
 
 
-_ONE = quantity(1) or 1
-
-
 def _least(workload: dict[str, Json]) -> int:
     replicas = value_at(workload, ("spec", "replicas"))
     return replicas if isinstance(replicas, int) else 0  # an autoscaler can own the replicas
@@ -100,7 +97,7 @@ def _least(workload: dict[str, Json]) -> int:
 def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
     """How much of what a quota counts the pods need, in the unit of quantity()."""
     if name == "pods":
-        return replicas * _ONE
+        return replicas * ONE
     way, _, resource = name.partition(".")
     if way not in ("limits", "requests"):
         way, resource = "requests", name
@@ -170,7 +167,7 @@ def _outside(resources: dict[str, Json], limit: dict[str, Json]) -> Iterator[str
     for name, ratio in mapping_at(limit, (RATIO,)).items():
         amounts = [quantity(value_at(resources, (way, name))) for way in ("limits", "requests")]
         most = quantity(ratio)
-        if amounts[0] and amounts[1] and most and amounts[0] * _ONE > amounts[1] * most:
+        if amounts[0] and amounts[1] and most and amounts[0] * ONE > amounts[1] * most:
             yield f"a {name} limit of more than {ratio} times the request, the {RATIO}"
     for field in ("limits", "requests"):
         for name, text in mapping_at(resources, (field,)).items():

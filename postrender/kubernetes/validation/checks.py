@@ -276,6 +276,9 @@ def quantity(value: Json) -> int | None:
     return int(whole + part.ljust(_MOST_DIGITS, "0")) * _UNITS[unit]
 
 
+ONE = quantity(1) or 1  # in the unit of quantity()
+
+
 def deadline(value: Json) -> Iterator[str]:
     """A check of the spec of a workload with a deadline for its progress."""
     ready, limit = (value_at(value, (f,)) for f in ("minReadySeconds", "progressDeadlineSeconds"))

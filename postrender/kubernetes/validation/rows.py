@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
 from postrender.kubernetes.validation.checks import (
+    ONE,
     PORT,
     QUALIFIED,
     Check,
@@ -323,7 +324,7 @@ def _quota(value: Json) -> Iterator[str]:
         if "/" not in name and "hugepages-" not in name and name not in _QUOTAS:
             yield f"the resource {name} does not exist"
         number = quantity(amount) if name in _COUNTED else None
-        if number is not None and number % (quantity(1) or 1):
+        if number is not None and number % ONE:
             yield f"the number of {name} ({amount}) is not a whole number"
 
 
@@ -378,7 +379,7 @@ def _limits(value: Json) -> Iterator[str]:
                 yield f"the {low} of {resource} is above the {high}"
     for resource, ratio in mapping_at(value, (RATIO,)).items():
         number = quantity(ratio)
-        if number is not None and number < (quantity(1) or 0):
+        if number is not None and number < ONE:
             yield f"the {RATIO} of {resource} is below 1"
 
 
