@@ -22,6 +22,7 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     KEEP_ANNOTATIONS,
     RENDER_ID_ANNOTATION,
+    SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
 from postrender.kubernetes.kinds import (
@@ -117,8 +118,7 @@ class Revision(NamedTuple):
 
     group_name: the attach group in the label, "" if absent.
     base_name: "" on an original.
-    keep_annotation: the name of an annotation that is "false", so that attach must not delete the
-        revision; "" if there is none.
+    keep_annotations: those of KEEP_ANNOTATIONS that are "false".
     our_owners: the uids of the owners that a run of attach added.
     proven_owners: of these, the owners that metadata.managedFields attributes to attach.
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent.
@@ -134,7 +134,7 @@ class Revision(NamedTuple):
     resource_version: str
     group_name: str
     base_name: str
-    keep_annotation: str
+    keep_annotations: tuple[str, ...]
     is_deleting: bool
     owners: tuple[Owner, ...]
     our_owners: frozenset[str]
@@ -146,13 +146,13 @@ class Revision(NamedTuple):
 
     @property
     def is_sweepable(self) -> bool:
-        """Whether attach may delete the revision."""
-        return not self.keep_annotation
+        """Whether render permits the deletion. A stop by a person does not change the owners."""
+        return SWEEP_ANNOTATION not in self.keep_annotations
 
     @property
     def keep_reason(self) -> str:
         """Why attach may not delete the revision, "" if it may."""
-        return f'the annotation {self.keep_annotation} is "false"' if self.keep_annotation else ""
+        return "".join(f'the annotation {key} is "false"' for key in self.keep_annotations[:1])
 
     @property
     def is_applied(self) -> bool:
@@ -205,9 +205,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         resource_version=text_at(data, "metadata", "resourceVersion"),
         group_name=strings_at(data, "labels").get(GROUP_LABEL, ""),
         base_name=annotations.get(BASE_NAME_ANNOTATION, "")[:_LONGEST_TEXT],
-        keep_annotation=next(
-            (key for key in KEEP_ANNOTATIONS if annotations.get(key) == "false"), ""
-        ),
+        keep_annotations=tuple(key for key in KEEP_ANNOTATIONS if annotations.get(key) == "false"),
         is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         owners=tuple(owner for owner, _ in owners_of(data)),
         our_owners=frozenset(_uids_of_our_owners(data)),

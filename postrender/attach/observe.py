@@ -127,7 +127,7 @@ def _protected(revision: Revision) -> Revision:
     """
     if revision.base_name:
         return revision
-    return revision._replace(keep_annotation=SWEEP_ANNOTATION, is_original_in_stream=True)
+    return revision._replace(keep_annotations=(SWEEP_ANNOTATION,), is_original_in_stream=True)
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:

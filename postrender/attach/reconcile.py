@@ -494,12 +494,7 @@ def _new_mark(
     """
     if is_used:
         return "" if revision.unused_since is not None else None
-    if (
-        now is None
-        or state.unreadable
-        or not revision.is_sweepable
-        or _foreign_owners(state, revision)
-    ):
+    if now is None or state.unreadable or revision.keep_reason or _foreign_owners(state, revision):
         return None
     marked = parse_time(revision.unused_since or "")
     is_valid = marked is not None and marked <= now + GRACE and not revision.is_applied

@@ -222,7 +222,7 @@ def _outcomes(
         )
     for revision in state.revisions:
         outcome = outcomes[revision.uid]
-        stays = block(revision) or revision.key in request.in_stream or not revision.is_sweepable
+        stays = block(revision) or revision.key in request.in_stream or revision.keep_reason
         is_known = stays and outcome.is_unused and outcome.mark is None
         if revision.uid in snapshot.unproven and not is_known:
             content = snapshot.contents.get(revision.uid, EXPECTED)

@@ -68,7 +68,7 @@ def revision(
         resource_version="1",
         group_name=group_name,
         base_name=name.rpartition("-")[0],
-        keep_annotation="" if is_sweepable else "postrender/sweep",
+        keep_annotations=() if is_sweepable else ("postrender/sweep",),
         is_deleting=False,
         owners=entries,
         our_owners=frozenset(uids),
@@ -230,6 +230,13 @@ def test_a_revision_that_is_not_swept_has_no_owners_without_a_release_owner() ->
     [patch] = changes(state_of([revision("app-new", [ROLLOUT], is_sweepable=False)], ROLLOUT, NEW))
     assert (patch.added, [str(owner) for owner in patch.removed]) == ((), ["Rollout/app"])
     assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
+
+
+def test_a_stop_by_a_person_does_not_change_the_owners() -> None:
+    stopped = revision("app-new")._replace(keep_annotations=("postrender/prune",))
+    assert added(state_of([stopped], ROLLOUT, NEW)) == {
+        "app-new": ["Rollout/app", "ReplicaSet/app-2"]
+    }
 
 
 def test_an_unused_revision_gets_the_workloads_with_its_base_name() -> None:

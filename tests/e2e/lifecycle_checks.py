@@ -101,7 +101,13 @@ def wait_until_owned(api: Api) -> None:
     revision has only its workload. A deleted ReplicaSet remains an owner until the garbage
     collector has run.
     """
-    api.wait_for(lambda: not _owned_wrongly(api), "every revision has the required owners")
+
+    def are_owned() -> bool:
+        if wrong := _owned_wrongly(api):
+            raise LookupError("; ".join(wrong))
+        return True
+
+    api.wait_for(are_owned, "every revision has the required owners")
 
 
 def _owned_wrongly(api: Api) -> list[str]:
