@@ -29,8 +29,8 @@ from postrender.cli.report import (
 )
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
-from postrender.diff.risks import Object, objects_of
 from postrender.diff.risks.broken_reference import find_missing_keys
+from postrender.diff.risks.facts import Object, objects_of
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
 from postrender.inventory.fields import find_invalid_fields

@@ -8,7 +8,7 @@ from postrender.cli.render import plan_before_delivery
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.model import Preview, Risk, Undecided
-from postrender.diff.risks.unstable_render import find_unstable
+from postrender.diff.risks.running_pods import find_unstable_render
 from postrender.diff.undecided import as_undecided
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.plan.build import Plan
@@ -128,7 +128,7 @@ def render_again(trial: Trial, chart: str) -> tuple[Risk, ...]:
     first = trial.new or trial.old
     _wait_for_the_second_after(trial.rendered)
     again = read_streams([Source(first.source, render_chart(chart, trial.options))], first.source)
-    return tuple(find_unstable(compare(first, again, trial.settings)))
+    return tuple(find_unstable_render(compare(first, again, trial.settings)))
 
 
 def _wait_for_the_second_after(rendered: float) -> None:

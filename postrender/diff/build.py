@@ -38,7 +38,9 @@ from postrender.diff.revisions import (
     lost_owners,
     with_fates,
 )
-from postrender.diff.risks import Facts, find_new_rejections, find_risks, importance
+from postrender.diff.risks import OTHERS, REJECTIONS, find_risks, importance
+from postrender.diff.risks.facts import Facts
+from postrender.diff.risks.rejected import find_new_rejections
 from postrender.diff.selection import select_all, select_documents
 from postrender.diff.side import is_rendered, preview_settings, read_side
 from postrender.diff.undecided import find_adoption, find_undecided
@@ -216,14 +218,14 @@ def _preview(both: Comparison, settings: Settings, history: History) -> Preview:
         rejections=find_new_rejections(differing),
         workloads=tuple(workloads.values()),
     )
-    rejections = find_risks(facts, rejected=True)
+    rejections = find_risks(facts, REJECTIONS)
     workloads = with_replacements(workloads, facts, rejections)
     graph, connected = find_graph(both, {**changed, **others, **workloads})
     removes_workload = any(change.change == REMOVED for change in workloads.values())
     lost = lost_owners(both, settings, history) if removes_workload else NOTHING
     revisions = find_revisions(both, connected, lost)
     facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
-    risks = [*rejections, *find_risks(facts, rejected=False)]
+    risks = [*rejections, *find_risks(facts, OTHERS)]
     preview = Preview(
         old=both.old.inventory.stream.source,
         new=both.new.inventory.stream.source,

@@ -23,7 +23,8 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.pairs import ComparedObject
-from postrender.diff.risks import Facts, invalid_pod, invalid_rollout
+from postrender.diff.risks.facts import Facts
+from postrender.diff.risks.new_pods import NOT_STARTED
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
@@ -56,12 +57,12 @@ def with_replacements(
 
     rejections: by the API server or, with another code, by Argo Rollouts.
     """
-    by_rollouts = {risk.identity for risk in rejections if risk.code == invalid_rollout.CODE}
-    refused = {risk.identity for risk in rejections if risk.code != invalid_rollout.CODE}
+    by_rollouts = {risk.identity for risk in rejections if risk.code == "invalid-rollout"}
+    refused = {risk.identity for risk in rejections if risk.code != "invalid-rollout"}
     pairs = {pair.identity: pair for pair in facts.pairs}
     unstartable = {
         identity: judge
-        for judge in reversed(invalid_pod.CONSEQUENCES)  # the API server decides first
+        for judge in reversed(NOT_STARTED)  # the API server decides first
         for identity, _, _ in facts.rejections.get(judge, ())
     }
     scalers = _scalers(facts, workloads.values())
@@ -78,7 +79,7 @@ def with_replacements(
         elif pair and pair.both and not pair.newest.is_hook:
             effect, text = _replacement(workload, *pair.both, scalers.get(workload.identity, ""))
             if effect == ROLLS and (judge := unstartable.get(workload.identity)):
-                text = " · ".join(filter(None, (text, invalid_pod.CONSEQUENCES[judge])))
+                text = " · ".join(filter(None, (text, NOT_STARTED[judge])))
                 # A StatefulSet or DaemonSet deletes an old pod first.
                 is_kept = workload.identity.group_kind in _PAUSABLE and "Recreate" not in text
                 effect = STAYS if judge == PODS and is_kept else effect

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from inspect import cleandoc
 
-from postrender.diff.risks import rules, unstable_render
+from postrender.diff.risks import OTHERS, REJECTIONS
+from postrender.diff.risks.running_pods import find_unstable_render
 from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
 from postrender.packaged import packaged_text
 from postrender.terminal import wrap
@@ -69,8 +71,8 @@ def risk_section(code: str) -> str:
 
 def risk_texts() -> dict[str, str]:
     """The text about each risk, without the sources, which are for maintainers."""
-    modules = [*rules(), (unstable_render.CODE, unstable_render)]
+    rules = {**REJECTIONS, **OTHERS, "unstable-render": find_unstable_render}
     return {
-        code: (module.__doc__ or "").partition("\n\nSource: ")[0].strip()
-        for code, module in modules
+        code: cleandoc(rule.__doc__ or "").partition("\n\nSource: ")[0]
+        for code, rule in sorted(rules.items())
     }

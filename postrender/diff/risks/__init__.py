@@ -1,35 +1,47 @@
 """The risks of a change: what it can break or lose.
 
-Each module here that has a function `find` is a rule. The name of the module is the code of its
-risks, and the docstring of the module is the documentation of the rule. A rule reads Facts.
+A rule is a function that reads Facts. Its docstring is its documentation for users, up to the
+source of the rule.
 """
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterator
 
-from postrender.config.settings import NOTHING
-from postrender.diff.kinds import SCALERS, scaled_by
-from postrender.diff.model import ContentChange, RevisionChange, Risk, WorkloadChange
-from postrender.diff.pairs import Comparison, Pair, sort_key
-from postrender.kubernetes.kinds import Identity, group_kind_of, is_namespaced, roots_of
-from postrender.kubernetes.validation import find_rejections
-from postrender.kubernetes.validation.updates import goes_with_type
-from postrender.records import NamedTuple, grouped
-from postrender.text import has_any
-from postrender.yaml.document import parse_in
-from postrender.yaml.paths import Json, Parts, mapping_at, parts_at, readable_path
+from postrender.diff.model import Risk
+from postrender.diff.pairs import sort_key
+from postrender.diff.risks import connections, losses, new_pods, rejected, running_pods
+from postrender.diff.risks.broken_reference import find_broken_reference
+from postrender.diff.risks.facts import Facts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
+Rule = Callable[[Facts], Iterator[Risk]]
 
-# What is around a name or the value of a label.
-_SEPARATORS = str.maketrans(dict.fromkeys("{}[],:\"'", " "))
-_FEW_WORDS = 8
+# The rules about objects that something rejects. They run before the effects are known.
+REJECTIONS: dict[str, Rule] = {
+    "immutable-field": rejected.find_immutable_field,
+    "invalid-custom-object": rejected.find_invalid_custom_object,
+    "invalid-field": rejected.find_invalid_field,
+    "invalid-rollout": new_pods.find_invalid_rollout,
+}
+# The rules that read the effects on workloads.
+OTHERS: dict[str, Rule] = {
+    "blocked-eviction": running_pods.find_blocked_eviction,
+    "broken-reference": find_broken_reference,
+    "data-loss": losses.find_data_loss,
+    "deleted-original": losses.find_deleted_original,
+    "hook-boundary": losses.find_hook_boundary,
+    "in-place": running_pods.find_in_place,
+    "invalid-pod": new_pods.find_invalid_pod,
+    "lost-reload": running_pods.find_lost_reload,
+    "missing-grant": connections.find_missing_grant,
+    "missing-kind": rejected.find_missing_kind,
+    "moved-object": losses.find_moved_object,
+    "no-match": connections.find_no_match,
+    "pods-stop": running_pods.find_pods_stop,
+    "refused-pods": new_pods.find_refused_pods,
+    "server-side": rejected.find_server_side,
+    "two-autoscalers": running_pods.find_two_autoscalers,
+}
 # What hurts most comes first: lost data, and pods that stop or cannot restart.
 _FIRST = ("data-loss", "pods-stop", "deleted-original", "moved-object")
 
@@ -39,217 +51,10 @@ def importance(risk: Risk) -> tuple[int, str]:
     return (_FIRST.index(risk.code) if risk.code in _FIRST else len(_FIRST)), risk.code
 
 
-def rules() -> Iterator[tuple[str, ModuleType]]:
-    """Every rule with its code, in the order of the codes."""
-    files = sorted(name for name in os.listdir(__path__[0]) if name.endswith(".py"))
-    for name in (file.removesuffix(".py") for file in files if file != "__init__.py"):
-        module = import_module(f"{__name__}.{name}")
-        if hasattr(module, "find"):
-            yield name.replace("_", "-"), module
-
-
-def find_risks(facts: Facts, *, rejected: bool) -> tuple[Risk, ...]:
-    """The risks that the rules find, in the order of the rules and of the objects.
-
-    rejected: whether to run the rules about objects that the API server rejects, or all others,
-        which need the effects on workloads.
-    """
+def find_risks(facts: Facts, rules: dict[str, Rule]) -> tuple[Risk, ...]:
+    """The risks that the rules find, in the order of the rules and of the objects."""
     return tuple(
         risk._replace(code=code)
-        for code, module in rules()
-        if getattr(module, "REJECTS", False) == rejected
-        for risk in sorted(module.find(facts), key=lambda risk: sort_key(risk.identity))
-    )
-
-
-class Object(NamedTuple):
-    """An object of one side.
-
-    data: the whole object. References have the names of revisions, not base names.
-    """
-
-    identity: Identity
-    data: dict[str, Json]
-
-
-class Facts(NamedTuple):
-    """The facts about a change.
-
-    pairs: of the objects with a name, without the attacher. Objects that are certain to have no
-        effect are not among them; see `objects`.
-    changes: the pairs of objects that differ, or that only one side has.
-    rejections: as find_new_rejections returns them.
-    """
-
-    both: Comparison
-    pairs: Sequence[Pair]
-    changes: Sequence[Pair]
-    contents: Mapping[Identity, ContentChange] = NOTHING
-    rejections: Mapping[str, Sequence[tuple[Identity, str, str]]] = NOTHING
-    workloads: Sequence[WorkloadChange] = ()
-    revisions: Sequence[RevisionChange] = ()
-
-    def changed(self, *path: str) -> Iterator[tuple[Identity, dict[str, Json], dict[str, Json]]]:
-        """The objects that both sides have and that differ at a path, with their data. Hooks are
-        left out, because Helm and Argo CD usually delete and re-create them.
-        """
-        for pair in self.changes:
-            if pair.old and pair.new and parts_at(pair.parts, path) != {} and not pair.new.is_hook:
-                yield pair.identity, pair.old.data, pair.new.data
-
-    def removed(self) -> Iterator[Object]:
-        """The objects that only the older side has, without hooks, which Helm does not delete."""
-        for pair in self.changes:
-            if pair.old and not pair.new and not pair.old.is_hook:
-                yield Object(pair.identity, pair.old.data)
-
-    def moved(self) -> Iterator[tuple[Object, Object]]:
-        """The objects that leave one namespace and appear in another, with the new objects."""
-        added = (
-            Object(pair.identity, pair.new.data)
-            for pair in self.changes
-            if pair.new and not pair.old and not pair.new.is_hook
-        )
-        old, new = (
-            grouped(items, lambda item: item.identity.key_in(None))
-            for items in (self.removed(), added)
-        )
-        for key, items in old.items():
-            if is_namespaced(key.group_kind) and len(items) == len(new.get(key, ())) == 1:
-                yield items[0], new[key][0]
-
-    def hooks(self) -> Iterator[Object]:
-        """The hooks of the newer side."""
-        for pair in self.pairs:
-            if pair.new and pair.new.is_hook:
-                yield Object(pair.identity, pair.new.data)
-
-    def objects(
-        self, kinds: Collection[str], *, is_new: bool, words: Iterable[str] | None = None
-    ) -> Iterator[Object]:
-        """All objects of these kinds, or of every kind, on one side.
-
-        words: if not None, an object that does not differ counts only if its text has one of them.
-            A rule passes what it looks for, so that other documents are not parsed.
-        """
-        for pair in self.pairs:
-            compared = pair.new if is_new else pair.old
-            if compared and (not kinds or pair.identity.kind in kinds):
-                yield Object(pair.identity, compared.data)
-        stream, wanted = self.both.new.inventory.stream, None if words is None else set(words)
-        for index in sorted(
-            one for kind in kinds or self.both.unread for one in self.both.unread.get(kind, ())
-        ):
-            if wanted is None or _has_word(stream.texts[index], wanted):
-                yield from objects_of(parse_in(stream, index).data)
-
-    def shared(
-        self, kinds: Collection[str], values_of: Callable[[Object], set[tuple[str, ...]]]
-    ) -> Iterator[tuple[Identity, Identity, tuple[str, ...]]]:
-        """The objects of these kinds that begin to have a value of another one, with the other.
-
-        The last part of a value is in the text of the object.
-        """
-        changed = [
-            Object(pair.identity, pair.new.data)
-            for pair in self.changes
-            if pair.new and pair.identity.kind in kinds
-        ]
-        values = {value for item in changed for value in values_of(item)}
-        owners: dict[tuple[str, ...], list[Identity]] = defaultdict(list)
-        for is_new in (False, True) if values else ():
-            before, owners = owners, defaultdict(list)
-            for item in self.objects(kinds, is_new=is_new, words={one[-1] for one in values}):
-                for value in values & values_of(item):
-                    owners[value].append(item.identity)
-        for value, there in owners.items():
-            first, *others = sorted(there, key=lambda one: one not in before[value])
-            yield from ((one, first, value) for one in others if one not in before[value])
-
-    def scalers(
-        self, names: Iterable[str], *, is_new: bool = True
-    ) -> Iterator[tuple[Object, tuple[str | None, str, str]]]:
-        """The autoscalers of one side, each with the namespace, kind and name of its target.
-
-        names: of the targets that the rule looks for, as in `objects`.
-        """
-        for item in self.objects(SCALERS, is_new=is_new, words=names):
-            namespace = self.both.resolver.namespace_of(item.identity.namespace)
-            yield item, (namespace, *scaled_by(item.data))
-
-
-def find_new_rejections(changes: Iterable[Pair]) -> dict[str, list[tuple[Identity, str, str]]]:
-    """What something rejects only on the newer side, by who rejects it.
-
-    Each has the identity of the object, the path, and a clause.
-    """
-
-    def found(
-        data: dict[str, Json], parts: Parts, *, is_new: bool
-    ) -> dict[tuple[str, str, str], None]:
-        return {
-            (judge, readable_path(data, path), str(text)): None
-            for judge, path, text in find_rejections(data, parts, is_new=is_new)
-        }
-
-    rejections: dict[str, list[tuple[Identity, str, str]]] = defaultdict(list)
-    for pair in changes:
-        after = found(pair.new.data, pair.parts, is_new=not pair.old) if pair.new else {}
-        before = found(pair.old.data, None, is_new=False) if after and pair.old else {}
-        for judge, path, text in after:
-            is_dropped = pair.both and goes_with_type(pair.both[0].data, pair.both[1].data, text)
-            if (judge, path, text) not in before and not is_dropped:
-                rejections[judge].append((pair.identity, path, text))
-    return rejections
-
-
-def _has_word(text: str, words: set[str]) -> bool:
-    if len(words) <= _FEW_WORDS:
-        return has_any(text, words)
-    return not words.isdisjoint(text.translate(_SEPARATORS).split())
-
-
-def objects_of(data: Json) -> Iterator[Object]:
-    """The objects of a document, which can be a list."""
-    for _, root in roots_of(data):
-        if isinstance(root, dict) and (group_kind := group_kind_of(root)):
-            yield Object(_identity(group_kind, root), root)
-
-
-def rejection(
-    facts: Facts,
-    identity: Identity,
-    fact: str,
-    path: str = "",
-    *,
-    helm: str = "Helm stops with an error",
-    fix: str = "",
-) -> Risk:
-    """The risk of an object that the API server rejects, with what follows for other objects.
-
-    helm, fix: sentences without their periods, about Helm and about what to do.
-    """
-    others = "all other objects still change"
-    content = facts.contents.get(identity)
-    if content and content.users:
-        is_renamed = content.new_revision != content.old_revision
-        others = (
-            f"its workloads still roll, towards a {identity.kind} that does not exist"
-            if is_renamed
-            else "its workloads keep the old content"
-        )
-    consequence = (
-        f"The API server rejects the object. With kubectl apply and Argo CD, {others}. {helm}"
-    )
-    consequence += f". {fix}" if fix else ""
-    return Risk(identity, fact, consequence, path)
-
-
-def _identity(group_kind: tuple[str, str], root: dict[str, Json]) -> Identity:
-    metadata = mapping_at(root, ("metadata",))
-    namespace = metadata.get("namespace")
-    return Identity(
-        *group_kind,
-        namespace if isinstance(namespace, str) else None,
-        str(metadata.get("name") or ""),
+        for code, find in rules.items()
+        for risk in sorted(find(facts), key=lambda risk: sort_key(risk.identity))
     )

@@ -1,19 +1,4 @@
-"""An object references what is not there any more.
-
-- A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`. A missing
-  `subPath` becomes an empty folder.
-- A removed object: what a pod template needs, such as a PriorityClass, or what a field names by its
-  kind, such as `issuerRef`. A Secret goes with the ExternalSecret or Certificate that writes it.
-- Another part of an object: a port, a listener, a subset, the container or request of a metric, an
-  argument of an analysis.
-- The named port of a probe or hook, and the variable in `$(NAME)`.
-
-References with `optional: true` do not count, nor do objects in neither input, which another
-release can own. A `pre-upgrade` or `PreSync` hook reads the previous objects.
-
-Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins, probes), the
-admission plugins ServiceAccount, Priority and RuntimeClass, and the validation of Argo Rollouts.
-"""
+"""The risk of a reference to an object, or a part of it, that is not there any more."""
 
 from __future__ import annotations
 
@@ -24,7 +9,7 @@ from postrender.config.settings import NOTHING
 from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import NEXT_PODS, NEXT_RUN, REMOVED, ROLLS, Risk
 from postrender.diff.pairs import EARLIER, Side
-from postrender.diff.risks import Facts, Object
+from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS, keeper_of
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
@@ -80,7 +65,25 @@ _Parted = tuple[Object, set[str]]
 _Contents = Callable[[], Mapping[ObjectKey, _Parted]]
 
 
-def find(facts: Facts) -> Iterator[Risk]:
+def find_broken_reference(facts: Facts) -> Iterator[Risk]:
+    """An object references what is not there any more.
+
+    - A key of a ConfigMap or Secret: the container stays in `CreateContainerConfigError`. A
+      missing `subPath` becomes an empty folder.
+    - A removed object: what a pod template needs, such as a PriorityClass, or what a field names
+      by its kind, such as `issuerRef`. A Secret goes with the ExternalSecret or Certificate that
+      writes it.
+    - Another part of an object: a port, a listener, a subset, the container or request of a
+      metric, an argument of an analysis.
+    - The named port of a probe or hook, and the variable in `$(NAME)`.
+
+    References with `optional: true` do not count, nor do objects in neither input, which another
+    release can own. A `pre-upgrade` or `PreSync` hook reads the previous objects.
+
+    Source: kubelet (`makeEnvironmentVariables`, the configmap and secret volume plugins,
+    probes), the admission plugins ServiceAccount, Priority and RuntimeClass, and the validation
+    of Argo Rollouts.
+    """
     removed = _removed(facts)
     risks = list(_find(facts, removed))
     yield from risks

@@ -1,11 +1,4 @@
-"""The API server refuses new pods, but accepts their workload.
-
-- An amount, or a claim, is outside of a LimitRange.
-- A ResourceQuota is too small, or counts what a container lacks.
-- The pod security of its Namespace forbids the template.
-
-Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
-"""
+"""Risks of new pods that do not start."""
 
 from __future__ import annotations
 
@@ -14,14 +7,75 @@ from itertools import product
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
-from postrender.diff.risks import Facts, Object, rejection
+from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks.rejected import rejection
+from postrender.diff.values import capitalised
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
-from postrender.kubernetes.validation.checks import ONE, quantity
+from postrender.kubernetes.validation.checks import (
+    ANALYSES,
+    CONFIG_ERROR,
+    IMAGE_NAME,
+    MOUNT_ERROR,
+    ONE,
+    PODS,
+    ROLLOUTS,
+    START_ERROR,
+    quantity,
+)
 from postrender.kubernetes.validation.containers import CONTAINERS
 from postrender.kubernetes.validation.rows import RATIO
 from postrender.kubernetes.validation.security import find_violations
 from postrender.records import grouped
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+NOT_STARTED = {
+    PODS: "the API server rejects the new pods",
+    **{
+        judge: f"new pods do not start ({judge})"
+        for judge in (IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
+    },
+}
+
+
+def find_invalid_pod(facts: Facts) -> Iterator[Risk]:
+    """New pods do not start, although the API server accepts the workload.
+
+    - An image ends with a blank: the API server rejects the pods.
+    - An image has two tags or a capital letter: `InvalidImageName`.
+    - `runAsNonRoot` with the user 0, or a `resourceFieldRef` to a missing container:
+      `CreateContainerConfigError`.
+    - A memory limit below 1 MiB, such as `512m`: `StartError`.
+    - An `emptyDir` with an unknown medium, such as `memory`: `FailedMount`.
+
+    Source: `validateContainersOnlyForPod` in `pkg/apis/core/validation` of Kubernetes, and
+    kubelet.
+    """
+    for judge, text in NOT_STARTED.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, capitalised(text), path)
+
+
+_BY_ROLLOUTS = {
+    ROLLOUTS: "Argo Rollouts reports InvalidSpec, and replaces no pods",
+    ANALYSES: "An analysis with this template ends with an error, and the rollout is aborted",
+}
+
+
+def find_invalid_rollout(facts: Facts) -> Iterator[Risk]:
+    """Argo Rollouts reports `InvalidSpec` for a Rollout that the API server accepts.
+
+    No pods are replaced. Examples are a strategy with both `canary` and `blueGreen`, or a step
+    with two actions.
+
+    An analysis with an invalid metric, such as a `count` without an `interval`, aborts the
+    rollout.
+
+    Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
+    """
+    for judge, consequence in _BY_ROLLOUTS.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, consequence, path)
+
 
 _CLAIM, _SIZE = "PersistentVolumeClaim", "spec.resources.requests.storage"
 _QUOTA = "ResourceQuota"
@@ -32,7 +86,15 @@ _REFUSED = "The API server refuses new pods"
 _UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
 
 
-def find(facts: Facts) -> Iterator[Risk]:
+def find_refused_pods(facts: Facts) -> Iterator[Risk]:
+    """The API server refuses new pods, but accepts their workload.
+
+    - An amount, or a claim, is outside of a LimitRange.
+    - A ResourceQuota is too small, or counts what a container lacks.
+    - The pod security of its Namespace forbids the template.
+
+    Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
+    """
     yield from _claims(facts)
     # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
     is_ruled = any(pair.identity.kind in _RULES for pair in facts.changes)

@@ -1,15 +1,4 @@
-"""A selector that matched before the change now matches nothing.
-
-- A Service without pods refuses every connection.
-- A PodDisruptionBudget or NetworkPolicy without pods protects nothing.
-- A named port that no container has.
-- A ServiceMonitor or PodMonitor without Services, pods or the named port.
-- An affinity or spread without pods.
-
-What matched nothing before is not a risk.
-
-Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
-"""
+"""Risks of objects that no longer find each other: by labels, or with the grant of a namespace."""
 
 from __future__ import annotations
 
@@ -19,19 +8,71 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
-from postrender.diff.risks import Facts, Object
-from postrender.diff.selectors import LabelKey, candidates, is_selected, label_keys, words_of
+from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind
+from postrender.kubernetes.parts import ROUTES
+from postrender.records import grouped
 from postrender.yaml.paths import (
     Json,
+    Path,
     PatternTree,
     format_path,
     mapping_at,
     mappings_in,
+    nested_mappings,
     parse_pattern,
     parts_at,
     value_at,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+# A namespace, and a label of an object in it. All objects have the empty label.
+LabelKey = tuple[str | None, str, str]
+
+
+def label_keys(namespace: str | None, labels: Mapping[str, Json]) -> Iterator[LabelKey]:
+    """The keys under which an index has an object, or a selector finds it."""
+    for key, value in {"": "", **labels}.items():
+        yield namespace, key, str(value)
+
+
+def candidates(
+    index: Mapping[LabelKey, Sequence[Value]], namespace: str | None, wanted: Mapping[str, Json]
+) -> Sequence[Value]:
+    """The values of the key that the fewest values have; the selector matches no others."""
+    return min((index.get(key, ()) for key in label_keys(namespace, wanted)), key=len)
+
+
+def words_of(selector: dict[str, Json]) -> Iterator[str]:
+    """Words of which a pod template that matches has one. "" is in every text."""
+    values = [str(value) for value in mapping_at(selector, ("matchLabels",)).values()]
+    yield from values[:1] or [""]
+
+
+def is_selected(selector: dict[str, Json], labels: Mapping[str, str]) -> bool:
+    """Whether a selector matches labels."""
+    wanted = mapping_at(selector, ("matchLabels",))
+    if any(labels.get(key) != str(value) for key, value in wanted.items()):
+        return False
+    return all(
+        _meets(condition, labels) for condition in mappings_in(selector.get("matchExpressions"))
+    )
+
+
+def _meets(condition: dict[str, Json], labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(str(condition.get("key"))), condition.get("values")
+    operator, listed = condition.get("operator"), values if isinstance(values, list) else []
+    if operator == "In":
+        return value in listed
+    if operator == "NotIn":
+        return value not in listed
+    return (value is not None) == (operator == "Exists")
+
 
 _UNSEEN = "Prometheus no longer reads the metrics"
 # The selectors of each kind, with what follows if one matches nothing.
@@ -72,9 +113,21 @@ _Selecting = tuple[Object, dict[str, Json]]
 _Templates = Mapping[LabelKey, Sequence[dict[str, str]]]
 
 
-def find(facts: Facts) -> Iterator[Risk]:
+def find_no_match(facts: Facts) -> Iterator[Risk]:
+    """A selector that matched before the change now matches nothing.
+
+    - A Service without pods refuses every connection.
+    - A PodDisruptionBudget or NetworkPolicy without pods protects nothing.
+    - A named port that no container has.
+    - A ServiceMonitor or PodMonitor without Services, pods or the named port.
+    - An affinity or spread without pods.
+
+    What matched nothing before is not a risk.
+
+    Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
+    """
     pairs: list[tuple[str, _Selecting, _Selecting, str]] = []
-    for old_item, new_item in _candidates(facts, _lost_labels(facts)):
+    for old_item, new_item in _changed(facts, _lost_labels(facts)):
         before, after = _selectors(old_item), _selectors(new_item)
         for path in filter(before.__contains__, after):
             if after[path] != before[path] and before[path] in after.values():
@@ -146,7 +199,7 @@ def _may_lose_labels(pair: Pair) -> bool:
     return False
 
 
-def _candidates(facts: Facts, lost: Collection[str]) -> list[tuple[Object, Object]]:
+def _changed(facts: Facts, lost: Collection[str]) -> list[tuple[Object, Object]]:
     """The objects whose selector differs, or that can select a pod template that differs."""
     if lost:
         old, new = (
@@ -256,4 +309,63 @@ def _is_matched(
     templates_there = candidates(templates, namespace, wanted)
     return len(templates_there) > _MOST_CANDIDATES or any(
         is_selected(selector, labels) for labels in templates_there
+    )
+
+
+_GRANT = "ReferenceGrant"
+_DEFAULTS = {"Gateway": "Secret", **dict.fromkeys(ROUTES, "Service")}
+_FAILS = "The Gateway does not follow the reference, unless another ReferenceGrant allows it"
+
+
+def find_missing_grant(facts: Facts) -> Iterator[Risk]:
+    """A reference of a route or Gateway to another namespace loses its ReferenceGrant.
+
+    Source: ReferenceGrant in Gateway API 1.4.
+    """
+    lost = [pair for pair in facts.changes if pair.old and pair.identity.kind == _GRANT]
+    namespace_of = facts.both.resolver.namespace_of
+    words = {space for pair in lost if (space := namespace_of(pair.identity.namespace))}
+    if not words:
+        return
+    before, after = (
+        grouped(
+            facts.objects((_GRANT,), is_new=is_new, words=words),
+            lambda grant: namespace_of(grant.identity.namespace),
+        )
+        for is_new in (False, True)
+    )
+    for item in facts.objects(_DEFAULTS, is_new=True, words=words):
+        space = namespace_of(item.identity.namespace)
+        for path, target, namespace, name in _references(item):
+            source = (*item.identity.group_kind, space)
+            allowed = [
+                any(
+                    _allows(grant.data, source, target, name) for grant in grants.get(namespace, ())
+                )
+                for grants in (before, after)
+            ]
+            if namespace != space and allowed == [True, False]:
+                fact = f"no {_GRANT} of {namespace} allows {target[1]}/{name} any longer"
+                yield Risk(item.identity, fact, _FAILS, format_path(path))
+
+
+def _references(item: Object) -> Iterator[tuple[Path, GroupKind, str, str]]:
+    """The references with a namespace. Those to a parent need no grant."""
+    for path, around in nested_mappings(item.data.get("spec"), ("spec",)):
+        name, namespace = around.get("name"), around.get("namespace")
+        if isinstance(name, str) and isinstance(namespace, str) and "parentRefs" not in path:
+            kind = str(around.get("kind") or _DEFAULTS[item.identity.kind])
+            yield path, (str(around.get("group") or ""), kind), namespace, name
+
+
+def _allows(
+    grant: dict[str, Json], source: tuple[str, str, str | None], target: GroupKind, name: str
+) -> bool:
+    sources, targets = (mappings_in(value_at(grant, ("spec", end))) for end in ("from", "to"))
+    is_source = any(
+        (one.get("group"), one.get("kind"), one.get("namespace")) == source for one in sources
+    )
+    return is_source and any(
+        (one.get("group") or "", one.get("kind")) == target and one.get("name") in (None, "", name)
+        for one in targets
     )
