@@ -117,8 +117,8 @@ def _edges_of(names: Iterable[str]) -> AbstractSet[str]:
 class NameParts:
     """The parts of names, to be found in texts."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = dict.fromkeys(names)
+    def __init__(self, names: AbstractSet[str]) -> None:
+        self._names = names
         self._edges = _edges_of(self._names)
 
     @cached_property
@@ -166,8 +166,8 @@ class NameParts:
         if not has_any(text, self._edges):
             return set()  # the usual text, much faster
         pieces = with_spaces(text).split(".")
-        before = self._names.keys() & {piece.rpartition(" ")[2] for piece in pieces[:-1]}
-        after = self._names.keys() & {piece.partition(" ")[0] for piece in pieces[1:]}
+        before = self._names & {piece.rpartition(" ")[2] for piece in pieces[:-1]}
+        after = self._names & {piece.partition(" ")[0] for piece in pieces[1:]}
         return {f"{name}." for name in before} | {f".{name}" for name in after}
 
     def without_hyphen(self, words: Iterable[str]) -> set[str]:

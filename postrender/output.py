@@ -60,8 +60,8 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
     """By document index, the edits that append objects to a List or add a line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     if plan.appended or plan.copies:
-        for index in plan.inventory.parsed:
-            if not plan.inventory.stream.texts[index].endswith("\n"):
+        for index, text in enumerate(plan.inventory.stream.texts):
+            if plan.inventory.is_read[index] and not text.endswith("\n"):
                 extra[index] += _missing_line_break(plan.inventory.document(index))
     if sole_list is not None:
         items = items_of(plan.inventory.document(sole_list).data) or ()
@@ -80,7 +80,7 @@ def _missing_line_break(document: ParsedDocument) -> list[Edit]:
 def _sole_list(inventory: Inventory) -> int | None:
     """The index of a List with items that is the only document with content, else None."""
     indexes = [index for index, text in enumerate(inventory.stream.texts) if has_content(text)]
-    if len(indexes) != 1 or indexes[0] not in inventory.parsed:
+    if len(indexes) != 1 or not inventory.is_read[indexes[0]]:
         return None
     return indexes[0] if items_of(inventory.document(indexes[0]).data) else None
 

@@ -67,7 +67,7 @@ def read_side(
     fixed_kinds = {CONFIG_MAP, SECRET} if is_plain else set() if settings.with_secrets else {SECRET}
     inventory = take_full_inventory(stream, indexes, side_settings)
     inventory = inventory._replace(fixed_kinds=frozenset(fixed_kinds), is_output=is_output)
-    data = {index: inventory.document(index).data for index in inventory.parsed}
+    data = {index: document.data for index, document in inventory.parsed.items()}
     context = build_context(inventory, side_settings, history)
     inventory = context.inventory if context else inventory
     # Only an output has render IDs.
@@ -93,7 +93,7 @@ def read_side(
     )
     non_objects = tuple(_non_objects(stream, data, context, inventory))
     # Only messages need positions from here on, and can read a document again.
-    inventory = inventory._replace(parsed=dict.fromkeys(inventory.parsed))
+    inventory = inventory._replace(parsed={})
     context = context._replace(inventory=inventory) if context else None
     return Side(
         inventory=inventory,

@@ -44,7 +44,8 @@ _ACTION = "{{"
 class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
-    parsed: by index, the documents that were parsed; None if the document was not kept.
+    parsed: by index, the documents that were parsed and kept.
+    is_read: for each document, whether it was parsed.
     findings: a finding for each duplicate key.
     fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` reads
         Secrets even if the setting `secrets` is false.
@@ -53,7 +54,8 @@ class Inventory(NamedTuple):
     """
 
     stream: Stream
-    parsed: Mapping[int, ParsedDocument | None]
+    parsed: Mapping[int, ParsedDocument]
+    is_read: bytearray
     items: tuple[Item, ...]
     findings: tuple[Finding, ...]
     fixed_kinds: frozenset[GroupKind] = frozenset()
@@ -84,9 +86,7 @@ class Inventory(NamedTuple):
     def document(self, index: int) -> ParsedDocument:
         """A document, parsed now if it was not kept."""
         kept = self.parsed.get(index)
-        if kept is not None:
-            return kept
-        return _parsed_again(self.stream.texts[index], self.stream.location_of(index))
+        return kept or _parsed_again(self.stream.texts[index], self.stream.location_of(index))
 
     def template(self, item: Item, number: int) -> Json:
         """The data of one pod template of a workload."""
@@ -135,7 +135,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         words = WordSet(chain(names, _source_names(names)))
         parts = NameParts(names)
         for index, text in enumerate(stream.texts):
-            if index not in reader.parsed and is_relevant(
+            if not reader.is_read[index] and is_relevant(
                 text, stream.kinds[index], words, parts, has_mounts=has_mounts
             ):
                 reader.read(index, names)
@@ -164,12 +164,13 @@ def read_items(
 
 
 class _Reader:
-    __slots__ = ("_findings", "_free", "_items", "parsed", "settings", "stream")
+    __slots__ = ("_findings", "_free", "_items", "is_read", "parsed", "settings", "stream")
 
     def __init__(self, stream: Stream, settings: Settings, *, keeps_all: bool = False) -> None:
         self.stream = stream
         self.settings = settings
-        self.parsed: dict[int, ParsedDocument | None] = {}
+        self.parsed: dict[int, ParsedDocument] = {}
+        self.is_read = bytearray(len(stream.texts))
         self._free = float("inf") if keeps_all else _MAX_KEPT
         self._items: list[Item] = []
         self._findings: dict[int, tuple[Finding, ...]] = {}
@@ -179,10 +180,12 @@ class _Reader:
         parsed = _parsed(self.stream, index)
         self._free -= len(self.stream.texts[index]) + _EXTRA
         is_kept = self._free >= 0
-        self.parsed[index] = parsed if is_kept else None
+        self.is_read[index] = True
+        if is_kept:
+            self.parsed[index] = parsed
         _check_markers(parsed)
         items = examine(index, parsed, self.settings, names)
-        self._items += items if is_kept else map(pack, items)
+        self._items += items if is_kept else [pack(item, parsed) for item in items]
         # A file on disk or in git is complete, and many complete files lack the newline.
         is_from_pipe = self.stream.sources[index] in self.stream.pipes
         may_be_cut = is_from_pipe and self.stream.lacks_newline(index)
@@ -205,6 +208,7 @@ class _Reader:
         return Inventory(
             stream=self.stream,
             parsed=self.parsed,
+            is_read=self.is_read,
             items=self.items(),
             findings=tuple(
                 finding for index in sorted(self._findings) for finding in self._findings[index]

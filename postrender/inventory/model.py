@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from postrender.errors import UserError
+from postrender.errors import Location, UserError
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,
@@ -21,7 +21,12 @@ from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.records import NamedTuple
 from postrender.references.rule import Rule
 from postrender.text import words_of
+from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # At most 18 digits fit in 64 bits. Python's int() would refuse thousands of digits.
@@ -67,7 +72,8 @@ class Item(NamedTuple):
     is_rewritable: whether postrender rewrites the references of the object. False if the object is
         a hook, has a generated name, has opted out, or has an immutable kind such as Job.
     templates: the paths of the pod templates in the document, () if `is_rewritable` is False.
-    stored: the content (see below) or, to save memory, its bytes (see pack); None without one.
+    stored: the content (see below) or, to save memory, its text or bytes (see pack); None without
+        one.
     folded: the path and the value of each folded block scalar (`>`) in `content`.
     workload_ref: the (group, kind) and the name in the workloadRef of a Rollout.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
@@ -85,7 +91,7 @@ class Item(NamedTuple):
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
     templates: tuple[Path, ...] = ()
-    stored: dict[str, Json] | bytes | None = None
+    stored: dict[str, Json] | str | bytes | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
     history_limit: int | None = None
@@ -101,7 +107,10 @@ class Item(NamedTuple):
         or `is_attacher` is True, else {}. The caller must not change it.
         """
         stored = self.stored
-        return _unpacked(stored) if isinstance(stored, bytes) else stored or {}
+        if not isinstance(stored, (str, bytes)):
+            return stored or {}
+        content: dict[str, Json] = _unpacked(stored)
+        return content
 
     @property
     def requests_auto_mount(self) -> bool:
@@ -148,12 +157,19 @@ class Item(NamedTuple):
         return int(number) if re.fullmatch("[1-9][0-9]{0,17}", number) else 0
 
 
-def pack(item: Item) -> Item:
-    """The item with its content as bytes, because dicts take ten times as much memory."""
-    return item._replace(stored=marshal.dumps(item.stored)) if item.has_content else item
+def pack(item: Item, document: ParsedDocument) -> Item:
+    """The item without its dicts, which take ten times as much memory.
+
+    The text of a document stays in memory anyway, and `plain` reads it nearly as fast as bytes.
+    """
+    if not item.has_content:
+        return item
+    is_whole = document.plain is not None and not item.path
+    return item._replace(stored=document.text if is_whole else marshal.dumps(item.stored))
 
 
 @lru_cache(maxsize=1)  # one step asks for many values of one object
-def _unpacked(stored: bytes) -> dict[str, Json]:
-    content: dict[str, Json] = marshal.loads(stored)
-    return content
+def _unpacked(stored: str | bytes) -> Any:
+    if isinstance(stored, bytes):
+        return marshal.loads(stored)
+    return parse_document(stored, Location("")).data

@@ -27,6 +27,7 @@ Only this module interprets absent namespaces. Other modules compare objects by
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
@@ -247,8 +248,12 @@ def find_duplicates(
     """
     earlier_items: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
+    # Few names repeat, and the keys of all objects would take more memory than small objects.
+    counts = Counter(item.identity.name for item in inventory.items)
     for item in inventory.items:
-        if not item.has_content or item.is_hook or item.is_attacher or item.has_generated_name:
+        if counts[item.identity.name] < 2 or not item.has_content:
+            continue
+        if item.is_hook or item.is_attacher or item.has_generated_name:
             continue
         key = item.identity.key_in(item.identity.namespace or release_namespace or None)
         earlier = earlier_items.setdefault(key, item)

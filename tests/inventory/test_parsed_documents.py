@@ -78,7 +78,8 @@ def test_the_parsed_form_of_a_large_stream_is_not_kept(monkeypatch: pytest.Monke
     monkeypatch.setattr(build, "_MAX_KEPT", 2 * (len(f"---\n{CONFIG_MAP}") + build._EXTRA))
     stream = read_stream("---\n".join([CONFIG_MAP] * 3).encode(), "app.yaml")
     inventory = take_inventory(stream, Settings())
-    assert [inventory.parsed[index] is None for index in range(3)] == [False, False, True]
+    assert list(inventory.parsed) == [0, 1]
+    assert list(inventory.is_read) == [1, 1, 1]
     assert inventory.document(2).data == inventory.document(0).data
     inventory = take_full_inventory(stream, range(3), Settings())
-    assert None not in inventory.parsed.values()
+    assert list(inventory.parsed) == [0, 1, 2]

@@ -50,7 +50,7 @@ _ALL = ("*", "*/*")
 def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     """A sign for each renamed object whose name a text can build."""
     targets = grouped(evidence.renamed, lambda item: item.base_name)
-    parts = NameParts(targets)
+    parts = NameParts(targets.keys())
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
     for index, items in evidence.inventory.items_by_document().items() if targets else ():
         text = evidence.inventory.stream.texts[index]
