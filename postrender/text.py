@@ -235,6 +235,12 @@ def escape_of(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+# The runners of GitHub, Azure Pipelines and TeamCity run `##[…]`, `##vso[…]` and `##teamcity[…]`
+# anywhere in a line. That of GitHub also runs `::…::` at the start of a line.
+RUNNER_COMMAND = r"##(?=[a-z]{0,20}\[)"
+TEXT_ESCAPES, JSON_ESCAPES = ("\\x3a", "\\x23"), ("\\u003a", "\\u0023")  # of `:` and `#`
+
+
 def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of) -> str:
     r"""Replace each character that a reader would not see, or that would control the terminal.
 
@@ -253,6 +259,11 @@ def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of)
         character if character.isprintable() or character in keep else escape(character)
         for character in text
     )
+
+
+def visible_line(text: str) -> str:
+    """A line of a log or a report: `visible`, and without commands of a CI runner."""
+    return re.sub(RUNNER_COMMAND, r"#\\x23", visible(text))
 
 
 def visible_json(document: object) -> str:

@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import time
@@ -22,7 +23,7 @@ from postrender.attach.report import record_abort, report_failures
 from postrender.attach.request import AttachRequest
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError
-from postrender.text import shown, visible
+from postrender.text import RUNNER_COMMAND, shown, visible_line
 
 INTERRUPTED = 130
 # The time for a run of adopt, and for a run of attach in addition to --timeout. Together with the
@@ -203,10 +204,11 @@ class _StderrHandler(logging.Handler):
     def format(self, record: logging.LogRecord) -> str:
         level, text = record.levelname.lower(), record.getMessage()
         if not self._is_json:
-            return f"{level}: {visible(text)}"
+            return f"{level}: {visible_line(text)}"
         now = datetime.fromtimestamp(record.created, timezone.utc)
         time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return json.dumps({"level": level, "msg": text, "time": time})  # as configmap-attacher
+        line = json.dumps({"level": level, "msg": text, "time": time})  # as configmap-attacher
+        return re.sub(RUNNER_COMMAND, r"#\\u0023", line)
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is not None:

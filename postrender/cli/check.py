@@ -25,7 +25,7 @@ from postrender.cli.report import (
     FOUND,
     report_error,
     report_finding,
-    write,
+    write_for_reader,
 )
 from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
@@ -40,7 +40,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.sources.charts import find_unused_configuration
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.sources.paths import ChartError, chart_error
-from postrender.text import printable, visible_json
+from postrender.text import JSON_ESCAPES, printable, visible_json
 from postrender.yaml.paths import Path
 from postrender.yaml.stream import Source, read_streams
 
@@ -87,7 +87,7 @@ def check(files: tuple[str, ...], form: str, config: str | None, **given: object
             report_finding(finding, is_failure=finding.strict, is_printed=is_text)
     if not is_text:
         document = _json(findings, settings) if form == "json" else _sarif(findings)
-        write([visible_json(document)])
+        write_for_reader(visible_json(document), JSON_ESCAPES)
     failing = [finding for finding in findings if finding.strict and finding.code]
     summary = strict_error(failing, cause="", fix="Apply the fix of each error above")
     if summary and is_text:

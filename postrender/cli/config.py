@@ -19,7 +19,7 @@ from postrender.cli.options import (
     command,
     settings_options,
 )
-from postrender.cli.report import DONE, report_warning, write
+from postrender.cli.report import DONE, report_warning, write, write_for_reader
 from postrender.cli.settings import config_source, effective_values, report_ignored, settings_of
 from postrender.config.find import FILE_NAME
 from postrender.config.load import (
@@ -34,7 +34,7 @@ from postrender.errors import Location, UsageError, UserError
 from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
 from postrender.plan.attacher_objects import has_image
-from postrender.text import printable
+from postrender.text import TEXT_ESCAPES, printable, visible_line
 from postrender.yaml.emit import block_text
 from postrender.yaml.paths import Json, Path, value_at
 
@@ -90,7 +90,7 @@ def init(file: str) -> int:
             "Pass another path",
             Location(file),
         ) from None
-    write([f"postrender created {printable(file)}\n"])
+    write([f"postrender created {visible_line(printable(file))}\n"])
     return DONE
 
 
@@ -115,7 +115,7 @@ def validate(file: str, config: str | None) -> int:
             "Pass a file, or create a file with: postrender config init",
         )
     settings_from(load_config(source))
-    write([f"{source.file} is valid\n"])
+    write([f"{visible_line(source.file)} is valid\n"])
     return DONE
 
 
@@ -262,13 +262,12 @@ def show(config: str | None, **given: object) -> int:
     head = "postrender does not use a configuration file"
     if source:
         head = f"{source.file} ({source.label})"
-    write(
-        [
-            f"# {head}\n",
-            *(f"# extends {file.file}\n" for file in files[1:]),
-            *_lines(merge_values(default_values, values), default_values, (), sources),
-        ]
-    )
+    heads = [head, *(f"extends {file.file}" for file in files[1:])]
+    lines = [
+        *(f"# {visible_line(line)}\n" for line in heads),
+        *_lines(merge_values(default_values, values), default_values, (), sources),
+    ]
+    write_for_reader("".join(lines), TEXT_ESCAPES)
     return DONE
 
 
@@ -290,7 +289,7 @@ def _lines(
             yield from _lines(value, default_values[key], inside, sources)
             continue
         head, *rest = block_text({key: value}).splitlines()
-        yield f"{indent}{head}  # {sources.get(inside, 'default')}\n"
+        yield f"{indent}{head}  # {visible_line(sources.get(inside, 'default'))}\n"
         yield from (f"{indent}{line}\n" for line in rest)
 
 

@@ -1,22 +1,23 @@
 """What a process writes: messages on stderr and in the log file, a result on stdout, bug reports.
 
 In a job of GitHub Actions, a message is a *workflow command* such as `::warning file=…::TEXT`, and
-GitHub shows it next to the code of a pull request. GitHub's runner reads workflow commands from
-stderr and stdout (actions/runner, Handlers/ScriptHandler.cs). A result contains text from
-manifests, so text that looks like a workflow command is escaped there.
+GitHub shows it next to the code of a pull request. The runners of CI systems read commands from
+stderr and stdout (actions/runner, Handlers/ScriptHandler.cs). Messages and results contain text
+from manifests, so text that looks like a command is escaped there.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.sources.paths import ENDINGS
 from postrender.terminal import BLUE, END, MAGENTA, RED, columns_on, wrap
-from postrender.text import visible
+from postrender.text import RUNNER_COMMAND, visible_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ DONE, FOUND, FAULT, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _COLOURS = {ERROR: RED, WARNING: MAGENTA, NOTE: BLUE}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of workflow commands
+# One of these is set in a job of GitHub, Azure Pipelines or TeamCity.
+_RUNNERS = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 _SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
 # The maximum number of stack frames in a bug report. An endless recursion has thousands of frames.
 _MOST_FRAMES = 50
@@ -150,7 +153,7 @@ def _log(severity: str, text: str) -> None:
             with open(
                 _Presentation.log_file, "a", encoding="utf-8", errors="backslashreplace"
             ) as log:
-                log.write(visible(f"{severity}: {text}") + "\n")
+                log.write(visible_line(f"{severity}: {text}") + "\n")
         except OSError:
             pass
 
@@ -169,7 +172,7 @@ def _print_message(
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    line = visible(line)
+    line = visible_line(line)
     text = "\n".join(wrap(line, columns_on(sys.stderr), "", "  "))
     text = f"{colour}{text}{END}" if colour and is_coloured(sys.stderr) else text
     try:
@@ -252,7 +255,7 @@ def write_for_reader(text: str, escapes: tuple[str, str]) -> None:
 
     escapes: the escapes of the output format (Reporter.escapes).
     """
-    if os.environ.get("GITHUB_ACTIONS") and _is_in_log():
+    if any(map(os.environ.get, _RUNNERS)) and _is_in_log():
         text = without_commands(text, escapes)
     write([text], for_reader=True)
 
@@ -281,7 +284,7 @@ def write_changes(command: str, lines: Iterable[str], *, needs_yes: bool) -> Non
     lines = list(lines)
     if needs_yes and any(f": {command} would " in line for line in lines):
         lines.append(f"{command} has changed nothing. To make these changes, pass --yes.")
-    write([f"{visible(line)}\n" for line in lines])
+    write([f"{visible_line(line)}\n" for line in lines])
 
 
 def unwritable_error(error: OSError) -> UserError:
@@ -325,13 +328,14 @@ def _is_in_log() -> bool:
 
 
 def without_commands(text: str, escapes: tuple[str, str]) -> str:
-    """Escape one character of `##[`, and of `::` after white space at the start of a line.
+    """Escape one character of commands such as `##[`, and of `::` that begins a line.
 
-    There, the runner would find a workflow command (actions/runner, ActionCommand.cs).
+    There, the runner would find a workflow command (actions/runner, ActionCommand.cs), also after
+    white space.
     escapes: the escapes of the output format (Reporter.escapes).
     """
     colon, hash_sign = escapes
-    text = text.replace("##[", f"#{hash_sign}[")
+    text = re.sub(RUNNER_COMMAND, lambda _: f"#{hash_sign}", text)
     return "".join(
         f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
         for line in text.splitlines(keepends=True)

@@ -19,7 +19,7 @@ from postrender.explain.build import (
 )
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
 from postrender.terminal import BOLD, END, GREEN, GREY, MAGENTA, wrap
-from postrender.text import conjoined, visible, visible_json
+from postrender.text import JSON_ESCAPES, conjoined, visible, visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class JsonReporter(Reporter):
     """The document for programs."""
 
     file_suffix = "json"
-    escapes = (":", "\\u0023")  # no line begins with text from the input
+    escapes = JSON_ESCAPES
 
     def render(self, explanation: Explanation, terminal: Terminal) -> str:
         """A report as JSON that conforms to explain.schema.json."""

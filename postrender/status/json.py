@@ -11,7 +11,7 @@ from postrender.diff.formats.json import as_json
 from postrender.status.model import Problem, RevisionStatus, Status, Template, Workload
 from postrender.status.next_run import NextRun, Outcome
 from postrender.status.text import describe_unused
-from postrender.text import visible_json
+from postrender.text import JSON_ESCAPES, visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class JsonReporter(Reporter):
     """The document for programs."""
 
     file_suffix = "json"
-    escapes = (":", "\\u0023")  # no line begins with text from the cluster
+    escapes = JSON_ESCAPES
 
     def render(self, status: Status, terminal: Terminal) -> str:  # noqa: ARG002
         """A status as JSON that conforms to status.schema.json."""

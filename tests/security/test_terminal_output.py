@@ -23,6 +23,11 @@ from tests.forked import run_fork
 INVISIBLE = "\u3164\uffa0\u115f\u1160\u2800\u034f\u17b4\u17b5\ufe0f\ufe00\U000e0101\u180b\U0001d159"
 BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 COMMANDS = ("::error::x", "  ::add-mask::x", "\t::stop-commands::x", "##[add-mask]x", "a ##[x]")
+# Azure Pipelines and TeamCity find these anywhere in a line.
+OTHER_COMMANDS = (
+    "x ##vso[task.setvariable variable=PATH]/tmp",
+    "##teamcity[x]",
+)
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: |\n"
 
 
@@ -131,12 +136,12 @@ def test_json_shows_each_character(character: str) -> None:
 
 
 def is_command(line: str) -> bool:
-    """Return whether the runner of GitHub Actions may read a line as a workflow command."""
-    return line.strip().startswith("::") or "##[" in line
+    """Return whether the runner of a CI system may read a line as a command."""
+    return line.strip().startswith("::") or re.search(r"##[a-z]*\[", line) is not None
 
 
 @pytest.mark.parametrize("form", sorted(REPORTERS.keys() - {"json"}))
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *OTHER_COMMANDS])
 def test_a_line_of_a_result_is_not_a_workflow_command(form: str, command: str) -> None:
     escapes = REPORTERS[form].escapes
     text = without_commands(f"first\n{command}\nlast {command}\n", escapes)
@@ -145,20 +150,23 @@ def test_a_line_of_a_result_is_not_a_workflow_command(form: str, command: str) -
 
 
 def test_json_keeps_its_meaning() -> None:
-    text = json.dumps({"a": list(COMMANDS)}, indent=1)
+    text = json.dumps({"a": [*COMMANDS, *OTHER_COMMANDS]}, indent=1)
     done = without_commands(text, REPORTERS["json"].escapes)
     assert not any(map(is_command, done.splitlines()))
     assert json.loads(done) == json.loads(text)
 
 
+@pytest.mark.parametrize("runner", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"])
 @pytest.mark.parametrize("form", REPORTERS)
-def test_a_preview_in_a_job_does_not_contain_workflow_commands(form: str, tmp_path: Path) -> None:
-    body = "".join(f"    {command}\n" for command in COMMANDS)
+def test_a_preview_in_a_job_does_not_contain_workflow_commands(
+    form: str, runner: str, tmp_path: Path
+) -> None:
+    body = "".join(f"    {command}\n" for command in (*COMMANDS, *OTHER_COMMANDS))
     (tmp_path / ".git").mkdir()
     (tmp_path / "old.yaml").write_text(f"{CONFIG}    first\n{body}")
     (tmp_path / "new.yaml").write_text(f"{CONFIG}    second\n{body}")
     arguments = ["diff", "--format", form, "old.yaml", "new.yaml"]
-    environment = {**os.environ, "GITHUB_ACTIONS": "true"}
+    environment = {**os.environ, runner: "true"}
     code, output, _ = run_fork(arguments, b"", environment, tmp_path)
     lines = output.decode().splitlines()
     assert code == 0
@@ -171,3 +179,54 @@ def test_a_preview_in_a_job_does_not_contain_workflow_commands(form: str, tmp_pa
         subprocess.run(command, cwd=tmp_path, env=environment, stdout=result, check=True)
     in_file = any(map(is_command, (tmp_path / "result").read_text("utf-8").splitlines()))
     assert in_file or form == "json" or form not in COMPLETE
+
+
+VSO = "##vso[task.setvariable variable=PATH]/tmp"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["render"], ["check"], ["check", "--format=json"], ["check", "--format=sarif"]]
+)
+def test_no_message_or_document_has_a_command_of_a_runner(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    """A message is on stderr, which a runner reads too, and names objects, keys and files."""
+    (tmp_path / f"{VSO.replace('/', '')}.yaml").write_text(
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: '{VSO}'}}\ndata: {{'{VSO}': 1}}\n"
+    )
+    [file] = tmp_path.iterdir()
+    environment = {**os.environ, "TF_BUILD": "True", "POSTRENDER_LOG_FILE": str(tmp_path / "log")}
+    _, out, err = run_fork([*arguments, f"./{file.name}"], b"", environment, tmp_path)
+    printed = err + (tmp_path / "log").read_bytes() + (b"" if arguments == ["render"] else out)
+    assert b"vso[task.setvariable" in printed
+    assert not any(map(is_command, printed.decode().splitlines()))
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_the_log_of_attach_has_no_command_of_a_runner(
+    *, is_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_log("info", is_json=is_json)
+    logging.getLogger("postrender.attach.test").info(VSO)
+    line = capsys.readouterr().err
+    assert "vso[task" in line
+    assert not is_command(line)
+    assert not is_json or json.loads(line)["msg"] == VSO
+
+
+def test_a_report_of_changes_has_no_command_of_a_runner(capfd: pytest.CaptureFixture[str]) -> None:
+    write_changes("collect", [f"keeps it for Widget/{VSO}"], needs_yes=False)
+    assert not is_command(capfd.readouterr().out)
+
+
+def test_a_shown_configuration_has_no_command_of_a_runner(tmp_path: Path) -> None:
+    folder = tmp_path / f"a\n{COMMANDS[0]}"
+    (folder / ".git").mkdir(parents=True)
+    annotation = f"a: |\n          {VSO}\n          ::add-mask::x\n"
+    template = f"podTemplate:\n    metadata:\n      annotations:\n        {annotation}"
+    (folder / "postrender.yaml").write_text(f"attacher:\n  {template}")
+    environment = {**os.environ, "GITHUB_ACTIONS": "true"}
+    for arguments in (["config", "show"], ["config", "validate"]):
+        code, out, err = run_fork(arguments, b"", environment, folder)
+        assert code == 0, err
+        assert not any(map(is_command, out.decode().splitlines()))

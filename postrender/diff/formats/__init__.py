@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
+from postrender.text import TEXT_ESCAPES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
@@ -23,9 +25,8 @@ class Reporter(ABC):
 
     file_suffix: ClassVar[str]
     is_complete: ClassVar[bool] = True
-    # How the format writes `:` and `#` where the runner of GitHub Actions would otherwise read the
-    # text as a workflow command. A format in which no line starts with such a text keeps the `:`.
-    escapes: ClassVar[tuple[str, str]] = ("\\x3a", "\\x23")
+    # How the format writes `:` and `#` where a CI runner would otherwise read a command.
+    escapes: ClassVar[tuple[str, str]] = TEXT_ESCAPES
 
     @abstractmethod
     def render(self, report: Any, terminal: Terminal) -> str:

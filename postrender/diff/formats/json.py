@@ -10,7 +10,7 @@ from postrender.diff import model
 from postrender.diff.formats import Reporter
 from postrender.diff.lines import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
-from postrender.text import visible_json
+from postrender.text import JSON_ESCAPES, visible_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class JsonReporter(Reporter):
     """The document for programs."""
 
     file_suffix = "json"
-    escapes = (":", "\\u0023")  # no line begins with text from the input
+    escapes = JSON_ESCAPES
 
     def render(self, preview: model.Preview, terminal: Terminal) -> str:
         """A preview as JSON that conforms to diff.schema.json."""
