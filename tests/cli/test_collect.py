@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postrender.attach import command
+from postrender.attach import client, command
 from postrender.attach.connect import Connection
 from postrender.cli import main
 from tests.attach.cluster import NAMESPACE, Cluster
@@ -51,8 +51,9 @@ def test_yes_makes_the_changes(
 
 
 def test_a_problem_is_an_error_after_the_report(
-    cluster: Cluster, capfd: pytest.CaptureFixture[str]
+    cluster: Cluster, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(client, "FORBIDDEN_RETRY_SECONDS", 0.0)
     cluster.refused["list", "Pod"] = 403
     assert main.run(["collect", "--yes"]) == 1
     out, err = capfd.readouterr()

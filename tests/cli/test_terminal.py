@@ -117,12 +117,18 @@ def test_a_pipe_gets_no_progress() -> None:
 
 def test_try_shows_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     helm = tmp_path / "helm"
-    helm.write_text(f"#!/bin/sh\nsleep 2\ncat {shlex.quote(str(ROOT / V1))}\n")
+    helm.write_text(f"#!/bin/sh\nsleep 0.6\ncat {shlex.quote(str(ROOT / V1))}\n")
     helm.chmod(0o755)
     (tmp_path / "Chart.yaml").write_text("name: shop\n")
     monkeypatch.setenv("HELM_BIN", str(helm))
     page = tmp_path / "page.html"
-    text = shown(120, "try", str(tmp_path), f"--page={page}")
+    code = (
+        "import functools, sys; from postrender.cli import main, try_chart;"
+        "try_chart.progress = functools.partial(try_chart.progress, after=0.1);"
+        "sys.exit(main.run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "try", str(tmp_path), f"--page={page}"]
+    text = shown_by(120, command)
     assert "\x1b[2Khelm renders the chart ..." in text
     assert (
         "\x1b[2Khelm renders the chart once more, to find values that differ each time ..." in text

@@ -31,6 +31,7 @@ import postrender  # noqa: E402
 from postrender.cli.report import BUG  # noqa: E402
 from postrender.config.settings import NOTHING  # noqa: E402
 from postrender.errors import UserError  # noqa: E402
+from postrender.kubernetes.validation.field_types import type_of  # noqa: E402
 from postrender.yaml import parser  # noqa: E402
 from postrender.yaml.document import parse_in  # noqa: E402
 from postrender.yaml.edits import copied  # noqa: E402
@@ -44,6 +45,8 @@ from tests.status import stories  # noqa: E402
 # Each run is a fork, which would otherwise import and rewrite the modules that are imported late.
 for _module in walk_packages(postrender.__path__, "postrender."):
     import_module(_module.name)
+# Each run would load this table again: a fifth of all work, and the same for each size.
+type_of("")
 # Only texts with this indentation, or with many brackets, get a check of their depth. Without this
 # line, the check would be a step between a small and a large input.
 parser._DEEP_INDENT = ""
