@@ -25,6 +25,7 @@ REVISION_OBJECTS = {
     "DaemonSet": "ControllerRevision",
 }
 KINDS = ("Job", "Pod", *REVISION_OBJECTS)
+SCALED = ("Rollout", "Deployment", "StatefulSet")
 ROLLING = ("rolls", "nextPods", "noPods")
 # Cases whose sides are outputs that are applied as they are. Another render would correct them.
 RENDERED = ("only-the-render-id-changes",)
@@ -70,11 +71,18 @@ def predicted_effects(case: Case) -> dict[str, str]:
 
 
 def objects_of(text: str, namespace: str) -> list[Json]:
-    """Return the objects of a stream that concern workloads, in the test's namespace."""
+    """Return the objects of a stream that concern workloads, in the test's namespace.
+
+    Without Pods: the controllers make the objects of a new template also for no replicas.
+    """
     objects: list[Any] = normalise(text)
     kinds = ("ConfigMap", "Secret", *KINDS)
     return [
-        {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
+        {
+            **obj,
+            "metadata": {**obj["metadata"], "namespace": namespace},
+            **({"spec": {**obj["spec"], "replicas": 0}} if obj["kind"] in SCALED else {}),
+        }
         for obj in objects
         if obj["kind"] in kinds and not is_hook(obj)
     ]
