@@ -196,6 +196,7 @@ def test_a_collector_under_the_admission_policy(
             lambda: [referenced_config_maps(item) for item in api.list("ReplicaSet")] == [{new}],
             "only the new ReplicaSet exists",
         )
+        wait_until_pruned(api)  # also the Pods of the old one are gone
 
     released = {"name": "other-bcdfghkmt2", "labels": {"postrender/collect": "true"}}
     content = hashed_content(CONFIG_MAP, {"data": {"a": "b"}}, True)

@@ -24,7 +24,7 @@ from tests.e2e.queries import (
     revisions,
 )
 from tests.e2e.releases import Release, Values
-from tests.rings import helm_3_in_matrix
+from tests.rings import helm_3_in_matrix, in_matrix
 
 WEB: Json = {"name": "web", "kind": "Deployment", "envFrom": ["web-config"]}
 LIST: Json = {"apiVersion": "v1", "kind": "List"}
@@ -125,8 +125,29 @@ SQUATS: dict[str, tuple[Json, str]] = {
 }
 
 
-@pytest.mark.parametrize("is_used", [True, False], ids=["used", "retained"])
-@pytest.mark.parametrize("squat", SQUATS)
+# tests/attach/test_run.py has a retained revision for each verdict. Here is one for each way in
+# which the API server records an author.
+RETAINED = (
+    "an owner by the manager of attach",
+    "by the manager of the release",
+    "applied by another manager",
+    "being deleted",
+    "right",
+)
+
+
+@pytest.mark.parametrize(
+    ("squat", "is_used"),
+    [
+        *(pytest.param(squat, True, id=f"{squat}-used") for squat in SQUATS),
+        *(
+            pytest.param(
+                squat, False, id=f"{squat}-retained", marks=() if squat in RETAINED else in_matrix
+            )
+            for squat in SQUATS
+        ),
+    ],
+)
 def test_a_squatted_name_is_reported(
     manifests: Release,
     api: Api,
@@ -149,6 +170,7 @@ def test_a_squatted_name_is_reported(
     rest = [obj for obj in objects if obj["kind"] != "Job" and obj["metadata"]["name"] != name]
     manifests.apply_text(json.dumps({**LIST, "items": rest}))
     forge(api, plane, revision, fields)
+    wait_until_observed(api)
     for _ in range(2):
         run = runner.run(arguments_of(objects, timeout="3s", on_failure="report"))
         failures = [text for text in run.errors() if name in text]
@@ -166,6 +188,14 @@ def test_a_squatted_name_is_reported(
         assert attached == (expected in ("", "changed"))
     if expected == "deleted":
         api.patch("ConfigMap", name, {"metadata": {"finalizers": None}})
+
+
+def wait_until_observed(api: Api) -> None:
+    """Wait until the Deployment has arrived, for which a run with a short timeout may not wait."""
+    api.wait_for(
+        lambda: api.get("Deployment", "web")["status"]["observedGeneration"],
+        "the controller has seen the Deployment",
+    )
 
 
 def forge(api: Api, plane: ControlPlane, revision: Json, fields: Json) -> None:

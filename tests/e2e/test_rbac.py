@@ -56,7 +56,7 @@ def test_without_the_printed_role_binding_the_job_reports_the_missing_permission
     apply_rbac(manifests)
     api.delete("RoleBinding", ACCOUNT)
     manifests.apply(SHOP)
-    [pod] = wait_for_attachers(api, "Failed")
+    pod = wait_for_attachers(api, "Failed")[0]  # the Job starts another one after 10 s
     assert "Compare the permissions of the account" in attachers.log(plane, pod)
 
 

@@ -277,6 +277,9 @@ def test_a_revision_that_no_workload_owns_any_more_is_swept(
     renamed = workload("Deployment", "shop")
     pod = apply_attached(api, lambda: manifests.apply(chart(renamed, greeting="two")))
     api.delete("Deployment", "web")
-    api.wait_for(lambda: not api.list("Pod", labels="app=web"), "the old Pods are deleted")
+    api.wait_for(
+        lambda: not (api.list("ReplicaSet", "app=web") or api.list("Pod", "app=web")),
+        "the old ReplicaSet and its Pods are deleted",
+    )
     pass_grace_time(plane, api, pod)
     assert greetings(api) == ["two"]
