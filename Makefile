@@ -67,8 +67,8 @@ test: $(READY)
 programs: $(READY)
 	@$(RUN) tests.e2e.build
 
-# Six processes also on two cores, because most tests wait for a server.
-PYTEST_E2E := pytest -n 6 --dist worksteal
+# Eight processes also on two cores, because most tests wait for a server.
+PYTEST_E2E := pytest -n 8 --dist worksteal
 
 e2e: programs
 	@$(RUN) $(PYTEST_E2E) tests/e2e tests/browser --ignore-glob '*/test_behaviour_*'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,21 +21,31 @@ from tests.e2e.shared import Kept, argo_cd, control_plane, kept_servers
 
 # A fixture that asks for a server only in its body.
 _ASKS = "place"
+# At the end of a run, other processes would wait for these tests, which take most of a minute.
+_LONG = re.compile(
+    "test_(before_during_and_after_a_canary|every_rollback_and_every_upgrade_after_a_rollback"
+    "|few_revisions_are_kept|the_originals_flags_leave|waves_and_a_hook_do_not_delay)"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests on nodes and with Argo CD: these servers work also while nobody waits.
 
     With `--dist worksteal`, each process begins with an equal part of the tests: the first with the
-    nodes, the next two with Argo CD.
+    nodes, the next two with Argo CD, and the others with the longest tests.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items.sort(key=lambda item: not _LONG.match(item.name))
     nodes = [item for item in items if _uses(item, "nodes")]
     argocd = [item for item in items if _uses(item, "argocd")]
     others = [item for item in items if item not in {*nodes, *argocd}]
+    longest = [item for item in others if _LONG.match(item.name)]
+    others = others[len(longest) :]
     part = len(items) // workers
     items.clear()
-    for first in (nodes, argocd[::2], argocd[1::2]) if workers > 2 else (nodes, argocd):
+    firsts = [nodes, argocd[::2], argocd[1::2]] if workers > 2 else [nodes, argocd]
+    left = max(workers - len(firsts), 1)
+    for first in [*firsts, *(longest[number::left] for number in range(left))]:
         rest = max(part - len(first), 0)
         items += [*first, *others[:rest]]
         del others[:rest]
