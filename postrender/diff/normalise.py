@@ -16,7 +16,7 @@ from postrender.config.settings import NOTHING
 from postrender.diff.fields import find_field_changes, restricted
 from postrender.diff.model import ADDED, FieldChange
 from postrender.diff.pairs import Pair
-from postrender.diff.redact import Redacted, mark_content, mark_digest
+from postrender.diff.redact import MARKED_KEYS, Redacted, mark_content, mark_digest
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
     CHECKSUM_ANNOTATION,
@@ -224,7 +224,9 @@ def _in_form(data: Json, form: _Form) -> Json:
     # This function runs for every value. The check of the length avoids a call for most strings.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
-        for key, value in (mark_content(data) if form.redacts and "kind" in data else data).items():
+        if form.redacts and not MARKED_KEYS.isdisjoint(data):
+            data = mark_content(data)
+        for key, value in data.items():
             if value.__class__ is str:
                 is_short = len(value) < _MIN_REVISION_LENGTH
                 compared[key] = value if is_short else with_base_names(value, form.base_names)

@@ -51,6 +51,8 @@ _DIGEST = re.compile(
 _SHORT_DIGEST = re.compile(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = re.compile(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
+# The keys of mappings that mark_content can change.
+MARKED_KEYS = frozenset({"kind", "stringData", "secretTemplates"})
 _NON_TEXT_SCALARS = frozenset({int, bool, float, type(None)})
 _SCALARS = _NON_TEXT_SCALARS | {str}
 
@@ -201,16 +203,26 @@ def _dependents_of_secrets(context: PlanContext) -> Collection[ItemKey]:
 
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """An object, with the content of a Secret or a SecretList as Redacted text."""
+    """An object, with the content of a Secret or a SecretList as Redacted text.
+
+    Operators create Secrets from mappings without a kind: with `stringData`, which nothing but a
+    Secret has, or in `secretTemplates` (SopsSecret).
+    """
+    templates = data.get("secretTemplates")
+    if isinstance(templates, list):
+        marked = [
+            {**one, **_content_of(one)} if isinstance(one, dict) else one for one in templates
+        ]
+        return {**data, "secretTemplates": marked}
     if data.get("kind") == "SecretList":
         secrets = mappings_in(data.get("items"))
         return {**data, "items": [mark_content({**item, "kind": "Secret"}) for item in secrets]}
-    if data.get("kind") != "Secret" or not any(key in data for key in _CONTENT):
-        return data
-    return {
-        key: Redacted(canonical_json(value)) if key in _CONTENT else value
-        for key, value in data.items()
-    }
+    is_secret = data.get("kind") == "Secret" or "stringData" in data
+    return {**data, **_content_of(data)} if is_secret else data
+
+
+def _content_of(secret: dict[str, Json]) -> dict[str, Json]:
+    return {key: Redacted(canonical_json(secret[key])) for key in _CONTENT if key in secret}
 
 
 def mark_digest(key: str, text: str) -> str:

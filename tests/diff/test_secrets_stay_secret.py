@@ -330,3 +330,25 @@ def test_json_only_reports_that_a_secret_changes(sides: tuple[Path, set[str]]) -
     for content in contents:
         assert (content["keys"], content["oldRevision"], content["newRevision"]) == ([], "", "")
     assert {revision["name"] for revision in preview["revisions"]} == {""}
+
+
+@pytest.mark.parametrize("form", REPORTERS)
+def test_a_secret_without_a_kind_is_not_revealed(form: str, tmp_path: Path) -> None:
+    """Operators create Secrets from such mappings, which a pipeline can have decrypted."""
+    for side, value in (("old", OLD.string_data), ("new", NEW.string_data)):
+        data = {"data": {"a": encoded(value)}}
+        specs = {
+            "SopsSecret": {"secretTemplates": [{"name": "a", **data}, {"name": "b", **data}]},
+            "Other": {"template": {"stringData": {"a": value}, **data}},
+        }
+        documents = [
+            {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+            for kind, spec in specs.items()
+        ]
+        (tmp_path / f"{side}.yaml").write_text("\n---\n".join(map(json.dumps, documents)))
+    done = run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path)
+    check_shows(form, done.stdout, "SopsSecret")
+    check_shows(form, done.stdout, "Other")
+    for value in (OLD.string_data, NEW.string_data):
+        assert encoded(value) not in done.stdout
+        assert value.split("\n")[0] not in done.stdout
