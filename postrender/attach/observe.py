@@ -308,7 +308,8 @@ class ContentCheck:
     def _problem(self, revision: Revision, appliers: frozenset[str]) -> UserError | None:
         """Why a revision is foreign, None if it is not; a change is added to `changes`."""
         has_marks = _has_our_marks(revision)
-        if revision.key not in self._checked or revision.is_deleting:
+        # With a finalizer of its creator, an object that is being deleted can stay for ever.
+        if revision.key not in self._checked or (revision.is_deleting and not revision.finalizers):
             return None
         if revision.resource != CONFIG_MAPS:
             return None if has_marks or not without_hash(revision.name) else _unmarked(revision)

@@ -184,8 +184,7 @@ def find_failures(
     for workload, pending in arrival.pending.items():
         yield Failure(pending.reason, pending.fix, ((workload, uids[workload]),))
     for ref, problem in stuck.items():
-        fix = f"Remove the finalizer from {title(ref)}, then apply the manifests again"
-        yield _missing_failure([ref], problem, fix, state, uids)
+        yield _missing_failure([ref], problem, stuck_fix(ref), state, uids)
     absent = [ref for ref in arrival.missing if ref not in stuck]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
@@ -200,6 +199,11 @@ def find_failures(
         # Kubernetes deletes a revision together with its last owner.
         problem = f"somebody or Kubernetes deleted {titles(lost)} during this run"
         yield _missing_failure(lost, problem, _APPLY_AGAIN, state, uids)
+
+
+def stuck_fix(ref: RevisionRef) -> str:
+    """The fix for a revision of find_stuck()."""
+    return f"Remove the finalizer from {title(ref)}, then apply the manifests again"
 
 
 def unknown_group(group_name: str, namespace: str) -> UserError:

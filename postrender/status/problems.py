@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.attach.live import Revision
 from postrender.attach.observe import WRONG_BASE_NAME
+from postrender.attach.report import stuck_fix
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_MADE_KINDS,
@@ -15,6 +16,7 @@ from postrender.attach.request import (
     plurals,
     title,
 )
+from postrender.attach.wait import find_stuck
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus
@@ -41,10 +43,12 @@ def find_problems(
     """
     shown = {status.ref for status in revisions}
     edited: set[RevisionRef] = set()
+    used: set[RevisionRef] = set()
     foreign = {ref for run in runs for ref in run.problems}
     collected = {run.group_name for run in runs if run.source.startswith("ConfigMap/")}
     for status in revisions:
         if (status.users and status.state != UNKNOWN) or status.state == MISSING:
+            used.add(status.ref)
             fix = _COLLECT if status.group_name in collected else _APPLY
             found = list(_revision_problems(snapshot, status, foreign, fix))
             edited.update(status.ref for problem in found if problem.code == "edited")
@@ -54,6 +58,10 @@ def find_problems(
             # The fix for a revision in use is safer.
             if ref not in edited and (is_whole or ref in shown):
                 yield Problem("foreign", (ref,), error.problem, error.fix)
+        live = map(snapshot.overview.revisions.get, run.request.in_stream)
+        for ref, text in find_stuck(item for item in live if item).items():
+            if ref not in used and (is_whole or ref in shown):
+                yield Problem("missing", (ref,), text, stuck_fix(ref))
     if snapshot.is_file:
         return
     kinds, owners = snapshot.unlisted, plurals(snapshot.unknown_owners)

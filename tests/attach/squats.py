@@ -17,6 +17,7 @@ def squats(true: Json) -> dict[str, tuple[Json, str]]:
     moved = {**metadata, "labels": {"postrender/attach-group": "another"}}
     owners = [owner_of("Deployment/app")]
     waiting = {**metadata, "deletionTimestamp": time_ago(1), "finalizers": ["example.com/keep"]}
+    stuck = f"{key} is being deleted, but waits for the finalizer example.com/keep"
     content, field = "the content of", "the field immutable of"
     return {
         "without a label": ({**plain, **other}, content),
@@ -30,12 +31,10 @@ def squats(true: Json) -> dict[str, tuple[Json, str]]:
         "right, but mutable": ({**plain, "immutable": False}, field),
         "right": (plain, ""),
         "right, of another group": ({**true, "metadata": moved}, ""),
-        "being deleted": (
-            {**true, "metadata": waiting},
-            f"{key} is being deleted, but waits for the finalizer example.com/keep",
-        ),
+        "being deleted": ({**true, "metadata": waiting}, stuck),
         "being deleted, without a label": (
             {**plain, "metadata": {**waiting, "labels": {}}},
-            f"{key} is being deleted, but waits for the finalizer example.com/keep",
+            stuck,
         ),
+        "being deleted, with other data": ({**true, **other, "metadata": waiting}, content),
     }

@@ -636,7 +636,8 @@ def test_a_squatted_name_that_no_workload_uses_is_reported(case: str) -> None:
             *map(str, run.problems),
             *(line for line in run.lines if "collect added" not in line),
         ]
-        assert [expected in text for text in texts] == [True] * bool(expected), texts
+        # An object that is being deleted can have two problems.
+        assert any(expected in text for text in texts) if expected else not texts
         assert bool(run.problems) == expected.startswith("the ")
     if expected.startswith("the "):
         assert OWNER not in cluster.owners(OLD_KEY)
