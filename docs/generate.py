@@ -20,11 +20,11 @@ from postrender.config.settings import AttacherSettings
 from postrender.errors import CODES
 from postrender.explain.meanings import finding_section, introduction, risk_section, risk_texts
 from postrender.kubernetes.kinds import Identity
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 from postrender.plan.attacher_objects import HOOK
 from postrender.references.catalogue import ENTRIES
 from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Use
+from postrender.text import CONFIG_SCHEMA, packaged_text
 from tests.e2e.matrix import PASSED, results
 from tests.e2e.versions import Cell, cells, unavailable
 

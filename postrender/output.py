@@ -19,8 +19,8 @@ from postrender.plan.build import Plan
 from postrender.records import grouped
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
-from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Path
+from postrender.yaml.scalars import block_text, flow_text
 from postrender.yaml.splice import edited_text
 from postrender.yaml.stream import BOM, has_content, stream_texts
 

@@ -1,4 +1,4 @@
-"""Names as words of a text, Base64, and what messages print.
+"""Names as words of a text, Base64, what messages print, and the texts in the package.
 
 A word consists of ASCII letters, digits, `.` and `-`. The `-` before the default value of a shell
 variable is not a part of a word: the words of `${NAME:-web-config}` are `NAME` and `web-config`.
@@ -7,6 +7,7 @@ variable is not a part of a word: the words of `${NAME:-web-config}` are `NAME` 
 from __future__ import annotations
 
 import json
+import os
 import re
 from binascii import a2b_base64
 from collections import defaultdict
@@ -339,3 +340,18 @@ def is_image(text: str) -> bool:
     names = [*folders[1:], *last.split(":")[:1], *last.lower().split(":")[1:]]
     is_readable = _IMAGE_CHARACTERS.issuperset(text) and last.count(":") < 2
     return is_readable and all(name and name == name.lower() for name in names)
+
+
+CONFIG_SCHEMA = "config/config.schema.json"
+_PACKAGE = os.path.dirname(__file__)
+
+
+def packaged_text(path: str) -> str:
+    """The text of a file; path: in the package `postrender`."""
+    try:
+        with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:  # the package is in a zip file
+        from importlib import resources  # takes long to import
+
+        return resources.files("postrender").joinpath(path).read_text("utf-8")

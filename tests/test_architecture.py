@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1] / "postrender"
 # The layers, lowest first. A package imports only from itself and from lower layers.
 LAYERS = (
     ("records",),
-    ("errors", "packaged", "text", "terminal"),
+    ("errors", "text", "terminal"),
     ("name_parts",),
     ("yaml",),
     ("kubernetes",),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.sources import programs
+from postrender.sources import paths
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "rendered"
@@ -102,6 +102,6 @@ def test_a_program_is_found_in_the_folders_of_path(
             return path in files
 
     monkeypatch.setattr(ntpath, "isfile", files.__contains__)
-    monkeypatch.setattr(programs, "os", Windows)
-    monkeypatch.setattr(programs, "_IS_WINDOWS", True)
-    assert programs.find_program(name) == expected
+    monkeypatch.setattr(paths, "os", Windows)
+    monkeypatch.setattr(paths, "_IS_WINDOWS", True)
+    assert paths.find_program(name) == expected

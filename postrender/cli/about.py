@@ -23,7 +23,7 @@ from postrender.cli.click_app import app
 from postrender.cli.options import COMMANDS, COMPLETION_VARIABLE, Argument, command, load
 from postrender.cli.report import DONE, unwritable_error, write
 from postrender.cli.version import version_text
-from postrender.packaged import packaged_text
+from postrender.text import packaged_text
 
 # The JSON Schema of each command with JSON output.
 _SCHEMAS = {

@@ -31,12 +31,11 @@ from postrender.config.load import (
 )
 from postrender.config.settings import EXTERNAL, Settings, settings_from
 from postrender.errors import Location, UsageError, UserError
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.plan.admission import collector_objects, policy_objects, rbac_objects
 from postrender.plan.attacher_objects import has_image
-from postrender.text import TEXT_ESCAPES, printable, visible_line
-from postrender.yaml.emit import block_text
+from postrender.text import CONFIG_SCHEMA, TEXT_ESCAPES, packaged_text, printable, visible_line
 from postrender.yaml.paths import Json, Path, value_at
+from postrender.yaml.scalars import block_text
 
 _EXAMPLE_FILE = """\
 # The configuration of postrender. `postrender config schema` describes every key, and

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 from time import monotonic
 
 from postrender.cli.report import is_quiet
@@ -23,6 +22,8 @@ def progress(text: str, after: float = 1.0) -> Iterator[None]:
     if is_quiet() or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
+    from threading import Event, Thread  # only a terminal pays for them
+
     start, end = monotonic(), Event()
 
     def show() -> None:

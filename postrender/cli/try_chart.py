@@ -51,7 +51,7 @@ from postrender.errors import Finding, Location, UserError
 from postrender.explain import first_look
 from postrender.explain.build import explain
 from postrender.plan.attacher_objects import has_image
-from postrender.plan.reloads import find_reloads
+from postrender.plan.readers import find_reloads
 from postrender.sources.charts import (
     ChartOptions,
     check_chart,

@@ -29,7 +29,7 @@ def git_commit(checkout: str) -> str:
     """The commit of a checkout, with the ending -dirty if a file has changed; "" if unknown."""
     from subprocess import DEVNULL, run
 
-    from postrender.sources.programs import find_program
+    from postrender.sources.paths import find_program
 
     git = find_program("git")
     if git is None or not os.path.exists(os.path.join(checkout, ".git")):

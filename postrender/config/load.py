@@ -22,9 +22,8 @@ from postrender.config.settings import Values
 from postrender.config.validate import unknown_key, validate
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
 from postrender.records import NamedTuple
-from postrender.text import shown
+from postrender.text import CONFIG_SCHEMA, packaged_text, shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, value_at
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from postrender.config.settings import EXPECTED_IMAGE, STRATEGIES
 from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.kinds import CONTENT_KINDS
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
-from postrender.text import is_image, shown, similar_words
+from postrender.text import CONFIG_SCHEMA, is_image, packaged_text, shown, similar_words
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 

@@ -25,7 +25,6 @@ from postrender.diff.model import (
 from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import POD, WORKLOAD_KINDS, GroupKind, is_built_in
-from postrender.references.catalogue import entry_of
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, matches_start, value_at
 
 TYPE_CHECKING = False
@@ -197,5 +196,7 @@ def is_in_custom_template(item: Item, path: Path) -> bool:
 def _custom_template(group_kind: GroupKind) -> Template | None:
     if group_kind in WORKLOAD_KINDS or is_built_in(group_kind[0]):
         return None
+    from postrender.references.catalogue import entry_of  # large; only custom kinds need it
+
     entry = entry_of(group_kind)
     return entry.template if entry else None

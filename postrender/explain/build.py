@@ -21,7 +21,7 @@ from postrender.plan.build import Plan
 from postrender.plan.links import Link
 from postrender.plan.model import PlanContext
 from postrender.plan.mounts import Mount
-from postrender.plan.reloads import find_reloads
+from postrender.plan.readers import find_reloads
 from postrender.plan.strategy import StrategyDecision, is_known_revision
 from postrender.records import NamedTuple, grouped
 

@@ -13,9 +13,8 @@ from inspect import cleandoc
 from postrender.diff.risks import OTHERS, REJECTIONS
 from postrender.diff.risks.running_pods import find_unstable_render
 from postrender.errors import CODES, NOTE, NOTES, WARNING, UserError
-from postrender.packaged import packaged_text
 from postrender.terminal import wrap
-from postrender.text import shown, similar_words
+from postrender.text import packaged_text, shown, similar_words
 
 
 def meaning_of(code: str) -> str:

@@ -35,8 +35,7 @@ from postrender.config.validate import validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index
 from postrender.kubernetes.kinds import roots_of, strings_at
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
-from postrender.text import shown, similar_words
+from postrender.text import CONFIG_SCHEMA, packaged_text, shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.edits import AddKeys, SetScalar
 from postrender.yaml.node_edits import rewrite_object

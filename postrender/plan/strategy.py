@@ -31,7 +31,7 @@ from postrender.kubernetes.kinds import CONFIG_MAP, DATA_FIELDS, SECRET
 from postrender.plan.by_label import LabelFinders, find_finders
 from postrender.plan.by_name.mentions import Sign, is_policy
 from postrender.plan.links import Link
-from postrender.plan.outside_readers import well_known_reader
+from postrender.plan.readers import well_known_reader
 from postrender.records import NamedTuple
 from postrender.text import conjoined, shown
 

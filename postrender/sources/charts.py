@@ -12,8 +12,7 @@ from postrender.config.find import FILE_NAME, find_config, shown_path
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.records import NamedTuple, grouped
-from postrender.sources.paths import CHART_FILE
-from postrender.sources.programs import helm_program, start
+from postrender.sources.paths import CHART_FILE, helm_program, start
 from postrender.text import printable
 from postrender.yaml.stream import SOURCE_COMMENT, Stream, template_of
 

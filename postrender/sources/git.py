@@ -24,12 +24,12 @@ from postrender.sources.paths import (
     GIT,
     chart_error,
     checked_source,
+    find_program,
     folder_error,
     is_dotfile,
     manifests_of,
     path_below,
 )
-from postrender.sources.programs import find_program
 from postrender.text import printable
 from postrender.yaml.stream import Source
 

@@ -26,8 +26,7 @@ from postrender.plan.history import (
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.records import NamedTuple
 from postrender.sources.inputs import read_inputs
-from postrender.sources.paths import HELM, ChartError
-from postrender.sources.programs import helm_program, start
+from postrender.sources.paths import HELM, ChartError, helm_program, start
 from postrender.yaml.stream import Source
 
 TYPE_CHECKING = False

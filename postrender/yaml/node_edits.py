@@ -13,7 +13,6 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import UserError
 from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site, apply_edits
-from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.yaml.nodes import (
     NodeDocument,
     child,
@@ -26,7 +25,7 @@ from postrender.yaml.nodes import (
 )
 from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
 from postrender.yaml.paths import Json, Path
-from postrender.yaml.scalars import key_text
+from postrender.yaml.scalars import Verbatim, VerbatimKey, block_text, flow_text, key_text
 
 # The anchor and the tag before a value.
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")

@@ -25,10 +25,9 @@ from postrender.yaml.edits import (
     SetScalar,
     Site,
 )
-from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.plain import SCALAR, PlainDocument
-from postrender.yaml.scalars import resolve_plain
+from postrender.yaml.scalars import block_text, flow_text, resolve_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

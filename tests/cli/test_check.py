@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from postrender.cli import main
-from postrender.packaged import packaged_text
+from postrender.text import packaged_text
 
 Check = Callable[..., tuple[int, str, str]]
 CONFIG = """\

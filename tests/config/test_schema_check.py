@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postrender.config.validate import surely_fits
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
+from postrender.text import CONFIG_SCHEMA, packaged_text
 from tests.effort import examples
 
 SCHEMA = json.loads(packaged_text(CONFIG_SCHEMA))

@@ -10,7 +10,7 @@ import pytest
 
 from postrender.config.load import defaults
 from postrender.config.settings import Settings, settings_from
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
+from postrender.text import CONFIG_SCHEMA, packaged_text
 
 Values = dict[str, Any]
 

@@ -20,8 +20,8 @@ from postrender.diff.values import Terminal
 from postrender.explain.build import explain
 from postrender.explain.reports import JsonReporter as ExplanationReporter
 from postrender.inventory.build import take_inventory
-from postrender.packaged import packaged_text
 from postrender.plan.build import make_plan
+from postrender.text import packaged_text
 from postrender.yaml.stream import read_stream
 from tests.diff.any_previews import ANY, PREVIEWS
 from tests.diff.previews import sample

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from postrender.diff import model
-from postrender.diff.formats.html.markup import fields_markup, hunks_markup, value_markup
+from postrender.diff.formats.html import fields_markup, hunks_markup, value_markup
 from postrender.diff.formats.html.page import HtmlReporter
 from postrender.diff.formats.text import TextReporter
 from postrender.diff.model import CHANGED, REMOVED, FieldChange, Hunk, Line, Preview

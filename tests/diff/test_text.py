@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from postrender.diff.formats.html.markup import hunks_markup
+from postrender.diff.formats.html import hunks_markup
 from postrender.diff.formats.text import TextReporter
 from postrender.diff.lines import NO_NEWLINE, diff_lines, shown_hunks
 from postrender.diff.model import (

@@ -10,7 +10,7 @@ import pytest
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import make_plan
-from postrender.plan.reloads import find_reloads
+from postrender.plan.readers import find_reloads
 from postrender.yaml.stream import Source, read_streams
 
 Obj = dict[str, Any]

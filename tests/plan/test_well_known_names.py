@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from postrender.kubernetes.kinds import Identity
-from postrender.plan import outside_readers
-from postrender.plan.outside_readers import well_known_reader
+from postrender.plan import readers
+from postrender.plan.readers import well_known_reader
 
-FILE = Path(outside_readers.__file__).with_name("well_known_names.txt")
+FILE = Path(readers.__file__).with_name("well_known_names.txt")
 LINES = [line for line in FILE.read_text("utf-8").splitlines() if line and line[0] != "#"]
 NAME = re.compile(r"([a-z0-9-]+-\[0-9\]\*/)?[a-z0-9*][a-z0-9.*\[\]-]*")
 # A repository of GitHub and a file in it, such as `argoproj/argo-cd common/common.go`.

@@ -27,7 +27,7 @@ from postrender.kubernetes.kinds import api_group
 from postrender.output import render
 from postrender.plan.build import make_plan
 from postrender.yaml.document import parse_in
-from postrender.yaml.emit import block_text
+from postrender.yaml.scalars import block_text
 from postrender.yaml.stream import Source, has_content, read_stream, read_streams
 from tests.golden_cases import FIXTURES, Case
 from tests.manifests import Obj

@@ -35,8 +35,8 @@ from postrender.kubernetes.validation.field_types import type_of  # noqa: E402
 from postrender.yaml import parser  # noqa: E402
 from postrender.yaml.document import parse_in  # noqa: E402
 from postrender.yaml.edits import copied  # noqa: E402
-from postrender.yaml.emit import block_text  # noqa: E402
 from postrender.yaml.paths import Json, Path, value_at  # noqa: E402
+from postrender.yaml.scalars import block_text  # noqa: E402
 from postrender.yaml.stream import read_stream  # noqa: E402
 from tests.attach.cluster import workload as live_workload  # noqa: E402
 from tests.golden_cases import cases as golden_cases  # noqa: E402

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postrender.config import find as trust
-from postrender.packaged import CONFIG_SCHEMA, packaged_text
+from postrender.text import CONFIG_SCHEMA, packaged_text
 from tests.security.attack import MANIFESTS, PREVIOUS_SECRET, Attack, Done
 
 COMMANDS = (

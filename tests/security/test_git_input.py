@@ -14,7 +14,7 @@ import pytest
 from postrender.errors import UserError
 from postrender.sources import git as git_source
 from postrender.sources.inputs import read_input, read_inputs
-from postrender.sources.programs import find_program
+from postrender.sources.paths import find_program
 from tests.repositories import git, new_repository, nobody
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: b\n"
@@ -164,7 +164,7 @@ def test_windows_runs_programs_only_by_their_usual_endings(
     for name in ("git", "git.bat", "git.EXE", "git.exe"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr("postrender.sources.programs._IS_WINDOWS", True)
+    monkeypatch.setattr("postrender.sources.paths._IS_WINDOWS", True)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_program("git") == str(tmp_path / "git.exe")
     assert find_program("git.exe") == str(tmp_path / "git.exe")

@@ -31,8 +31,8 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.objects import describe_object
 from postrender.diff.summary import (
+    describe_object,
     group_risks,
     shown_revisions,
     summary_line,

@@ -18,7 +18,7 @@ from postrender.diff.risks.connections import (
 )
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import Identity
-from postrender.plan.reloads import find_reloads
+from postrender.plan.readers import find_reloads
 from postrender.text import conjoined
 from postrender.yaml.paths import Json, mapping_at, parts_at, value_at
 

@@ -21,8 +21,7 @@ from postrender.kubernetes.validation.checks import (
     one_of,
     quantity_text,
 )
-from postrender.packaged import packaged_text
-from postrender.text import shown, similar_words
+from postrender.text import packaged_text, shown, similar_words
 from postrender.yaml.paths import Json, Parts, Path
 
 TYPE_CHECKING = False

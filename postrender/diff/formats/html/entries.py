@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from postrender.diff.formats.html.markup import (
+from postrender.diff.formats.html import (
     Html,
     code_markup,
     escaped,

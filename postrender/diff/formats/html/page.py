@@ -14,9 +14,8 @@ from importlib.resources import files
 
 from postrender import __version__
 from postrender.diff.formats import Reporter
-from postrender.diff.formats.html import entries
+from postrender.diff.formats.html import Html, entries, joined, tag
 from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
-from postrender.diff.formats.html.markup import Html, joined, tag
 from postrender.diff.formats.mermaid import drawn_graph
 from postrender.diff.groups import Groups, group_changes
 from postrender.diff.model import (
