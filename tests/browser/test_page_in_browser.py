@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import FloatRect, Page, expect
+from playwright.sync_api import Page, expect
 
 from postrender.diff.model import CHANGED, Edge, Graph, GraphNode, Preview
 from postrender.kubernetes.kinds import Identity
@@ -18,7 +17,6 @@ from tests.browser.large import labelled, large
 from tests.diff.previews import sample
 from tests.diff.test_page import HOSTILE, planted
 
-SCREENSHOTS = Path(__file__).resolve().parents[2] / ".cache" / "screenshots"
 PHONE = {"width": 360, "height": 740}
 
 ENTRIES = 21  # in the sample
@@ -750,10 +748,6 @@ def test_the_page_is_accessible(open_page: Open, state: str, scheme: str) -> Non
         wait_for_graph(page)
     action(page)
     wait_until_still(page)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    height = page.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
-    clip = FloatRect(x=0, y=0, width=width, height=height)
-    page.screenshot(path=SCREENSHOTS / f"{state}-{scheme}.png", clip=clip)
     result = Axe().run(
         page,
         options={
