@@ -80,7 +80,9 @@ def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Itera
         elif not is_same(before, after):
             if key in _SHOWN_BY_KEY:
                 before, after = _or_empty(before, after), _or_empty(after, before)
-            yield from _changes(before, after, _inside(path, key))
+            found = _changes(before, after, _inside(path, key))
+            is_null = None in (before, after) and key in old and key in new
+            yield from (one._replace(change=CHANGED) for one in found) if is_null else found
 
 
 def _or_empty(value: Json, other: Json) -> Json:

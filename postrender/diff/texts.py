@@ -16,7 +16,6 @@ from hashlib import sha256
 from postrender.diff.fields import find_field_changes
 from postrender.diff.lines import changed_blocks, find_hunks
 from postrender.diff.model import (
-    CHANGED,
     Blob,
     FieldChange,
     Hunk,
@@ -73,8 +72,6 @@ def compare_texts(
     fields = tuple(find_field_changes(data, after[0]))
     lines = [line.text for hunk in hunks for line in hunk.lines if line.sign != " "]
     is_ambiguous = not is_json and any(map(_AMBIGUOUS.search, lines))
-    # The fields do not tell a null from an absent value.
-    is_ambiguous |= any(one.change != CHANGED for one in fields) and "null" in "".join(lines)
     if not fields:
         return (), "" if is_ambiguous else ONLY_NOTATION
     has_comments = not is_json and any(line.lstrip().startswith("#") for line in lines)

@@ -16,6 +16,7 @@ from postrender.diff.lines import find_hunks
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import comparable
 from postrender.diff.redact import NOT_SHOWN, redact
+from postrender.diff.texts import compare_texts
 from postrender.yaml.paths import Json, differing_parts, is_same
 from tests.effort import examples
 
@@ -230,3 +231,13 @@ def test_equal_parts_of_objects_can_be_left_out(old: Json, new: Json, shared: Js
         sorted(map(repr, find_field_changes(before, after))) for before, after in (parts, whole)
     )
     assert actual == expected
+
+
+@pytest.mark.parametrize("null", ["null", "~", ""])
+def test_the_path_of_a_null_is_shown(null: str) -> None:
+    old, new = "a: 1\nb:\n", f"a: 1\nb: {null}\nc: {null}\n"
+    fields, remark = compare_texts(old, new, find_hunks(old, new, 1), "a.yaml")
+    assert [(field.path, field.change) for field in fields] == [("c", ADDED)]
+    assert not remark
+    fields, _ = compare_texts(new, old.replace("b:", "b: 2"), (), "a.yaml")
+    assert [(field.path, field.change) for field in fields] == [("b", CHANGED), ("c", REMOVED)]
