@@ -8,6 +8,7 @@ from ruamel.yaml import YAML
 from postrender.kubernetes.kinds import ROLLOUT, GroupKind
 from postrender.kubernetes.validation import find_invalid
 from postrender.kubernetes.validation.rollouts import SPEC_ROWS
+from postrender.kubernetes.validation.schemas import pattern
 from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import format_path
 from tests.manifests import Obj
@@ -307,3 +308,26 @@ def test_the_text_about_a_secret_names_no_key() -> None:
     texts = [text for _, text in find_invalid(secret)]
     assert len(texts) == 3
     assert not any("my key" in text or "%" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_valid"),
+    [
+        *(
+            (text, True)
+            for text in (r"\p{L}+?", "[]a]", "[^]]", "a{,5}", "(?i)a|", r"\Q(\E*", "^*")
+        ),
+        *(
+            (text, True)
+            for text in ("[[:alpha:](]", r"[\d-z]", r"\12", r"\x{1F600}", "a{01}", "(?<n>a)")
+        ),
+        *((text, False) for text in ("[a-z", "[]", "[^]", "(a", "a)", "(?=a)", "(?<!a)", "(?>a)")),
+        *(
+            (text, False)
+            for text in (r"(a)\1", r"a\Z", r"\h", "a++", "a**", "*a", "(|+)", "a{1001}")
+        ),
+        *((text, False) for text in ("a{2,1}", "a\\", r"\u0041")),
+    ],
+)
+def test_the_pattern_of_a_schema_is_one_of_go(text: str, is_valid: bool) -> None:
+    assert (not list(pattern(text))) == is_valid

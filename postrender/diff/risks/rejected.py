@@ -11,21 +11,18 @@ from postrender.diff.risks.facts import Facts, Object
 from postrender.diff.risks.losses import LOSSES
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import CRD, GroupKind, Identity, is_built_in
-from postrender.kubernetes.validation import find_rejections, is_placeholder
+from postrender.kubernetes.validation import find_rejections
 from postrender.kubernetes.validation.checks import (
     API_SERVER,
     SERVER_SIDE,
     STRICT,
-    Problem,
-    not_one_of,
     quantity,
 )
-from postrender.kubernetes.validation.rows import TYPES
+from postrender.kubernetes.validation.schemas import find_unlike
 from postrender.kubernetes.validation.updates import find_rejected_changes, goes_with_type
 from postrender.yaml.paths import (
     Json,
     Parts,
-    Path,
     format_path,
     mapping_at,
     mappings_in,
@@ -97,9 +94,6 @@ _KEEP = "Undo the change, because to delete the object deletes data"
 
 def find_immutable_field(facts: Facts) -> Iterator[Risk]:
     """The change sets a field that cannot change, so the API server rejects the object.
-
-    `kubectl apply` and Argo CD still apply the other objects; Helm stops in the middle. Delete
-    and re-create the object, or give it another name.
 
     Such are selectors, `roleRef`, the type of a Secret, all of an immutable ConfigMap, fields of
     StatefulSets, Jobs, claims and Services, and the size of a claim without
@@ -182,9 +176,6 @@ def _node_ports(service: Object) -> set[tuple[str, ...]]:
     }
 
 
-_NAMES = {kind: name for name, kinds in TYPES.items() for kind in kinds}
-
-
 def find_invalid_custom_object(facts: Facts) -> Iterator[Risk]:
     """A custom object lacks a required field, or has a value that its definition does not allow.
 
@@ -197,8 +188,8 @@ def find_invalid_custom_object(facts: Facts) -> Iterator[Risk]:
     before, after = (_schemas(facts, kinds, is_new=is_new) for is_new in (False, True))
     for pair in changed if after else ():
         old, new = ((one and one.data) or {} for one in (pair.old, pair.new))
-        known = set(_problems(old, before.get(_version(old), {})))
-        for path, fact in _problems(new, after.get(_version(new), {})):
+        known = set(find_unlike(old, before.get(_version(old), {})))
+        for path, fact in find_unlike(new, after.get(_version(new), {})):
             if (path, fact) not in known and parts_at(pair.parts, path) != {}:
                 yield rejection(facts, pair.identity, fact, readable_path(new, path))
 
@@ -221,32 +212,6 @@ def _schemas(
             )
             found[key] = mapping_at(version, ("schema", "openAPIV3Schema"))
     return found
-
-
-def _problems(data: Json, schema: Json) -> Iterator[Problem]:
-    """What the schema does not allow. A null can remove a field, so it does not count."""
-    pending: list[tuple[Path, Json, Json]] = [((), data, schema)]
-    while pending:
-        path, value, schema = pending.pop()
-        if value is None or is_placeholder(value) or not isinstance(schema, dict):
-            continue
-        types, values = TYPES.get(str(schema.get("type"))), schema.get("enum")
-        is_whole = types == (int,) and isinstance(value, float) and value.is_integer()
-        if types and type(value) not in types and not is_whole:
-            yield path, f"the value has the type {_NAMES[type(value)]}, and not {schema['type']}"
-        elif isinstance(values, list) and isinstance(value, str) and value not in values:
-            yield path, not_one_of(value, values)
-        elif isinstance(value, list):
-            items = schema.get("items")
-            pending += [((*path, number), one, items) for number, one in enumerate(value)]
-        elif isinstance(value, dict):
-            fields, required = mapping_at(schema, ("properties",)), schema.get("required")
-            for field in required if isinstance(required, list) else ():
-                has_default = value_at(fields, (str(field), "default")) is not None
-                if isinstance(field, str) and field not in value and not has_default:
-                    yield path, f"the field {field} is missing, and the schema requires it"
-            others = schema.get("additionalProperties")
-            pending += [((*path, key), one, fields.get(key, others)) for key, one in value.items()]
 
 
 _NO_MATCH = "The apply of the object fails"

@@ -44,6 +44,7 @@ from postrender.kubernetes.validation.checks import (
     is_label,
     is_label_key,
     is_label_value,
+    is_placeholder,
     is_subdomain,
 )
 from postrender.kubernetes.validation.field_types import (
@@ -69,8 +70,6 @@ from postrender.yaml.paths import (
 )
 
 _CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
-# The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
-_PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 _MAX_ANNOTATIONS = 262_144
 
 _ONLY_NEW = {LIVE: False, ADDED: True}
@@ -112,11 +111,6 @@ def find_rejections(
 def _is_replaced(root: dict[str, Json], rejection: Rejection) -> bool:
     judge, path, _ = rejection
     return judge not in OF_PODS and is_placeholder(value_at(root, path))
-
-
-def is_placeholder(value: Json) -> bool:
-    """Whether a program replaces a part of a text after postrender."""
-    return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
 
 def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[Rejection]:

@@ -26,6 +26,8 @@ OF_PODS = (PODS, IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
 # a live object, or in a new one.
 NEW, LIVE, ADDED = "new", "live", "added"
 
+# The marks of Flux, make, Helm, argocd-vault-plugin, vals, sops and Bank-Vaults.
+_PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 # The path and a clause about the value there.
 Problem = tuple[Path, str]
 Check = Callable[[Json], Iterable[str]]
@@ -46,6 +48,11 @@ class NotAString(str):
 
 
 NOT_A_STRING = NotAString("the value is not a string, and needs quotes")
+
+
+def is_placeholder(value: Json) -> bool:
+    """Whether a program replaces a part of a text after postrender."""
+    return isinstance(value, str) and any(mark in value for mark in _PLACEHOLDERS)
 
 
 def is_label(text: str) -> bool:

@@ -36,6 +36,7 @@ from postrender.kubernetes.validation.checks import (
     unique,
 )
 from postrender.kubernetes.validation.containers import CONTAINERS
+from postrender.kubernetes.validation.schemas import find_rejected_schemas
 from postrender.kubernetes.validation.values import MODES, SECURITY_LABEL, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
@@ -284,7 +285,9 @@ def _reviews(value: Json) -> Iterator[str]:
 
 def _alone(item: str) -> Check:
     def check(value: Json) -> Iterator[str]:
-        if isinstance(value, list) and len(value) > 1 and item in value:
+        items = value if isinstance(value, list) else []
+        # The API server counts `*`, and accepts ReadWriteOncePod twice.
+        if item in items and len(items if item == "*" else dict.fromkeys(map(str, items))) > 1:
             yield f"the list has {item} and other items"
 
     return check
@@ -323,7 +326,8 @@ def _quota(value: Json) -> Iterator[str]:
     for name, amount in value.items() if isinstance(value, dict) else ():
         if "/" not in name and "hugepages-" not in name and name not in _QUOTAS:
             yield f"the resource {name} does not exist"
-        number = quantity(amount) if name in _COUNTED else None
+        is_count = name in _COUNTED or name.startswith("count/")
+        number = quantity(amount) if is_count else None
         if number is not None and number % ONE:
             yield f"the number of {name} ({amount}) is not a whole number"
 
@@ -383,41 +387,6 @@ def _limits(value: Json) -> Iterator[str]:
             yield f"the {RATIO} of {resource} is below 1"
 
 
-def _schema(value: Json) -> Iterator[str]:
-    """Why the API server rejects a schema."""
-    pending: list[tuple[str, Json]] = [("openAPIV3Schema", value)]
-    while pending:
-        name, schema = pending.pop()
-        if not isinstance(schema, dict):
-            continue
-        if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
-            yield f"the field {name} has no type"
-        if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
-            yield f"the field {name} has both properties and additionalProperties"
-        yield from (f"the field {name}: {text}" for check in _OF_SCHEMAS for text in check(schema))
-        kinds, default = TYPES.get(str(schema.get("type"))), schema.get("default")
-        if kinds and default is not None and type(default) not in kinds:
-            yield f"the default {shown(default)} of the field {name} has another type"
-        pending += mapping_at(schema, ("properties",)).items()
-        pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
-
-
-_OF_SCHEMAS = (
-    requires("type: array", "items"),
-    requires("x-kubernetes-list-type: map", "x-kubernetes-list-map-keys"),
-    requires("x-kubernetes-list-map-keys", "x-kubernetes-list-type: map"),
-)
-
-
-TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "array": (list,),
-    "object": (dict,),
-}
-_FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 _BINDING: tuple[tuple[str, Check], ...] = (
     ("subjects[]", exclusive("kind: ServiceAccount", "apiGroup")),
     ("subjects[].apiGroup", one_of(RBAC_GROUP)),
@@ -589,7 +558,10 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions", unique("version")),
         ("spec.versions[]", needs("schema")),
         ("spec.versions[].schema", needs("openAPIV3Schema")),
-        ("spec.versions[].schema.openAPIV3Schema", _schema),
+        ("spec.versions[].schema.openAPIV3Schema", find_rejected_schemas),
+        ("spec.versions[].schema.openAPIV3Schema.type", one_of("object")),
+        ("spec.versions[].schema.openAPIV3Schema.nullable", forbidden),
+        ("spec.versions[].subresources.scale", needs("specReplicasPath", "statusReplicasPath")),
         ("spec.preserveUnknownFields", forbidden),
         *((f"spec.names.{field}", label) for field in ("plural", "singular", "shortNames[]")),
         ("spec.conversion", requires("strategy: Webhook", "webhook.clientConfig")),
@@ -597,6 +569,10 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         *((f"spec.conversion.webhook.clientConfig{path}", check) for path, check in _CLIENT),
         ("spec.conversion.webhook.conversionReviewVersions", _reviews),
         ("spec.versions[].additionalPrinterColumns[]", needs("name", "type", "jsonPath")),
+        (
+            "spec.versions[].additionalPrinterColumns[].jsonPath",
+            matching(lambda text: text.startswith("."), "a path that begins with a period"),
+        ),
     ),
     (RBAC_GROUP, "ClusterRoleBinding"): (
         ("subjects[]", requires("kind: ServiceAccount", "namespace")),
