@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postrender.diff.risks.new_pods import find_violations
+from postrender.diff.risks.limits import find_violations
 
 # The least that the level `restricted` needs.
 RESTRICTED: dict[str, Any] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.pairs import sort_key
-from postrender.diff.risks import connections, losses, new_pods, rejected, running_pods
+from postrender.diff.risks import connections, limits, losses, new_pods, rejected, running_pods
 from postrender.diff.risks.broken_reference import find_broken_reference
 from postrender.diff.risks.facts import Facts
 
@@ -18,6 +18,7 @@ Rule = Callable[[Facts], Iterator[Risk]]
 
 # The rules about objects that something rejects. They run before the effects are known.
 REJECTIONS: dict[str, Rule] = {
+    "exceeded-limit": limits.find_exceeded_limit,
     "immutable-field": rejected.find_immutable_field,
     "invalid-custom-object": rejected.find_invalid_custom_object,
     "invalid-field": rejected.find_invalid_field,
@@ -38,7 +39,7 @@ OTHERS: dict[str, Rule] = {
     "moved-object": losses.find_moved_object,
     "no-match": connections.find_no_match,
     "pods-stop": running_pods.find_pods_stop,
-    "refused-pods": new_pods.find_refused_pods,
+    "refused-pods": limits.find_refused_pods,
     "server-side": rejected.find_server_side,
     "two-autoscalers": running_pods.find_two_autoscalers,
 }

@@ -1,0 +1,356 @@
+"""Risks of the limits of a namespace: LimitRanges, quotas and pod security."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+
+from postrender.diff.kinds import pod_templates_of
+from postrender.diff.model import Risk
+from postrender.diff.pairs import Pair
+from postrender.diff.risks.facts import Facts, Object
+from postrender.diff.risks.rejected import rejection
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
+from postrender.kubernetes.validation.checks import ONE, quantity
+from postrender.kubernetes.validation.containers import CONTAINERS, HOST_FIELDS
+from postrender.kubernetes.validation.rows import RATIO
+from postrender.records import grouped
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+_QUOTA, _PODS = "ResourceQuota", ("pods", "count/pods")
+_RULES = ("LimitRange", _QUOTA, "Namespace")
+_WORKLOADS = {kind for _, kind in WORKLOAD_KINDS}
+_LEVEL = ("metadata", "labels", "pod-security.kubernetes.io/enforce")
+_REFUSED = "The API server refuses new pods"
+_UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
+
+
+def find_refused_pods(facts: Facts) -> Iterator[Risk]:
+    """The API server refuses new pods, but accepts their workload.
+
+    - An amount is outside of a LimitRange.
+    - A ResourceQuota is too small, or counts what a container lacks.
+    - The pod security of its Namespace forbids the template.
+
+    Source: the admission plugins LimitRanger, ResourceQuota and PodSecurity.
+    """
+    # Only a quota or a changed rule can refuse the pods of a workload that does not differ.
+    is_ruled = any(pair.identity.kind in _RULES for pair in facts.changes)
+    words = None if is_ruled or any(facts.objects((_QUOTA,), is_new=True)) else ()
+    before, after = (_refused(facts, words, is_new=is_new) for is_new in (False, True))
+    for (identity, fact), consequence in after.items():
+        if (identity, fact) not in before:
+            yield Risk(identity, fact, consequence)
+
+
+def _refused(
+    facts: Facts, words: Collection[str] | None, *, is_new: bool
+) -> dict[tuple[Identity, str], str]:
+    """Why new pods of the workloads of one side are refused, with the consequence."""
+
+    def namespace(item: Object) -> str | None:
+        is_space = item.identity.kind == "Namespace"
+        own = item.identity.name if is_space else item.identity.namespace
+        return facts.both.resolver.namespace_of(own)
+
+    rules = grouped(facts.objects(_RULES, is_new=is_new), namespace)
+    found: dict[tuple[Identity, str], str] = {}
+    pods: dict[str | None, list[_Pods]] = {}
+    for item in facts.objects(_WORKLOADS, is_new=is_new, words=words) if rules else ():
+        there = rules.get(space := namespace(item), ())
+        for path, _ in pod_templates_of(item.identity.group_kind, item.data) if there else ():
+            pod = mapping_at(item.data, (*path, "spec"))
+            pods.setdefault(space, []).append((_least(item.data), pod))
+            found |= {(item.identity, fact): text for fact, text in _reasons(pod, there)}
+    for space, all_pods in pods.items():
+        for identity, data in rules[space]:
+            for name, hard in mapping_at(data, ("spec", "hard")).items():
+                allowed = None if _is_scoped(data) else quantity(hard)
+                if allowed is not None and sum(_needs(name, *one) for one in all_pods) > allowed:
+                    fact = f"the workloads need more {name} than {hard}"
+                    found[identity, fact] = "The API server refuses some of their pods"
+    return found
+
+
+# The number of pods of a workload, and their spec.
+_Pods = tuple[int, dict[str, Json]]
+
+
+def _least(workload: dict[str, Json]) -> int:
+    replicas = value_at(workload, ("spec", "replicas"))
+    return replicas if isinstance(replicas, int) else 0  # an autoscaler can own the replicas
+
+
+def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
+    """How much of what a quota counts the pods need, in the unit of quantity()."""
+    if name in _PODS:
+        return replicas * ONE
+    way, _, resource = name.partition(".")
+    if way not in ("limits", "requests"):
+        way, resource = "requests", name
+    amounts = (
+        quantity(value_at(container, ("resources", way, resource)))
+        for container in mappings_in(pod.get("containers"))
+    )
+    return replicas * sum(amount or 0 for amount in amounts)
+
+
+def _is_scoped(quota: dict[str, Json]) -> bool:
+    return any(value_at(quota, ("spec", field)) for field in ("scopes", "scopeSelector"))
+
+
+def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[str, str]]:
+    containers = [one for field in CONTAINERS for one in mappings_in(pod.get(field))]
+    limits = _limits(rules, "Container")
+    for identity, data in rules:
+        level, spec = str(value_at(data, _LEVEL)), mapping_at(data, ("spec",))
+        for fact in find_violations(pod, level):
+            yield f"{fact}, which {identity} ({level}) forbids", _REFUSED
+        is_quota = identity.kind == _QUOTA and not _is_scoped(data)
+        for container in containers if is_quota else ():
+            for what in _lacking(container, spec.get("hard"), [limit for _, limit in limits]):
+                yield (
+                    f"the container {container.get('name')} has no {what}, which {identity} needs",
+                    _UNLESS,
+                )
+    for identity, limit in limits:
+        for container in containers:
+            for what in _outside(mapping_at(container, ("resources",)), limit):
+                yield f"the container {container.get('name')} has {what} of {identity}", _REFUSED
+    for identity, limit in _limits(rules, "Pod"):
+        for name, bound in mapping_at(limit, ("max",)).items():
+            most = quantity(bound)
+            for way in ("limits", "requests"):
+                if most is not None and _needs(f"{way}.{name}", 1, pod) > most:
+                    fact = f"the {name} {way} of the pod are above the max {bound} of {identity}"
+                    yield fact, _REFUSED
+
+
+def _limits(rules: Sequence[Object], kind: str) -> list[tuple[Identity, dict[str, Json]]]:
+    return [
+        (rule.identity, limit)
+        for rule in rules
+        for limit in mappings_in(value_at(rule.data, ("spec", "limits")))
+        if limit.get("type") == kind
+    ]
+
+
+def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> Iterator[str]:
+    """What a quota counts, and a container has neither itself nor by a default."""
+    limited, requested = (
+        {name for one in limits for field in fields for name in mapping_at(one, (field,))}
+        | mapping_at(container, ("resources", own)).keys()
+        for own, *fields in (("limits", "default", "max"), ("requests", "defaultRequest", "min"))
+    )
+    for key in hard if isinstance(hard, dict) else ():
+        way, _, name = key.rpartition(".")
+        known = limited if way == "limits" else limited | requested
+        if name in ("cpu", "memory") and way in ("", "limits", "requests") and name not in known:
+            yield f"{way.removesuffix('s') or 'request'} of {name}"
+
+
+def _outside(resources: dict[str, Json], limit: dict[str, Json]) -> Iterator[str]:
+    """The amounts of a container or claim that are outside of the minimum, maximum or ratio."""
+    for name, ratio in mapping_at(limit, (RATIO,)).items():
+        amounts = [quantity(value_at(resources, (way, name))) for way in ("limits", "requests")]
+        most = quantity(ratio)
+        if amounts[0] and amounts[1] and most and amounts[0] * ONE > amounts[1] * most:
+            yield f"a {name} limit of more than {ratio} times the request, the {RATIO}"
+    for field in ("limits", "requests"):
+        for name, text in mapping_at(resources, (field,)).items():
+            for end, sign in (("min", 1), ("max", -1)):
+                amount, bound = quantity(text), quantity(value_at(limit, (end, name)))
+                if amount is not None and bound is not None and amount * sign < bound * sign:
+                    side = "below" if end == "min" else "above"
+                    what = f"{name} {field.removesuffix('s')} {text}"
+                    yield f"the {what}, {side} the {end} {value_at(limit, (end, name))}"
+
+
+_CLAIM, _SIZE = "PersistentVolumeClaim", ("spec", "resources", "requests", "storage")
+# Kubernetes creates one of these in each namespace.
+_OWN = ("configmaps", "count/configmaps", "count/serviceaccounts")
+_NEXT = "The API server rejects the next new object, also one that is deleted and re-created"
+_SOME = "The API server rejects some of the new objects, and Helm stops with an error"
+_Amounts = Mapping[str, int]
+
+
+def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
+    """A limit of the namespace refuses an object.
+
+    - There are more objects than a ResourceQuota allows.
+    - A claim is outside of a LimitRange.
+
+    Source: the admission plugins ResourceQuota and LimitRanger.
+    """
+    yield from _claims(facts)
+    namespace_of = facts.both.resolver.namespace_of
+    for quota in facts.objects((_QUOTA,), is_new=True):
+        if not _is_scoped(quota.data):
+            space = namespace_of(quota.identity.namespace)
+            pairs = [one for one in facts.changes if namespace_of(one.identity.namespace) == space]
+            yield from _exceeded(facts, quota.identity, quota.data, pairs)
+
+
+def _exceeded(
+    facts: Facts, quota: Identity, data: dict[str, Json], changes: list[Pair]
+) -> Iterator[Risk]:
+    """What the objects of a namespace need above a quota, with the changes of the namespace."""
+    before = next((one.old.data for one in changes if one.old and one.identity == quota), data)
+    is_added = any(one.identity == quota and not one.old for one in changes)
+    grown = [(pair.identity, more) for pair in changes if (more := _more(pair))]
+    for name, bound in mapping_at(data, ("spec", "hard")).items():
+        last = None if is_added else value_at(before, ("spec", "hard", name))
+        new = {identity: more[name] for identity, more in grown if name in more}
+        allowed, earlier = quantity(bound), quantity(last)
+        if name in _PODS or allowed is None or not (new or bound != last):
+            continue
+        over = _needed(facts, name, quota, changes) - allowed
+        if over <= 0:
+            continue
+        own = ", of which Kubernetes creates one" if name in _OWN else ""
+        fact = f"the objects need more {name} than the {bound} of {quota}{own}"
+        if earlier is None or earlier > allowed or over < sum(new.values()):
+            yield Risk(quota, fact, _SOME if new else _NEXT, "spec.hard")
+        else:
+            yield from (rejection(facts, identity, fact) for identity in new)
+
+
+def _needed(facts: Facts, name: str, quota: Identity, changes: list[Pair]) -> int:
+    """How much the objects in the namespace of a quota need, in the unit of quantity()."""
+    namespace_of = facts.both.resolver.namespace_of
+    resource = name.removeprefix("count/").partition(".")[0]
+    there = {pair.identity.kind for pair in facts.pairs} | facts.both.unread.keys()
+    kinds = {kind for kind in there if _plural(kind) == resource or kind in ("Service", _CLAIM)}
+    hooks = {hook.identity for hook in facts.hooks()}
+    amounts = [
+        _amounts(item.identity, item.data).get(name, 0)
+        for item in facts.objects(kinds, is_new=True)
+        if namespace_of(item.identity.namespace) == namespace_of(quota.namespace)
+        and item.identity not in hooks
+    ]
+    # The previous revision of a ConfigMap stays as long as pods read it.
+    amounts += [
+        _amounts(pair.identity, pair.old.data).get(name, 0)
+        for pair in changes
+        if pair.both and pair.old and pair.both[0].name != pair.both[1].name
+    ]
+    return sum(amounts) + (ONE if name in _OWN else 0)
+
+
+def _more(pair: Pair) -> _Amounts:
+    """What the API server adds up for the change of an object. A hook is deleted again."""
+    if pair.new is None or pair.new.is_hook:
+        return {}
+    after = _amounts(pair.identity, pair.new.data)
+    before: _Amounts = {}
+    if pair.old and pair.old.name == pair.new.name:
+        before = _amounts(pair.identity, pair.old.data)
+        after = after if pair.identity.kind == "Service" else {}
+    return {name: more for name, one in after.items() if (more := one - before.get(name, 0)) > 0}
+
+
+def _amounts(identity: Identity, data: dict[str, Json]) -> _Amounts:
+    """What an object counts for quotas, in the unit of quantity()."""
+    name, spec = _plural(identity.kind), mapping_at(data, ("spec",))
+    if identity.group:
+        return {f"count/{name}.{identity.group}": ONE}
+    found = {f"count/{name}": ONE, name: ONE}
+    if identity.kind == "Service":
+        kind, ports = spec.get("type"), len(mappings_in(spec.get("ports")))
+        is_balancer = kind == "LoadBalancer"
+        has_ports = is_balancer and spec.get("allocateLoadBalancerNodePorts") is not False
+        found["services.loadbalancers"] = ONE * is_balancer
+        found["services.nodeports"] = ONE * ports * (has_ports or kind == "NodePort")
+    if identity.kind == _CLAIM:
+        found["requests.storage"] = quantity(value_at(data, _SIZE)) or 0
+        of_class = f"{spec.get('storageClassName')}.storageclass.storage.k8s.io/"
+        found |= {of_class + one: found[one] for one in ("requests.storage", name)}
+    return found
+
+
+def _plural(kind: str) -> str:
+    """The name of a kind in the API, by the rule that all kinds of Kubernetes follow."""
+    name = kind.lower()
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return name if name == "endpoints" else f"{name}es" if name.endswith("s") else f"{name}s"
+
+
+def _claims(facts: Facts) -> Iterator[Risk]:
+    """The claims outside of a LimitRange."""
+    namespace_of = facts.both.resolver.namespace_of
+    claims = [pair for pair in facts.changes if pair.new and pair.identity.kind == _CLAIM]
+    for rule in facts.objects(("LimitRange",), is_new=True) if claims else ():
+        for pair, (_, limit) in product(claims, _limits([rule], _CLAIM)):
+            data = pair.new.data if pair.new else {}
+            if namespace_of(rule.identity.namespace) == namespace_of(pair.identity.namespace):
+                for what in _outside(mapping_at(data, ("spec", "resources")), limit):
+                    fact = f"the claim has {what} of {rule.identity}"
+                    yield rejection(facts, pair.identity, fact, ".".join(_SIZE))
+
+
+_CAPABILITIES = {
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD"),
+    *("NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+}
+_VOLUMES = {
+    *("name", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image"),
+    *("persistentVolumeClaim", "projected", "secret"),
+}
+_PROFILE = ("seccompProfile", "type")
+
+
+def find_violations(pod: dict[str, Json], level: str) -> Iterator[str]:
+    """What a level of pod security does not allow in the spec of a pod, as clauses."""
+    if level not in ("baseline", "restricted"):
+        return
+    shared = mapping_at(pod, ("securityContext",))
+    yield from (f"{field} is true" for field in HOST_FIELDS if pod.get(field) is True)
+    for volume in mappings_in(pod.get("volumes")):
+        if "hostPath" in volume or (level == "restricted" and not volume.keys() <= _VOLUMES):
+            kind = next((key for key in volume if key not in _VOLUMES), "")
+            yield f"the volume {volume.get('name')} is a {kind}"
+    if value_at(shared, _PROFILE) == "Unconfined":
+        yield "the seccompProfile is Unconfined"
+    if level == "restricted" and shared.get("runAsUser") == 0:
+        yield "the runAsUser is 0"
+    for container in (one for field in CONTAINERS for one in mappings_in(pod.get(field))):
+        own = mapping_at(container, ("securityContext",))
+        facts = list(_baseline(container, own))
+        if level == "restricted":
+            facts += _restricted(own, shared)
+        yield from (f"the container {container.get('name')} {fact}" for fact in facts)
+
+
+def _baseline(container: dict[str, Json], own: dict[str, Json]) -> Iterator[str]:
+    if own.get("privileged") is True:
+        yield "is privileged"
+    if added := sorted(_names(own, "add") - _CAPABILITIES):
+        yield f"adds the capability {added[0]}"
+    if any(port.get("hostPort") for port in mappings_in(container.get("ports"))):
+        yield "has a hostPort"
+    if own.get("procMount") not in (None, "", "Default"):
+        yield "has a procMount"
+    if value_at(own, _PROFILE) == "Unconfined":
+        yield "has the seccompProfile Unconfined"
+
+
+def _restricted(own: dict[str, Json], shared: dict[str, Json]) -> Iterator[str]:
+    both = {**shared, **own}
+    if own.get("allowPrivilegeEscalation") is not False:
+        yield "does not set allowPrivilegeEscalation to false"
+    if "ALL" not in _names(own, "drop"):
+        yield "does not drop the capability ALL"
+    if (_names(own, "add") & _CAPABILITIES) - {"NET_BIND_SERVICE"}:
+        yield "adds a capability besides NET_BIND_SERVICE"
+    if both.get("runAsNonRoot") is not True:
+        yield "does not set runAsNonRoot"
+    if own.get("runAsUser") == 0:
+        yield "has the runAsUser 0"
+    if not value_at(both, _PROFILE):
+        yield "does not set a seccompProfile"
+
+
+def _names(context: dict[str, Json], field: str) -> set[str]:
+    names = value_at(context, ("capabilities", field))
+    return set(map(str, names)) if isinstance(names, list) else set()
