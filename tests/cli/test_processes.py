@@ -254,7 +254,7 @@ def test_deep_nesting_is_refused(name: str) -> None:
     assert_refused(done, "(document 1)", "nested levels")
 
 
-@pytest.mark.parametrize("depth", [490, 700, 990, 1_000, 1_500])
+@pytest.mark.parametrize("depth", [490, 990, 1_500])
 @pytest.mark.parametrize("pair", ["[]", "{}"])
 def test_nesting_near_the_limit_is_not_a_bug(depth: int, pair: str) -> None:
     deep = ("[" if pair == "[]" else "{a: ") * depth + pair[1] * depth

@@ -21,6 +21,7 @@ from postrender.diff.formats import REPORTERS
 from postrender.diff.values import Terminal
 from tests.diff.change_cases import ATTACHER_IMAGE, Case, case_named, cases, diff, rendered
 from tests.diff.previews import sample
+from tests.effort import IS_FUZZ
 from tests.update_golden import CheckFile
 
 # The file with the expected output of each format. A format that shows only a part has these files
@@ -199,13 +200,23 @@ def test_a_format_shows_something(name: str) -> None:
     assert REPORTERS[name].render(sample(), Terminal(80, False)).strip()
 
 
+OLD, NEW = BOTH
+# Each side alone once, and both with and without an attacher. `make fuzz` tries every combination.
+RENDERED_SIDES = (
+    list(product(((OLD,), (NEW,), BOTH), (False, True)))
+    if IS_FUZZ
+    else [((OLD,), False), ((NEW,), True), (BOTH, False), (BOTH, True)]
+)
+
+
+@pytest.mark.random_inputs
 @every_case
 def test_a_rendered_side_has_the_same_preview(case: Case, tmp_path: Path) -> None:
     if case.name == CORRECTED:
         return
     expected = without_locations(preview_of(case))
     expected_contents = [{**content, "fate": None} for content in expected["contents"]]
-    for which, attached in product(((BOTH[0],), (BOTH[1],), BOTH), (False, True)):
+    for which, attached in RENDERED_SIDES:
         if attached and case.name in ATTACHER_DIFFERS:
             continue
         if case.name == LOSES and (not attached or which == BOTH):

@@ -133,16 +133,17 @@ def files(*names: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "has_git"),
     [
-        "/../../manifests.yaml",
-        "../../../../manifests.yaml",
-        "../../../other/values.yaml",
-        "link.yaml",
-        "linked-folder/values.yaml",
+        ("/../../manifests.yaml", True),
+        ("/../../manifests.yaml", False),
+        ("../../../../manifests.yaml", True),
+        ("../../../other/values.yaml", True),
+        ("../../../other/values.yaml", False),
+        ("link.yaml", True),
+        ("linked-folder/values.yaml", True),
     ],
 )
-@pytest.mark.parametrize("has_git", [True, False])
 def test_values_files_outside_the_repository_are_refused(
     sidecar: Sidecar, name: str, has_git: bool
 ) -> None:
@@ -406,10 +407,18 @@ def test_the_address_of_a_repository_is_not_cut(sidecar: Sidecar) -> None:
 
 # Links
 
+LINKS = ("values.yaml", "charts", "templates/x.yaml", ".helmignore")
 
-@pytest.mark.parametrize("name", ["values.yaml", "charts", "templates/x.yaml", ".helmignore"])
-@pytest.mark.parametrize("command", ["init", "generate"])
-@pytest.mark.parametrize("is_nested", [False, True])
+
+@pytest.mark.parametrize(
+    ("name", "command", "is_nested"),
+    [
+        *((name, "init", False) for name in LINKS),
+        *((name, "generate", False) for name in LINKS),
+        ("templates/x.yaml", "init", True),
+        (".helmignore", "generate", True),
+    ],
+)
 def test_a_chart_has_no_link_out_of_the_repository(
     sidecar: Sidecar, command: str, name: str, is_nested: bool
 ) -> None:

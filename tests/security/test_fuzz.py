@@ -12,7 +12,7 @@ from tests.security import fuzz
 
 # A number of inputs, because a fast machine would run more inputs in a fixed time. `make fuzz` runs
 # the fuzzer for minutes.
-ROUNDS = 500
+ROUNDS = 300
 
 
 def test_random_inputs_have_no_finding() -> None:
