@@ -122,16 +122,16 @@ def _read_sides(
         history = _history_of(old, new_settings, is_plain=is_plain or is_output[0])
     # An equal document of an input and of an output can have other revisions.
     if is_plain or needs_history or is_output[0] != is_output[1]:
-        selection = select_all(old, new)
+        in_old, in_new, unread = select_all(old, new)
     else:
-        selection = select_documents(old, new, new_settings.namespace)
+        in_old, in_new, unread = select_documents(old, new, new_settings.namespace)
     sides = (
-        read_side(old, selection.old, old_settings, is_output=is_output[0], is_plain=is_plain),
-        read_side(new, selection.new, new_settings, history, is_output=is_output[1]),
+        read_side(old, in_old, old_settings, is_output=is_output[0], is_plain=is_plain),
+        read_side(new, in_new, new_settings, history, is_output=is_output[1]),
     )
-    _check_objects(sides[0], selection.old)
-    _check_objects(sides[1], selection.new)
-    return sides, history, selection.unread
+    _check_objects(sides[0], in_old)
+    _check_objects(sides[1], in_new)
+    return sides, history, unread
 
 
 def _rendering(settings: Settings) -> Settings:

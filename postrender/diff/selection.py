@@ -38,7 +38,7 @@ from postrender.kubernetes.kinds import (
     roots_of,
     strings_at,
 )
-from postrender.records import NamedTuple, grouped, reachable
+from postrender.records import grouped, reachable
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import decoded_values, has_any, words_of
 from postrender.yaml.document import parse_document
@@ -72,20 +72,14 @@ _USUAL_START = re.compile(
 _Object = tuple[str, str, set[str]]
 
 
-class Selection(NamedTuple):
-    """The indexes of the documents that a comparison reads in each stream, in order.
-
-    unread: the indexes of the other documents of the newer stream, by kind.
-    """
-
-    old: Sequence[int]
-    new: Sequence[int]
-    unread: Mapping[str, Sequence[int]]
+# The indexes of the documents that a comparison reads in each stream, in order; and those of the
+# other documents of the newer stream, by kind.
+Selection = tuple[Sequence[int], Sequence[int], Mapping[str, Sequence[int]]]
 
 
 def select_all(old: Stream, new: Stream) -> Selection:
     """All documents of two streams."""
-    return Selection(range(len(old.texts)), range(len(new.texts)), {})
+    return range(len(old.texts)), range(len(new.texts)), {}
 
 
 def select_documents(old: Stream, new: Stream, namespace: str) -> Selection:
@@ -106,7 +100,7 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> Selection:
         [index for index, text in enumerate(stream.texts) if text in selected]
         for stream in (old, new)
     )
-    return Selection(old_indexes, new_indexes, unread)
+    return old_indexes, new_indexes, unread
 
 
 def _selected(

@@ -23,7 +23,6 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.errors import Location, UserError
-from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 
@@ -78,16 +77,9 @@ def compare_texts(
     return (() if is_ambiguous or has_comments else fields), ""
 
 
-class Difference(NamedTuple):
-    """What differs in two long texts: fields, the lines of a text with several, or words.
-
-    Only one of the three is there.
-    """
-
-    fields: tuple[FieldChange, ...] = ()
-    hunks: tuple[Hunk, ...] = ()
-    words: tuple[tuple[str, str], ...] = ()
-    remark: str = ""
+# What differs in two long texts: either fields, or the lines of a text with several, or words. The
+# last is a remark.
+Difference = tuple[tuple[FieldChange, ...], tuple[Hunk, ...], tuple[tuple[str, str], ...], str]
 
 
 def compare_long(old: str, new: str) -> Difference:
@@ -95,10 +87,10 @@ def compare_long(old: str, new: str) -> Difference:
     hunks = find_hunks(old, new, 1)
     fields, remark = compare_texts(old, new, hunks)
     if fields:
-        return Difference(fields=fields, remark=remark)
+        return tuple(fields), (), (), remark
     if "\n" in old or "\n" in new:
-        return Difference(hunks=hunks, remark=remark)
-    return Difference(words=tuple(word_changes(old, new)), remark=remark)
+        return (), hunks, (), remark
+    return (), (), tuple(word_changes(old, new)), remark
 
 
 def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, bool] | None:

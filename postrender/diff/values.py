@@ -151,14 +151,14 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
 
 
 def _describe_texts(subject: str, old: str, new: str, style: Style) -> Description:
-    difference = compare_long(old, new)
-    note = f" ({difference.remark})" if difference.remark else ""
-    if difference.fields:
-        parts = describe_fields(difference.fields, style)
+    fields, hunks, words, remark = compare_long(old, new)
+    note = f" ({remark})" if remark else ""
+    if fields:
+        parts = describe_fields(fields, style)
         return Description(f"{subject} changes in:", tuple(parts))
-    if difference.hunks:
-        return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(difference.hunks)))
-    parts = (style.both(text_of(before), text_of(after)) for before, after in difference.words)
+    if hunks:
+        return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(hunks)))
+    parts = (style.both(text_of(before), text_of(after)) for before, after in words)
     return Description(f"{subject} changes{note} at:", tuple(parts))
 
 

@@ -104,28 +104,27 @@ def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | No
     old, new = pair.both
     before, after = both.usages
     old_source, new_source = _source(old, before), _source(new, after)
-    own = template = _difference(pair, known)
+    fields, causes, is_in_template, is_stored = _difference(pair, known)
     source = pair
     if new_source is not new or old_source is not old:
         source = Pair(old_source, new_source)
-        template = _difference(source, known)
-    causes = template.causes
+        _, causes, _, is_stored = _difference(source, known)
     if before.missing_source(old) or after.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     rollouts = after.rollouts.get(new.item.key, ()) if new.item else ()
     in_place = {} if new.is_hook else dict(_in_place(source, known))
-    if not (causes or own.fields or in_place):
+    if not (causes or fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
     return WorkloadChange(
         identity=pair.identity,
-        change=CHANGED if own.fields or (own.is_in_template and not via) else UNCHANGED,
-        effect=effect_of(old, new, causes, rollouts) if causes and template.is_stored else STAYS,
+        change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
+        effect=effect_of(old, new, causes, rollouts) if causes and is_stored else STAYS,
         causes=causes,
         via=via,
         in_place=tuple(in_place),
         is_mounted=any(in_place.values()),
-        fields=own.fields,
+        fields=fields,
     )
 
 
@@ -134,20 +133,10 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-class _Difference(NamedTuple):
-    """The difference between two workloads.
-
-    fields: the changes outside of pod templates.
-    causes: of the difference between the pod templates.
-    is_in_template: whether the pod templates differ in more than revision names and notation.
-    is_stored: whether the API server stores other pod templates, so that the workload can roll. It
-        does not store nulls and empty lists.
-    """
-
-    fields: tuple[FieldChange, ...]
-    causes: tuple[Cause, ...]
-    is_in_template: bool
-    is_stored: bool
+# The changes outside of pod templates, the causes of the difference between the pod templates,
+# whether these differ in more than revision names and notation, and whether the API server stores
+# other ones, so that the workload can roll. It does not store nulls and empty lists.
+_Difference = tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool, bool]
 
 
 def _difference(pair: Pair, known: KnownChanges) -> _Difference:
@@ -162,7 +151,7 @@ def _difference(pair: Pair, known: KnownChanges) -> _Difference:
         inside = _template_fields(kind)
         fields = tuple(change for change in changes if not inside.match(change.path))
         causes = _ordered(_field_causes(change for change in changes if inside.match(change.path)))
-        return _Difference(fields, causes, is_in_template=bool(causes), is_stored=False)
+        return fields, causes, bool(causes), False
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
     config_causes = list(_config_causes(known.usages(pair), known))
@@ -174,7 +163,7 @@ def _difference(pair: Pair, known: KnownChanges) -> _Difference:
     field_changes = _without_references(template_changes, config_causes)
     causes = _ordered([*config_causes, *_field_causes(field_changes)])
     causes = causes or _ordered(_causes_of_last_resort(pair.newest, *templates))
-    return _Difference(fields, causes, is_in_template=bool(template_changes), is_stored=True)
+    return fields, causes, bool(template_changes), True
 
 
 def _ordered(causes: Iterable[Cause]) -> tuple[Cause, ...]:

@@ -32,7 +32,6 @@ from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.kubernetes.kinds import CONFIG_MAP, CRD, WORKLOAD_KINDS, GroupKind, roots_of
 from postrender.plan.by_name.strings import has_kind
-from postrender.records import NamedTuple
 from postrender.text import has_any, letters_of, unescaped
 from postrender.yaml.paths import Json, Path, mappings_in, nested_mappings, value_at
 from postrender.yaml.stream import Stream
@@ -92,17 +91,8 @@ _WITHOUT_SELECTORS = frozenset({kind for _, kind in WORKLOAD_KINDS} | {_KIND, "S
 _Selector = Mapping[str, "AbstractSet[str] | None"]
 
 
-class LabelFinder(NamedTuple):
-    """A program that finds the ConfigMaps with all labels of a selector."""
-
-    program: str
-    selector: _Selector
-
-    def finds(self, labels: Mapping[str, str]) -> bool:
-        return all(
-            label in labels and (values is None or labels[label] in values)
-            for label, values in self.selector.items()
-        )
+# A program that finds the ConfigMaps with all labels of a selector.
+LabelFinder = tuple[str, _Selector]
 
 
 class LabelFinders:
@@ -115,10 +105,10 @@ class LabelFinders:
     __slots__ = ("_index",)
 
     def __init__(self, finders: list[LabelFinder]) -> None:
-        counts = Counter(pair for finder in finders for pair in _pairs_of(finder.selector))
+        counts = Counter(pair for _, selector in finders for pair in _pairs_of(selector))
         self._index: dict[tuple[str, str | None], list[LabelFinder]] = defaultdict(list)
         for finder in finders:
-            pairs = list(_pairs_of(finder.selector))
+            pairs = list(_pairs_of(finder[1]))
             label = min(pairs, key=lambda pair: counts[pair])[0] if pairs else ""
             for pair in [pair for pair in pairs if pair[0] == label] or [("", None)]:
                 self._index[pair].append(finder)
@@ -129,7 +119,14 @@ class LabelFinders:
             return None
         pairs = [pair for label in labels for pair in ((label, labels[label]), (label, None))]
         finders = (finder for pair in [*pairs, ("", None)] for finder in self._index.get(pair, ()))
-        return next((finder for finder in finders if finder.finds(labels)), None)
+        return next((finder for finder in finders if _selects(finder[1], labels)), None)
+
+
+def _selects(selector: _Selector, labels: Mapping[str, str]) -> bool:
+    return all(
+        label in labels and (values is None or labels[label] in values)
+        for label, values in selector.items()
+    )
 
 
 def _pairs_of(selector: _Selector) -> Iterator[tuple[str, str | None]]:
@@ -139,7 +136,7 @@ def _pairs_of(selector: _Selector) -> Iterator[tuple[str, str | None]]:
 
 def find_finders(inventory: Inventory) -> LabelFinders:
     """The programs and objects of a stream that find ConfigMaps by labels."""
-    finders = [LabelFinder(program, {label: None}) for label, program in _KNOWN.items()]
+    finders: list[LabelFinder] = [(program, {label: None}) for label, program in _KNOWN.items()]
     config_maps = [item for item in inventory.items if item.identity.group_kind == CONFIG_MAP]
     own = {label for item in config_maps for label in item.labels if _is_own(label)} - _KNOWN.keys()
     for index in _documents_with_selectors(inventory.stream, own) if config_maps else ():
@@ -150,7 +147,7 @@ def find_finders(inventory: Inventory) -> LabelFinders:
         for _, root in roots_of(document.data):
             kind, name = (value_at(root, path) for path in (("kind",), ("metadata", "name")))
             program = f"{kind}/{name}"
-            finders += [LabelFinder(program, selector) for selector in _selectors_in(root, own)]
+            finders += [(program, selector) for selector in _selectors_in(root, own)]
     return LabelFinders(finders)
 
 

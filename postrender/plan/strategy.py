@@ -344,9 +344,10 @@ def _exemption(item: Item, writer: Link | None, finders: LabelFinders, *, is_use
         )
     finder = finders.find(item.identity.group_kind, item.labels)
     if finder:
-        labels = conjoined(list(finder.selector))
+        program, selector = finder
+        labels = conjoined(list(selector))
         with_labels = f" with the label {labels}" if labels else ""
-        return f"{finder.program} may find each ConfigMap{with_labels}, also old revisions"
+        return f"{program} may find each ConfigMap{with_labels}, also old revisions"
     if _VERSIONED in item.annotations and _APPLIED_BY_KAPP not in item.labels:
         return f"kapp versions the {item.identity.kind}, because of the annotation {_VERSIONED}"
     path, program = find_placeholder(item.identity.group_kind, item.content, item.annotations)

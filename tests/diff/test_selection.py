@@ -109,8 +109,10 @@ def configmap(name: str, value: str, more: str = "") -> str:
 
 def selected(old: list[str], new: list[str], **options: Any) -> tuple[list[int], list[int]]:
     sides = [read_stream("".join(side).encode(), "side") for side in (old, new)]
-    selection = select_documents(sides[0], sides[1], options.pop("namespace", ""), **options)
-    return list(selection.old), list(selection.new)
+    in_old, in_new, _ = select_documents(
+        sides[0], sides[1], options.pop("namespace", ""), **options
+    )
+    return list(in_old), list(in_new)
 
 
 SERVICE = "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: frontend\nspec: {}\n"

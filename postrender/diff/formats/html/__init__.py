@@ -198,13 +198,13 @@ def values_markup(old: Json, new: Json) -> Html:
 
 def _texts_markup(old: str, new: str) -> Html:
     """The differences of two long texts, by path if they are JSON or YAML."""
-    difference = compare_long(old, new)
-    note = tag("p", difference.remark, class_="remark") if difference.remark else Html("")
-    if difference.fields:
-        return joined(note, fields_markup(difference.fields, is_folded=True))
-    if difference.words:
-        return joined(note, *(_changed_value(*words) for words in difference.words))
-    pre = tag("pre", hunks_markup(difference.hunks))
+    fields, hunks, words, remark = compare_long(old, new)
+    note = tag("p", remark, class_="remark") if remark else Html("")
+    if fields:
+        return joined(note, fields_markup(fields, is_folded=True))
+    if words:
+        return joined(note, *(_changed_value(*pair) for pair in words))
+    pre = tag("pre", hunks_markup(hunks))
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label="Lines")
     return joined(note, diff)
 
