@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Page, expect
 
 from postrender.diff.model import CHANGED, Edge, Graph, GraphNode, Preview
 from postrender.kubernetes.kinds import Identity
@@ -17,6 +18,8 @@ from tests.browser.large import labelled, large
 from tests.diff.previews import sample
 from tests.diff.test_page import HOSTILE, planted
 
+# A folder for pictures, which take a second each.
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
 PHONE = {"width": 360, "height": 740}
 
 ENTRIES = 21  # in the sample
@@ -748,6 +751,10 @@ def test_the_page_is_accessible(open_page: Open, state: str, scheme: str) -> Non
         wait_for_graph(page)
     action(page)
     wait_until_still(page)
+    if SCREENSHOTS:
+        height = page.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
+        clip = FloatRect(x=0, y=0, width=width, height=height)
+        page.screenshot(path=f"{SCREENSHOTS}/{state}-{scheme}.png", clip=clip)
     result = Axe().run(
         page,
         options={
