@@ -41,6 +41,7 @@ OTHERS: dict[str, Rule] = {
     "pods-stop": running_pods.find_pods_stop,
     "refused-pods": limits.find_refused_pods,
     "server-side": rejected.find_server_side,
+    "shared-claim": running_pods.find_shared_claim,
     "two-autoscalers": running_pods.find_two_autoscalers,
 }
 # What hurts most comes first: lost data, and pods that stop or cannot restart.

@@ -17,10 +17,10 @@ from postrender.diff.risks.connections import (
     words_of,
 )
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import Identity
+from postrender.kubernetes.kinds import ROLLOUT, Identity
 from postrender.plan.readers import find_reloads
 from postrender.text import conjoined
-from postrender.yaml.paths import Json, mapping_at, parts_at, value_at
+from postrender.yaml.paths import Json, mapping_at, mappings_in, parts_at, value_at
 
 _LOST = "Kubernetes deletes the revision while pods use it. A pod that restarts cannot start"
 
@@ -293,10 +293,67 @@ def _reason(spec: dict[str, Json], pods: float) -> tuple[str, str]:
 _AMBIGUOUS = "Autoscalers of the same pods do not scale (AmbiguousSelector)"
 
 
-def find_two_autoscalers(facts: Facts) -> Iterator[Risk]:
-    """A second autoscaler targets a workload, so neither scales.
+def find_shared_claim(facts: Facts) -> Iterator[Risk]:
+    """Pods begin to share a claim that one pod, or one node, can use.
 
-    KEDA makes an autoscaler of each ScaledObject.
+    Source: the scheduler (VolumeRestrictions) and the attach controller of Kubernetes.
+    """
+    namespace_of = facts.both.resolver.namespace_of
+    begun: dict[tuple[str | None, str], list[tuple[Identity, str]]] = defaultdict(list)
+    for pair in facts.changes:
+        if pair.new and pair.identity.group_kind in _SHARING:
+            before = _shared(pair.old.data) if pair.old else {}
+            for name, reason in _shared(pair.new.data, is_new=not pair.old).items():
+                if name not in before:
+                    place = namespace_of(pair.identity.namespace), name
+                    begun[place].append((pair.identity, reason))
+    names = {name for _, name in begun}
+    for claim in (
+        facts.objects(("PersistentVolumeClaim",), is_new=True, words=names) if begun else ()
+    ):
+        modes = value_at(claim.data, ("spec", "accessModes"))
+        only = {str(mode) for mode in modes} if isinstance(modes, list) else set()
+        mode = only.pop() if len(only) == 1 else ""
+        place = namespace_of(claim.identity.namespace), claim.identity.name
+        for identity, reason in begun.get(place, ()) if mode in _MODES else ():
+            yield Risk(identity, f"{reason} {claim.identity} ({mode})", _MODES[mode])
+
+
+_SHARING = (("apps", "Deployment"), ("apps", "StatefulSet"), ROLLOUT)
+_MODES = {
+    "ReadWriteOncePod": "The second pod does not start before the first pod is gone",
+    "ReadWriteOnce": "On another node, the second pod does not start before the first is gone",
+}
+
+
+def _shared(data: dict[str, Json], *, is_new: bool = False) -> dict[str, str]:
+    """The claims that two pods of a workload use at once, each with the reason.
+
+    is_new: whether the workload has no pods yet, so that no rollout is under way.
+    """
+    spec, reason = mapping_at(data, ("spec",)), ""
+    replicas = 1 if spec.get("replicas") is None else spec["replicas"]
+    if isinstance(replicas, int) and replicas > 1:
+        reason = f"the {replicas} replicas use"
+    elif replicas == 1 and not is_new and data.get("kind") != "StatefulSet" and _surges(spec):
+        reason = "a rollout starts a new pod first, and both pods use"
+    volumes = mappings_in(value_at(spec, ("template", "spec", "volumes"))) if reason else ()
+    claims = (value_at(volume, ("persistentVolumeClaim", "claimName")) for volume in volumes)
+    return {str(name): reason for name in claims if name}
+
+
+def _surges(spec: dict[str, Json]) -> bool:
+    """Whether a rollout of one replica starts the new pod before it stops the old one."""
+    strategy = mapping_at(spec, ("strategy",))
+    rolling = mapping_at(strategy, ("rollingUpdate",)) or mapping_at(strategy, ("canary",))
+    most = rolling.get("maxUnavailable")  # a percentage of one pod is rounded down
+    makes_room = most == "100%" or (isinstance(most, int) and most > 0)
+    is_surge = rolling.get("maxSurge") not in (0, "0", "0%")
+    return is_surge and not makes_room and strategy.get("type") != "Recreate"
+
+
+def find_two_autoscalers(facts: Facts) -> Iterator[Risk]:
+    """A second autoscaler, also of KEDA, targets a workload, so neither scales.
 
     Source: the horizontal controller of Kubernetes 1.27 and later.
     """
