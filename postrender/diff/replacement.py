@@ -24,11 +24,13 @@ from postrender.diff.model import (
 )
 from postrender.diff.pairs import ComparedObject
 from postrender.diff.risks.facts import Facts
+from postrender.diff.risks.limits import NO_PODS
 from postrender.diff.risks.new_pods import NOT_STARTED
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
 from postrender.kubernetes.validation.checks import PODS
+from postrender.records import grouped
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _PAUSABLE = (("apps", "Deployment"), ROLLOUT)
@@ -55,16 +57,19 @@ def with_replacements(
 ) -> dict[int, WorkloadChange]:
     """The workloads with the effect and the replacement that their strategy gives.
 
-    rejections: by the API server or, with another code, by Argo Rollouts.
+    rejections: by the API server or, with other codes, by Argo Rollouts, or of the new pods.
     """
-    by_rollouts = {risk.identity for risk in rejections if risk.code == "invalid-rollout"}
-    refused = {risk.identity for risk in rejections if risk.code != "invalid-rollout"}
+    found = grouped(rejections, lambda risk: risk.code)
+    by_rollouts = {risk.identity for risk in found.pop("invalid-rollout", ())}
+    without_pods = [risk for risk in found.pop("refused-pods", ()) if risk.consequence == NO_PODS]
+    refused = {risk.identity for risks in found.values() for risk in risks}
     pairs = {pair.identity: pair for pair in facts.pairs}
     unstartable = {
         identity: judge
         for judge in reversed(NOT_STARTED)  # the API server decides first
         for identity, _, _ in facts.rejections.get(judge, ())
     }
+    unstartable |= {risk.identity: PODS for risk in without_pods}
     scalers = _scalers(facts, workloads.values())
     result = {}
     for number, workload in workloads.items():

@@ -16,13 +16,14 @@ from postrender.diff.risks.facts import Facts
 
 Rule = Callable[[Facts], Iterator[Risk]]
 
-# The rules about objects that something rejects. They run before the effects are known.
+# The rules about objects or pods that something rejects. They run before the effects are known.
 REJECTIONS: dict[str, Rule] = {
     "exceeded-limit": limits.find_exceeded_limit,
     "immutable-field": rejected.find_immutable_field,
     "invalid-custom-object": rejected.find_invalid_custom_object,
     "invalid-field": rejected.find_invalid_field,
     "invalid-rollout": new_pods.find_invalid_rollout,
+    "refused-pods": limits.find_refused_pods,
 }
 # The rules that read the effects on workloads.
 OTHERS: dict[str, Rule] = {
@@ -39,7 +40,6 @@ OTHERS: dict[str, Rule] = {
     "moved-object": losses.find_moved_object,
     "no-match": connections.find_no_match,
     "pods-stop": running_pods.find_pods_stop,
-    "refused-pods": limits.find_refused_pods,
     "server-side": rejected.find_server_side,
     "shared-claim": running_pods.find_shared_claim,
     "two-autoscalers": running_pods.find_two_autoscalers,

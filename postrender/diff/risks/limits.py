@@ -21,8 +21,8 @@ _QUOTA, _PODS = "ResourceQuota", ("pods", "count/pods")
 _RULES = ("LimitRange", _QUOTA, "Namespace")
 _WORKLOADS = {kind for _, kind in WORKLOAD_KINDS}
 _LEVEL = ("metadata", "labels", "pod-security.kubernetes.io/enforce")
-_REFUSED = "The API server refuses new pods"
-_UNLESS = f"{_REFUSED}, unless a LimitRange of another release sets a default"
+NO_PODS = "The API server refuses new pods"
+_UNLESS = f"{NO_PODS}, unless a LimitRange of another release sets a default"
 
 
 def find_refused_pods(facts: Facts) -> Iterator[Risk]:
@@ -105,7 +105,7 @@ def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[st
     for identity, data in rules:
         level, spec = str(value_at(data, _LEVEL)), mapping_at(data, ("spec",))
         for fact in find_violations(pod, level):
-            yield f"{fact}, which {identity} ({level}) forbids", _REFUSED
+            yield f"{fact}, which {identity} ({level}) forbids", NO_PODS
         is_quota = identity.kind == _QUOTA and not _is_scoped(data)
         for container in containers if is_quota else ():
             for what in _lacking(container, spec.get("hard"), [limit for _, limit in limits]):
@@ -116,14 +116,14 @@ def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[st
     for identity, limit in limits:
         for container in containers:
             for what in _outside(mapping_at(container, ("resources",)), limit):
-                yield f"the container {container.get('name')} has {what} of {identity}", _REFUSED
+                yield f"the container {container.get('name')} has {what} of {identity}", NO_PODS
     for identity, limit in _limits(rules, "Pod"):
         for name, bound in mapping_at(limit, ("max",)).items():
             most = quantity(bound)
             for way in ("limits", "requests"):
                 if most is not None and _needs(f"{way}.{name}", 1, pod) > most:
                     fact = f"the {name} {way} of the pod are above the max {bound} of {identity}"
-                    yield fact, _REFUSED
+                    yield fact, NO_PODS
 
 
 def _limits(rules: Sequence[Object], kind: str) -> list[tuple[Identity, dict[str, Json]]]:
