@@ -43,12 +43,6 @@ WITH_REVISION_OBJECTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def valid(manifests: Release) -> None:
-    """Compare all objects with the API server's schemas."""
-    manifests.validates = True
-
-
 def chart(greeting: str, kind: str = "Rollout", **fields: Any) -> Values:
     """Return values with one workload; `kind` may be the scaleDown mode of a workloadRef."""
     workload = {"name": "app", "kind": kind, "envFrom": ["app-config"], **fields}

@@ -107,6 +107,7 @@ def workloads_of_every_kind() -> dict[str, Any]:
 def test_the_rendered_role_is_sufficient_for_every_kind(
     manifests: Release, api: Api, plane: ControlPlane, mode: str
 ) -> None:
+    manifests.validates = True
     manifests.config |= {"secrets": True, "keepOriginal": False}
     manifests.config["attacher"] |= {"mode": mode, "required": True}
     manifests.apply(workloads_of_every_kind())
