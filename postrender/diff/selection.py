@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from postrender.errors import Location, UserError
-from postrender.inventory.prefilter import may_escape_names
+from postrender.inventory.build import may_escape_names
 from postrender.krm.input import FORMER_NAMES
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,

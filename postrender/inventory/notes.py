@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from postrender.config.settings import CHECKSUM, RENAME, Settings
 from postrender.errors import Finding, Location, UserError
-from postrender.inventory.build import Inventory, take_full_inventory
+from postrender.inventory.build import Inventory, may_escape_names, take_full_inventory
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import may_escape_names
 from postrender.kubernetes.annotations import (
     PREFIX,
     REWRITE_ANNOTATION,

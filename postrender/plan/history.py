@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
-from postrender.inventory.build import read_items
+from postrender.inventory.build import may_hold, read_items
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import may_hold
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,

@@ -25,9 +25,8 @@ from functools import lru_cache
 
 from postrender.config.settings import IgnoredLeftover
 from postrender.errors import Location
-from postrender.inventory.build import Inventory
+from postrender.inventory.build import Inventory, may_escape_names
 from postrender.inventory.model import Item, ItemKey
-from postrender.inventory.prefilter import may_escape_names
 from postrender.krm.input import is_tool_annotation
 from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import (
