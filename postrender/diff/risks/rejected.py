@@ -18,7 +18,6 @@ from postrender.kubernetes.validation.checks import (
     STRICT,
     quantity,
 )
-from postrender.kubernetes.validation.schemas import find_unlike
 from postrender.kubernetes.validation.updates import find_rejected_changes, goes_with_type
 from postrender.yaml.paths import (
     Json,
@@ -186,7 +185,11 @@ def find_invalid_custom_object(facts: Facts) -> Iterator[Risk]:
     changed = [pair for pair in facts.changes if pair.new and not is_built_in(pair.identity.group)]
     kinds = {pair.identity.kind for pair in changed}
     before, after = (_schemas(facts, kinds, is_new=is_new) for is_new in (False, True))
-    for pair in changed if after else ():
+    if not after:
+        return
+    from postrender.kubernetes.validation.schemas import find_unlike  # rarely needed
+
+    for pair in changed:
         old, new = ((one and one.data) or {} for one in (pair.old, pair.new))
         known = set(find_unlike(old, before.get(_version(old), {})))
         for path, fact in find_unlike(new, after.get(_version(new), {})):

@@ -36,7 +36,6 @@ from postrender.kubernetes.validation.checks import (
     unique,
 )
 from postrender.kubernetes.validation.containers import CONTAINERS
-from postrender.kubernetes.validation.schemas import find_rejected_schemas
 from postrender.kubernetes.validation.values import MODES, SECURITY_LABEL, rows_of
 from postrender.text import shown
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
@@ -387,6 +386,12 @@ def _limits(value: Json) -> Iterator[str]:
             yield f"the {RATIO} of {resource} is below 1"
 
 
+def _schema(value: Json) -> Iterator[str]:
+    from postrender.kubernetes.validation.schemas import find_rejected_schemas  # rarely needed
+
+    return find_rejected_schemas(value)
+
+
 _BINDING: tuple[tuple[str, Check], ...] = (
     ("subjects[]", exclusive("kind: ServiceAccount", "apiGroup")),
     ("subjects[].apiGroup", one_of(RBAC_GROUP)),
@@ -558,7 +563,7 @@ _ROWS: dict[GroupKind, tuple[tuple[str, Check], ...]] = {
         ("spec.versions", unique("version")),
         ("spec.versions[]", needs("schema")),
         ("spec.versions[].schema", needs("openAPIV3Schema")),
-        ("spec.versions[].schema.openAPIV3Schema", find_rejected_schemas),
+        ("spec.versions[].schema.openAPIV3Schema", _schema),
         ("spec.versions[].schema.openAPIV3Schema.type", one_of("object")),
         ("spec.versions[].schema.openAPIV3Schema.nullable", forbidden),
         ("spec.versions[].subresources.scale", needs("specReplicasPath", "statusReplicasPath")),
