@@ -43,6 +43,7 @@ ELSEWHERE = (
     "fields-that-cannot-change",
     "objects-become-invalid",
     "parts-in-use-are-removed",
+    "pods-are-refused",  # by the LimitRanges of other namespaces
     "pods-stop-one-after-the-other",
     "selectors-match-nothing",
     "selectors-still-match",
