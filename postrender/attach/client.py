@@ -518,7 +518,9 @@ def _transport_errors() -> tuple[type[Exception], ...]:
     import httpx2
 
     # ValueError: because of a broken connection or a proxy, a body can be cut off, or is not JSON.
-    return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
+    # InvalidURL: a continue token or a version of the server can be too long for a URL.
+    of_httpx = (httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, httpx2.InvalidURL)
+    return *of_httpx, ValueError
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:

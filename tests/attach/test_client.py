@@ -504,6 +504,16 @@ def test_a_list_that_does_not_end(rest: str, monkeypatch: pytest.MonkeyPatch) ->
     assert client.requests == (20 if rest == "random" else 2)
 
 
+def test_a_token_that_is_too_long_for_a_url(waits: Waits) -> None:
+    """The fuzzer found this: httpx raised an error of its own, which ended a run as a bug."""
+    client = client_with(lambda _: httpx2.Response(200, json=page(pod("a"), rest="x" * 70_000)))
+    with pytest.raises(ApiError, match="too long") as caught:
+        client.list_all(PODS, dict)
+    assert not caught.value.is_answer
+    assert not list(client.watch(PODS, "9" * 70_000, 1))
+    assert waits
+
+
 def test_an_object_that_a_later_page_repeats() -> None:
     pages = iter([page(pod("a"), rest="1"), page(pod("b"), rest="2"), page(pod("a"))])
     client = client_with(lambda _: httpx2.Response(200, json=next(pages)))
