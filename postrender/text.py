@@ -301,6 +301,17 @@ def shown(value: object) -> str:
     return _encode(value)
 
 
+_LONGEST_NAME = 400
+
+
+def shortened(name: str) -> str:
+    """A name or key without what is beyond any name that an API server accepts.
+
+    Thousands of messages can name one object, and would multiply a long name.
+    """
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
 def printable(path: str) -> str:
     """A path with `�` in place of each byte that is not UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -18,7 +18,7 @@ from postrender.kubernetes.kinds import (
     pod_templates,
     roots_of,
 )
-from postrender.text import shown
+from postrender.text import shortened, shown
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.mistakes import FIX_OF_TEMPLATE, PRINTED_BY_GO, printed_by_go
 from postrender.yaml.paths import Json, Path, nested_mappings, value_at
@@ -56,7 +56,7 @@ def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
                 location = document.location_of(place)
                 kind, _, name = location.subject.partition("/")
                 if kind == SECRET[1] and without_hash(name):  # messages show no hash of a Secret
-                    location = location._replace(subject=f"{kind}/{without_hash(name)}")
+                    location = location._replace(subject=shortened(f"{kind}/{without_hash(name)}"))
                 problem = _as_written(problem, document, place)
                 yield Finding("invalid-field", problem, fix, location, strict=True)
 

@@ -7,6 +7,7 @@ from functools import cache
 from sys import intern
 
 from postrender.records import NamedTuple
+from postrender.text import shortened
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, parse_pattern
 
 # The API group and the kind of an object, such as ("", "ConfigMap") or ("apps", "Deployment").
@@ -59,7 +60,7 @@ class Identity(NamedTuple):
         return ObjectKey(self.group_kind, namespace, self.name)
 
     def __str__(self) -> str:
-        return f"{self.kind}/{self.name}" if self.name else self.kind
+        return shortened(f"{self.kind}/{self.name}" if self.name else self.kind)
 
 
 _SPEC_TEMPLATE = parse_pattern("spec.template")

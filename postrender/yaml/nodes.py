@@ -19,6 +19,7 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
+from postrender.text import shortened
 from postrender.yaml.parser import (
     MERGE,
     RESOLVED_TAGS,
@@ -106,7 +107,7 @@ def _subject(node: YamlNode) -> str:
     """The `Kind/name` of an object, "" if its kind or name is missing."""
     parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
     texts = [part.value for part in parts if part.__class__ is ScalarNode]
-    return "/".join(texts) if len(texts) == len(parts) else ""
+    return shortened("/".join(texts)) if len(texts) == len(parts) else ""
 
 
 def _read(node: YamlNode, document: NodeDocument) -> Json:

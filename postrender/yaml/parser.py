@@ -46,7 +46,9 @@ MERGE = "<<"
 # may expand to the first number, and to some values for each value of its text. go-yaml, with which
 # Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
 # come from aliases (decode.go: allowedAliasRatio).
+# from aliases (decode.go: allowedAliasRatio). A long text counts as several values.
 _ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
+_CHARACTERS_OF_VALUE = 100
 # The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
 _UNFINISHED = (0, 0)
 
@@ -56,6 +58,9 @@ _TAG = re.compile(r"(?:^|[\s\[{,:?-])!", re.M)  # also matches text inside a sca
 # The tag `!`, also after an anchor.
 _BARE_TAG = re.compile(r"(?:&\S+(?=\s)(?:\s|#.*\n)*)?!(?=\s|\Z)")
 _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
+
+
+_MOST_TAG_DIRECTIVES = 1_000
 
 
 def _resolve(_kind: object, value: str | None, implicit: Any) -> str:
@@ -71,6 +76,12 @@ def read_nodes(text: str, location: Location) -> tuple[YamlNode, bool]:
     The root is None without content. Surrogate pairs are joined, and tags are applied to keys.
     """
     check_depth(text, location)
+    if text.count("\n%TAG") > _MOST_TAG_DIRECTIVES:  # libyaml compares each with all others
+        raise UserError(
+            f"the document has more than {_MOST_TAG_DIRECTIVES:,} directives %TAG",
+            "Remove the directives",
+            location,
+        )
     root = parse(text, location)
     if root is None:
         return None, False
@@ -252,11 +263,11 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     contains an alias of itself.
     """
     extents: dict[int, tuple[int, int]] = {}
-    aliases = 0
+    aliases = written = 0
 
     def extent(node: YamlNode) -> tuple[int, int]:
-        """The number of nodes and of levels in the tree of a node."""
-        nonlocal aliases
+        """The number of values and of levels in the tree of a node."""
+        nonlocal aliases, written
         known = extents.get(id(node))
         aliases += known is not None
         if known == _UNFINISHED:
@@ -267,7 +278,9 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
             )
         if known is None:
             extents[id(node)] = _UNFINISHED
-            size, depth = 1, 0
+            is_scalar = node.__class__ is ScalarNode
+            size, depth = 1 + (len(node.value) // _CHARACTERS_OF_VALUE if is_scalar else 0), 0
+            written += size
             for child_node in children(node):
                 child_size, child_depth = extent(child_node)
                 size, depth = size + child_size, max(depth, child_depth)
@@ -277,16 +290,17 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     size, depth = extent(root)
     if depth > MAX_DEPTH:
         refuse_depth(location)
-    written = len(extents) + aliases
+    written += aliases
     limit = min(MAX_EXPANDED_NODES, _ALWAYS_PERMITTED + _PERMITTED_RATIO * written)
     limit = max(limit, 2 * written)
     if size > limit:
         raise UserError(
-            f"the YAML aliases expand to more than {limit:,} values",
+            f"the YAML aliases expand to more than {limit:,} values of up to "
+            f"{_CHARACTERS_OF_VALUE} characters",
             "Use fewer aliases",
             location,
         )
-    return size > len(extents)
+    return aliases > 0
 
 
 def _every_node(root: YamlNode) -> Iterator[YamlNode]:

@@ -12,7 +12,7 @@ import json
 import re
 
 from postrender.errors import UserError
-from postrender.text import shown
+from postrender.text import shortened, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def format_path(path: Path) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif re.fullmatch("[A-Za-z0-9_-]+", part):
+            continue
+        part = shortened(part)
+        if re.fullmatch("[A-Za-z0-9_-]+", part):
             text += f".{part}" if text else part
         else:
             text += f'["{part}"]'

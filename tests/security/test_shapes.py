@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from postrender.errors import Location, UserError
+from postrender.yaml.document import parse_document
 from tests import work
 from tests.effort import IS_FUZZ
+from tests.forked import run_fork
 from tests.security.attack import CONFIG_MAP, WORKLOAD, Attack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +89,14 @@ def nested_aliases(count: int) -> str:
     return f"{WORKLOAD}---\n{widget}  x0: &x0 [web-config, web-config]\n{''.join(levels)}"
 
 
+def aliases_of_a_text(count: int) -> str:
+    workload = alias_list(0).rpartition("        - &e")[0]
+    text = f"        env:\n        - {{name: V, value: &x {'x' * 50 * count}}}\n"
+    variables = "".join(f"        - {{name: V{number}, value: *x}}\n" for number in range(count))
+    references = "        - configMapRef: {name: web-config}\n"
+    return f"{workload}{references}{text}{variables}"
+
+
 BYTES = 60 << 20
 # Runs a command, and prints its exit code, memory in KiB and time. A process with the memory
 # of pytest could not do this, because a new process begins with the peak of the one that starts it.
@@ -104,6 +115,7 @@ print(done.returncode, usage.ru_maxrss, usage.ru_utime)
         (alias_list, 3000, ""),
         (alias_containers, 3000, ""),
         (merged_containers, 3000, ""),
+        (aliases_of_a_text, 3000, "the YAML aliases expand to more than"),
         (nested_aliases, 6, "the YAML aliases expand to more than 1"),
         (nested_aliases, 60, "the YAML aliases expand to more than 1"),
     ],
@@ -121,6 +133,31 @@ def test_a_short_text_with_many_aliases_needs_little_memory(
     assert problem in done.stderr
     assert memory * 1024 < BYTES
     assert seconds < 10
+
+
+@pytest.mark.parametrize("command", ["render", "explain", "check", "diff"])
+def test_a_long_name_or_key_is_not_multiplied(command: str, tmp_path: Path) -> None:
+    """Each message and each changed field has the name of its object and its path."""
+    long = "k" * 50_000
+    containers = "".join(f"        - {{name: c{number}, image: 1}}\n" for number in range(500))
+    items = "".join("  - {a: b}\n" for _ in range(500))
+    (tmp_path / "old.yaml").write_text(CONFIG_MAP)
+    (tmp_path / "input.yaml").write_text(
+        f"{CONFIG_MAP}---\n{WORKLOAD.replace('{name: web}', f'{{name: {long}}}', 1)}{containers}"
+        f"---\napiVersion: x.io/v1\nkind: Widget\nmetadata: {{name: w}}\nspec:\n  {long}:\n{items}"
+    )
+    inputs = ["old.yaml", "input.yaml"] if command == "diff" else ["input.yaml"]
+    code, out, err = run_fork(
+        [command, *inputs], b"", {**os.environ, "POSTRENDER_ATTACHER_IMAGE": "x:1"}, tmp_path
+    )
+    assert code in (0, 1), err
+    assert len(out) + len(err) < 2_000_000
+
+
+def test_directives_have_a_limit() -> None:
+    text = "".join(f"%TAG !e{number}! tag:x,{number}:\n" for number in range(2000))
+    with pytest.raises(UserError, match="more than 1,000 directives %TAG"):
+        parse_document(f"{text}---\n{CONFIG_MAP}", Location("x"))
 
 
 def measured(command: str, inputs: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
