@@ -45,8 +45,7 @@ MERGE = "<<"
 # Limits for hostile documents, in which nested aliases can expand to billions of nodes. A document
 # may expand to the first number, and to some values for each value of its text. go-yaml, with which
 # Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
-# come from aliases (decode.go: allowedAliasRatio).
-# from aliases (decode.go: allowedAliasRatio). A long text counts as several values.
+# come from aliases (decode.go: allowedAliasRatio). A long text counts as several values.
 _ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
 _CHARACTERS_OF_VALUE = 100
 # The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
