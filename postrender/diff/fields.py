@@ -30,12 +30,12 @@ def restricted(
     """Two objects without most of their equal parts, so that later steps are faster.
 
     A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
-    objects keep their kind, by which mark_content recognises a Secret.
+    objects keep the keys by which mark_content recognises a Secret.
     """
     if parts is None or old.get("kind") != new.get("kind"):
         return old, new
     sides: tuple[dict[str, Json], dict[str, Json]] = ({}, {})
-    for key in ("kind", *parts):
+    for key in dict.fromkeys(("kind", *parts, "stringData")):
         before, after = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(after, dict) and key not in _STRING_MAPPINGS:
             before, after = restricted(before, after, parts.get(key, {}))

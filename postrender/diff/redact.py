@@ -210,10 +210,10 @@ def mark_content(data: dict[str, Json]) -> dict[str, Json]:
     """
     templates = data.get("secretTemplates")
     if isinstance(templates, list):
-        marked = [
+        marked: list[Json] = [
             {**one, **_content_of(one)} if isinstance(one, dict) else one for one in templates
         ]
-        return {**data, "secretTemplates": marked}
+        data = {**data, "secretTemplates": marked}
     if data.get("kind") == "SecretList":
         secrets = mappings_in(data.get("items"))
         return {**data, "items": [mark_content({**item, "kind": "Secret"}) for item in secrets]}

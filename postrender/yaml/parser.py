@@ -47,7 +47,7 @@ MERGE = "<<"
 # Helm and the API server read YAML, refuses a document with 400,000 values if nearly all of them
 # come from aliases (decode.go: allowedAliasRatio). A long text counts as several values.
 _ALWAYS_PERMITTED, _PERMITTED_RATIO, MAX_EXPANDED_NODES = 10_000, 10, 200_000
-_CHARACTERS_OF_VALUE = 100
+_CHARACTERS_OF_VALUE = 1_000
 # The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
 _UNFINISHED = (0, 0)
 
@@ -295,7 +295,7 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
     if size > limit:
         raise UserError(
             f"the YAML aliases expand to more than {limit:,} values of up to "
-            f"{_CHARACTERS_OF_VALUE} characters",
+            f"{_CHARACTERS_OF_VALUE:,} characters",
             "Use fewer aliases",
             location,
         )

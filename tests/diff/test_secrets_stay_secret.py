@@ -340,6 +340,7 @@ def test_a_secret_without_a_kind_is_not_revealed(form: str, tmp_path: Path) -> N
         specs = {
             "SopsSecret": {"secretTemplates": [{"name": "a", **data}, {"name": "b", **data}]},
             "Other": {"template": {"stringData": {"a": value}, **data}},
+            "Equal": {"template": {"stringData": {"user": "admin"}, **data}},
         }
         documents = [
             {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
@@ -349,6 +350,7 @@ def test_a_secret_without_a_kind_is_not_revealed(form: str, tmp_path: Path) -> N
     done = run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path)
     check_shows(form, done.stdout, "SopsSecret")
     check_shows(form, done.stdout, "Other")
+    check_shows(form, done.stdout, "Equal")
     for value in (OLD.string_data, NEW.string_data):
         assert encoded(value) not in done.stdout
         assert value.split("\n")[0] not in done.stdout

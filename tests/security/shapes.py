@@ -586,6 +586,25 @@ def budgets_of_one_selector(count: int) -> tuple[str, str]:
 
 
 @of_change
+def quotas_and_services(count: int) -> tuple[str, str]:
+    hard = ", ".join(f"count/{name}.b: 0" for name in names(count))
+    objects = [
+        f"---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: q{name}, namespace: SPACE}}\n"
+        f"spec: {{hard: {{services: 0, services.nodeports: 0HARD}}}}\n"
+        f"---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: SPACE}}\n"
+        "spec: {type: KIND, ports: [{port: 80}]}\n"
+        for name in names(count)
+    ]
+    shared = "".join(objects[: count // 2]).replace("SPACE", "one").replace("HARD", f", {hard}", 1)
+    others = "".join(
+        one.replace("SPACE", name)
+        for one, name in zip(objects[count // 2 :], names(count), strict=False)
+    )
+    text = (shared + others).replace("HARD", "")
+    return text.replace("KIND", "ClusterIP"), text.replace("KIND", "NodePort")
+
+
+@of_change
 def a_chain_of_revisions(count: int) -> tuple[str, str]:
     text = SECRET + chain(count)
     return text, text.replace("k: v", "k: u")

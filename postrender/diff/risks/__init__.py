@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 
 from postrender.diff.model import Risk
 from postrender.diff.pairs import sort_key
-from postrender.diff.risks import connections, limits, losses, new_pods, rejected, running_pods
+from postrender.diff.risks import (
+    connections,
+    grants,
+    limits,
+    losses,
+    new_pods,
+    rejected,
+    running_pods,
+)
 from postrender.diff.risks.broken_reference import find_broken_reference
 from postrender.diff.risks.facts import Facts
 
@@ -35,7 +43,7 @@ OTHERS: dict[str, Rule] = {
     "in-place": running_pods.find_in_place,
     "invalid-pod": new_pods.find_invalid_pod,
     "lost-reload": running_pods.find_lost_reload,
-    "missing-grant": connections.find_missing_grant,
+    "missing-grant": grants.find_missing_grant,
     "missing-kind": rejected.find_missing_kind,
     "moved-object": losses.find_moved_object,
     "no-match": connections.find_no_match,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -10,17 +9,13 @@ from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
-from postrender.kubernetes.parts import ROUTES
-from postrender.records import grouped
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind
 from postrender.yaml.paths import (
     Json,
-    Path,
     PatternTree,
     format_path,
     mapping_at,
     mappings_in,
-    nested_mappings,
     parse_pattern,
     parts_at,
     value_at,
@@ -309,153 +304,3 @@ def _is_matched(
     return len(templates_there) > _MOST_CANDIDATES or any(
         is_selected(selector, labels) for labels in templates_there
     )
-
-
-_GRANT = "ReferenceGrant"
-_DEFAULTS = {"Gateway": "Secret", **dict.fromkeys(ROUTES, "Service")}
-_FAILS = "The Gateway does not follow the reference, unless another ReferenceGrant allows it"
-
-
-def find_missing_grant(facts: Facts) -> Iterator[Risk]:
-    """A route or Gateway loses its ReferenceGrant, or an Application what its AppProject permits.
-
-    Source: ReferenceGrant in Gateway API 1.4, and `app_project_types.go` of Argo CD 3.5.
-    """
-    yield from _of_projects(facts)
-    lost = [pair for pair in facts.changes if pair.old and pair.identity.kind == _GRANT]
-    namespace_of = facts.both.resolver.namespace_of
-    words = {space for pair in lost if (space := namespace_of(pair.identity.namespace))}
-    if not words:
-        return
-    before, after = (
-        grouped(
-            facts.objects((_GRANT,), is_new=is_new, words=words),
-            lambda grant: namespace_of(grant.identity.namespace),
-        )
-        for is_new in (False, True)
-    )
-    for item in facts.objects(_DEFAULTS, is_new=True, words=words):
-        space = namespace_of(item.identity.namespace)
-        for path, target, namespace, name in _references(item):
-            source = (*item.identity.group_kind, space)
-            allowed = [
-                any(
-                    _allows(grant.data, source, target, name) for grant in grants.get(namespace, ())
-                )
-                for grants in (before, after)
-            ]
-            if namespace != space and allowed == [True, False]:
-                fact = f"no {_GRANT} of {namespace} allows {target[1]}/{name} any longer"
-                yield Risk(item.identity, fact, _FAILS, format_path(path))
-
-
-def _references(item: Object) -> Iterator[tuple[Path, GroupKind, str, str]]:
-    """The references with a namespace. Those to a parent need no grant."""
-    for path, around in nested_mappings(item.data.get("spec"), ("spec",)):
-        name, namespace = around.get("name"), around.get("namespace")
-        if isinstance(name, str) and isinstance(namespace, str) and "parentRefs" not in path:
-            kind = str(around.get("kind") or _DEFAULTS[item.identity.kind])
-            yield path, (str(around.get("group") or ""), kind), namespace, name
-
-
-def _allows(
-    grant: dict[str, Json], source: tuple[str, str, str | None], target: GroupKind, name: str
-) -> bool:
-    sources, targets = (mappings_in(value_at(grant, ("spec", end))) for end in ("from", "to"))
-    is_source = any(
-        (one.get("group"), one.get("kind"), one.get("namespace")) == source for one in sources
-    )
-    return is_source and any(
-        (one.get("group") or "", one.get("kind")) == target and one.get("name") in (None, "", name)
-        for one in targets
-    )
-
-
-# The Applications of Argo CD, and the path of their spec.
-_APPLICATIONS = {"Application": ("spec",), "ApplicationSet": ("spec", "template", "spec")}
-_PROJECT = "AppProject"
-_SYNC = "Argo CD reports InvalidSpecError, and does not sync the Application"
-_LONGEST = 1_000
-
-
-def _of_projects(facts: Facts) -> Iterator[Risk]:
-    """What a project begins to forbid to an Application."""
-    changed = [one for one in facts.changes if one.identity.kind in (_PROJECT, *_APPLICATIONS)]
-    words = {one.identity.name for one in changed if one.identity.kind == _PROJECT}
-    known: set[tuple[Identity, str]] = set()
-    for is_new in (False, True) if changed else ():
-        projects = grouped(facts.objects((_PROJECT,), is_new=is_new), lambda one: one.identity.name)
-        for item in facts.objects(_APPLICATIONS, is_new=is_new, words=words):
-            spec = mapping_at(item.data, _APPLICATIONS[item.identity.kind])
-            found = projects.get(str(spec.get("project") or "default"), ())
-            for project in found if len(found) == 1 else ():
-                for what in _forbidden(mapping_at(project.data, ("spec",)), spec):
-                    if is_new and (item.identity, what) not in known:
-                        yield Risk(
-                            item.identity, f"{project.identity} does not permit {what}", _SYNC
-                        )
-                    known.add((item.identity, what))
-
-
-def _forbidden(project: dict[str, Json], spec: dict[str, Json]) -> Iterator[str]:
-    """The repositories and the destination of an Application that a project does not permit."""
-    sources = spec.get("sources") or [spec.get("source")]
-    patterns = project.get("sourceRepos")
-    for source in mappings_in(sources):
-        url, wanted = source.get("repoURL"), patterns if isinstance(patterns, list) else []
-        texts = [_repository(str(pattern)) for pattern in wanted]
-        if isinstance(url, str) and _permits(texts, _repository(url), "/") is False:
-            yield f"the repository {url}"
-    target = mapping_at(spec, ("destination",))
-    for field, other in (("server", "name"), ("name", "server")):
-        value, space = target.get(field), target.get("namespace")
-        listed = mappings_in(project.get("destinations"))
-        both = [f"{one.get(field)} {one.get('namespace')}" for one in listed]
-        # Only the cluster knows which name belongs to a server.
-        is_known = all(one.get(field) and not one.get(other) for one in listed)
-        is_plain = is_known and not any("!" in text for text in both)
-        is_target = isinstance(value, str) and isinstance(space, str)
-        if is_target and is_plain and _permits(both, f"{value} {space}", "") is False:
-            yield f"the destination {value} with the namespace {space}"
-
-
-def _repository(url: str) -> str:
-    """A URL or its pattern as Argo CD compares them."""
-    denied, text = ("!", url[1:]) if url.startswith("!") else ("", url)
-    text = text.strip().lower()
-    if "@" in text and "/" not in text.partition("@")[0].partition("://")[0]:
-        text = text if "://" in text else text.replace(":", "/", 1)
-    return denied + text.removesuffix(".git").removeprefix("ssh://")
-
-
-def _permits(patterns: Iterable[str], text: str, separator: str) -> bool | None:
-    """Whether patterns match a text and none denies it; None if that is not certain."""
-    results = []
-    for pattern in patterns:
-        is_denied = pattern.startswith("!")
-        wanted = pattern.removeprefix("!")
-        if not {*"[]{}\\"}.isdisjoint(wanted) or "{{" in text or len(wanted + text) > _LONGEST:
-            return None
-        matches = wanted == "*" or _matches(wanted, text, separator)
-        if is_denied and matches:
-            return False
-        results.append(matches != is_denied)
-    return any(results)
-
-
-def _matches(pattern: str, text: str, separator: str) -> bool:
-    """Whether a text matches a pattern in which `**`, but not `*`, matches a separator."""
-    places = {0}
-    for token in re.findall(r"\*\*|.", pattern, re.DOTALL):
-        after: set[int] = set()
-        for place in sorted(places):
-            here = text[place : place + 1]
-            if token[0] == "*":
-                end = place
-                while end not in after and end <= len(text):
-                    after.add(end)
-                    end += len(text) if token == "*" and text[end : end + 1] == separator else 1
-            elif token == here or (token == "?" and here not in ("", separator)):
-                after.add(place + 1)
-        places = after
-    return len(text) in places

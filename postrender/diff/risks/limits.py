@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
+from postrender.diff.normalise import without
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
 from postrender.diff.risks.rejected import rejection
@@ -172,69 +173,74 @@ _OWN = ("configmaps", "count/configmaps", "count/serviceaccounts")
 _NEXT = "The API server rejects the next new object, also one that is deleted and re-created"
 _SOME = "The API server rejects some of the new objects, and Helm stops with an error"
 _Amounts = Mapping[str, int]
+# A namespace, and what a quota counts there.
+_Counted = tuple["str | None", str]
 
 
 def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
     """A limit of the namespace refuses an object.
 
-    - There are more objects than a ResourceQuota allows.
+    - More objects than a ResourceQuota allows.
     - A claim is outside of a LimitRange.
 
     Source: the admission plugins ResourceQuota and LimitRanger.
     """
     yield from _claims(facts)
     namespace_of = facts.both.resolver.namespace_of
-    for quota in facts.objects((_QUOTA,), is_new=True):
-        if not _is_scoped(quota.data):
-            space = namespace_of(quota.identity.namespace)
-            pairs = [one for one in facts.changes if namespace_of(one.identity.namespace) == space]
-            yield from _exceeded(facts, quota.identity, quota.data, pairs)
-
-
-def _exceeded(
-    facts: Facts, quota: Identity, data: dict[str, Json], changes: list[Pair]
-) -> Iterator[Risk]:
-    """What the objects of a namespace need above a quota, with the changes of the namespace."""
-    before = next((one.old.data for one in changes if one.old and one.identity == quota), data)
-    is_added = any(one.identity == quota and not one.old for one in changes)
-    grown = [(pair.identity, more) for pair in changes if (more := _more(pair))]
-    for name, bound in mapping_at(data, ("spec", "hard")).items():
-        last = None if is_added else value_at(before, ("spec", "hard", name))
-        new = {identity: more[name] for identity, more in grown if name in more}
-        allowed, earlier = quantity(bound), quantity(last)
-        if name in _PODS or allowed is None or not (new or bound != last):
-            continue
-        over = _needed(facts, name, quota, changes) - allowed
+    quotas = [one for one in facts.objects((_QUOTA,), is_new=True) if not _is_scoped(one.data)]
+    grown: dict[_Counted, dict[Identity, int]] = defaultdict(dict)
+    for pair in facts.changes if quotas else ():
+        for name, more in _more(pair).items():
+            grown[namespace_of(pair.identity.namespace), name][pair.identity] = more
+    changed = {pair.identity: pair for pair in facts.changes if pair.identity.kind == _QUOTA}
+    limits: dict[_Counted, tuple[int, Identity, Json, Json]] = {}
+    for quota in quotas:
+        change = changed.get(quota.identity)
+        before = (change.old.data if change.old else {}) if change else quota.data
+        for name, bound in mapping_at(quota.data, ("spec", "hard")).items():
+            key = namespace_of(quota.identity.namespace), name
+            allowed, last = quantity(bound), value_at(before, ("spec", "hard", name))
+            if name in _PODS or allowed is None or not (key in grown or bound != last):
+                continue
+            if key not in limits or allowed < limits[key][0]:  # the lowest limit decides
+                limits[key] = allowed, quota.identity, bound, last
+    needed = _needed(facts, {name for _, name in limits}) if limits else {}
+    for key, (allowed, quota_identity, bound, last) in limits.items():
+        name, new = key[1], grown.get(key, {})
+        over, earlier = needed.get(key, 0) + ONE * (name in _OWN) - allowed, quantity(last)
         if over <= 0:
             continue
         own = ", of which Kubernetes creates one" if name in _OWN else ""
-        fact = f"the objects need more {name} than the {bound} of {quota}{own}"
+        fact = f"the objects need more {name} than the {bound} of {quota_identity}{own}"
         if earlier is None or earlier > allowed or over < sum(new.values()):
-            yield Risk(quota, fact, _SOME if new else _NEXT, "spec.hard")
+            yield Risk(quota_identity, fact, _SOME if new else _NEXT, "spec.hard")
         else:
             yield from (rejection(facts, identity, fact) for identity in new)
 
 
-def _needed(facts: Facts, name: str, quota: Identity, changes: list[Pair]) -> int:
-    """How much the objects in the namespace of a quota need, in the unit of quantity()."""
+def _needed(facts: Facts, names: Collection[str]) -> dict[_Counted, int]:
+    """How much of each name the objects of a namespace need, in the unit of quantity()."""
     namespace_of = facts.both.resolver.namespace_of
-    resource = name.removeprefix("count/").partition(".")[0]
+    resources = {name.removeprefix("count/").partition(".")[0] for name in names}
     there = {pair.identity.kind for pair in facts.pairs} | facts.both.unread.keys()
-    kinds = {kind for kind in there if _plural(kind) == resource or kind in ("Service", _CLAIM)}
+    kinds = {kind for kind in there if _plural(kind) in resources or kind in ("Service", _CLAIM)}
     hooks = {hook.identity for hook in facts.hooks()}
-    amounts = [
-        _amounts(item.identity, item.data).get(name, 0)
+    counted = [
+        (item.identity, item.data)
         for item in facts.objects(kinds, is_new=True)
-        if namespace_of(item.identity.namespace) == namespace_of(quota.namespace)
-        and item.identity not in hooks
+        if item.identity not in hooks
     ]
     # The previous revision of a ConfigMap stays as long as pods read it.
-    amounts += [
-        _amounts(pair.identity, pair.old.data).get(name, 0)
-        for pair in changes
+    counted += [
+        (pair.identity, pair.old.data)
+        for pair in facts.changes
         if pair.both and pair.old and pair.both[0].name != pair.both[1].name
     ]
-    return sum(amounts) + (ONE if name in _OWN else 0)
+    found: dict[_Counted, int] = defaultdict(int)
+    for identity, data in counted:
+        for name, amount in _amounts(identity, data).items():
+            found[namespace_of(identity.namespace), name] += amount
+    return found
 
 
 def _more(pair: Pair) -> _Amounts:
@@ -277,16 +283,22 @@ def _plural(kind: str) -> str:
 
 
 def _claims(facts: Facts) -> Iterator[Risk]:
-    """The claims outside of a LimitRange."""
+    """The claims outside of a LimitRange, which reads only their requests."""
     namespace_of = facts.both.resolver.namespace_of
-    claims = [pair for pair in facts.changes if pair.new and pair.identity.kind == _CLAIM]
-    for rule in facts.objects(("LimitRange",), is_new=True) if claims else ():
-        for pair, (_, limit) in product(claims, _limits([rule], _CLAIM)):
-            data = pair.new.data if pair.new else {}
-            if namespace_of(rule.identity.namespace) == namespace_of(pair.identity.namespace):
-                for what in _outside(mapping_at(data, ("spec", "resources")), limit):
-                    fact = f"the claim has {what} of {rule.identity}"
-                    yield rejection(facts, pair.identity, fact, ".".join(_SIZE))
+    claims = [
+        Object(pair.identity, pair.new.data)
+        for pair in facts.changes
+        if pair.new and pair.identity.kind == _CLAIM
+    ]
+    ranges = facts.objects(("LimitRange",), is_new=True) if claims else ()
+    rules = grouped(ranges, lambda one: namespace_of(one.identity.namespace))
+    for identity, data in claims:
+        resources = without(mapping_at(data, ("spec", "resources")), "limits")
+        there = rules.get(namespace_of(identity.namespace), ())
+        for rule, limit in _limits(there, _CLAIM):
+            for what in _outside(resources, limit):
+                fact = f"the claim has {what} of {rule}"
+                yield rejection(facts, identity, fact, ".".join(_SIZE))
 
 
 _CAPABILITIES = {

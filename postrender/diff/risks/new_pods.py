@@ -29,7 +29,8 @@ NOT_STARTED = {
 def find_invalid_pod(facts: Facts) -> Iterator[Risk]:
     """New pods do not start, although the API server accepts the workload.
 
-    - An image has two tags, a capital letter or a blank at its end: `InvalidImageName`.
+    - An image ends with a blank: the API server rejects pods.
+    - An image has two tags or a capital letter: `InvalidImageName`.
     - `runAsNonRoot` with the user 0, or a `resourceFieldRef` to a missing container:
       `CreateContainerConfigError`.
     - A memory limit below 1 MiB, such as `512m`: `StartError`.

@@ -14,6 +14,7 @@ from postrender.kubernetes.validation.checks import (
     Problem,
     forbidden,
     is_placeholder,
+    matching,
     not_one_of,
     one_of,
     requires,
@@ -32,10 +33,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _NAMES = {kind: name for name, kinds in _TYPES.items() for kind in kinds}
 # Without a type, a schema needs one of these. A limit has the sign that its value must not exceed.
 _FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-_LIMITS = {
-    **{f"min{what}": -1 for what in ("imum", "Length", "Items")},
-    **{f"max{what}": 1 for what in ("imum", "Length", "Items")},
-}
+_LIMITS = (("min", -1), ("max", 1))
+_LIMITED = {str: "Length", list: "Items", int: "imum", float: "imum"}
 
 
 def find_unlike(data: Json, schema: Json) -> Iterator[Problem]:
@@ -68,39 +67,43 @@ def find_unlike(data: Json, schema: Json) -> Iterator[Problem]:
 
 def _outside(value: Json, schema: dict[str, Json]) -> Iterator[str]:
     """The limits of a schema that a value exceeds."""
+    what = _LIMITED.get(type(value), "")
     size = len(value) if isinstance(value, (str, list)) else value
-    for key, sign in _LIMITS.items() if isinstance(size, (int, float)) else ():
-        limit = schema.get(key)
-        is_number = isinstance(limit, (int, float)) and key.endswith("imum") == (size is value)
+    for end, sign in _LIMITS if what else ():
+        limit = schema.get(f"{end}{what}")
+        is_number = isinstance(limit, (int, float)) and isinstance(size, (int, float))
         if is_number and size * sign > limit * sign:  # type: ignore[operator]
-            yield f"the {key} of the schema is {limit}"
+            yield f"the {end}{what} of the schema is {limit}"
 
 
 def find_rejected_schemas(value: Json) -> Iterator[str]:
-    """Why the API server rejects a schema."""
-    pending: list[tuple[str, Json]] = [("openAPIV3Schema", value)]
+    """Why the API server rejects a schema. It checks no defaults below additionalProperties."""
+    others = "additionalProperties"
+    pending: list[tuple[str, Json, bool]] = [("openAPIV3Schema", value, True)]
     while pending:
-        name, schema = pending.pop()
+        name, schema, has_defaults = pending.pop()
         if not isinstance(schema, dict):
             continue
         if not schema.get("type") and not any(schema.get(one) is True for one in _FREE):
             yield f"the field {name} has no type"
-        if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
-            yield f"the field {name} has both properties and additionalProperties"
+        if schema.get("properties") and schema.get(others) not in (None, True):
+            yield f"the field {name} has both properties and {others}"
         found = [text for key, check in _OF_FIELDS for text in check(schema.get(key))]
         found += [text for check in _OF_SCHEMAS for text in check(schema)]
         yield from (f"the field {name}: {text}" for text in found)
-        for _, text in find_unlike(schema.get("default"), schema):
+        for _, text in find_unlike(schema.get("default"), schema) if has_defaults else ():
             yield f"the default {shown(schema['default'])} of the field {name}: {text}"
         for key in ("allOf", "anyOf", "oneOf"):
             for inner in mappings_in(schema.get(key)):
                 yield from (f"the field {name}: {text}" for text in pattern(inner.get("pattern")))
                 is_free = schema.get(_FREE[0]) is True
                 for one in ("type", "default", "description")[is_free:]:
-                    if one in inner:
+                    if inner.get(one) not in ((None,) if one == "default" else (None, "")):
                         yield f"the field {name}: {key} cannot have the field {one}"
-        pending += mapping_at(schema, ("properties",)).items()
-        pending += [(f"{name}[]", schema.get(key)) for key in ("items", "additionalProperties")]
+        fields = mapping_at(schema, ("properties",))
+        pending += [(field, one, has_defaults) for field, one in fields.items()]
+        pending.append((f"{name}[]", schema.get("items"), has_defaults))
+        pending.append((f"{name}[]", schema.get(others), False))
 
 
 _ITEM = r"(?:\[:\^?\w+:\]|\\.|[^\]\\])"
@@ -159,7 +162,7 @@ _OF_SCHEMAS = (
     requires("x-kubernetes-list-map-keys", "x-kubernetes-list-type: map"),
     requires("x-kubernetes-list-type", "type: array"),
     requires("x-kubernetes-map-type", "type: object"),
-    requires("x-kubernetes-embedded-resource", "type: object"),
+    requires("x-kubernetes-embedded-resource: true", "type: object"),
     _items,
 )
 _OF_FIELDS: tuple[tuple[str, Check], ...] = (
@@ -167,6 +170,7 @@ _OF_FIELDS: tuple[tuple[str, Check], ...] = (
     ("pattern", pattern),
     ("x-kubernetes-list-type", one_of("atomic", "set", "map")),
     ("x-kubernetes-map-type", one_of("atomic", "granular")),
-    *((key, forbidden) for key in ("$ref", "id", "definitions", "dependencies")),
+    *((key, forbidden) for key in ("$ref", "definitions", "dependencies")),
+    ("id", matching(lambda _: False, "permitted")),
     *((key, forbidden) for key in ("patternProperties", "additionalItems", "uniqueItems")),
 )
