@@ -6,7 +6,7 @@ A graph labels a reference with the kind of field that holds the name, such as `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.diff.kinds import SCALERS, is_in_custom_template, is_workload, scaled_by
@@ -279,7 +279,7 @@ def find_graph(
     """
     pairs = both.pairs
     before, after = (
-        set(_edges(pairs, index, is_new=is_new))
+        set(_edges(pairs, index, changes, is_new=is_new))
         for index, is_new in zip(both.usages, (False, True), strict=True)
     )
     edge_changes = {
@@ -315,7 +315,13 @@ def _role(pair: Pair) -> str:
     return "config" if pair.newest.is_content else "other"
 
 
-def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
+def _edges(
+    pairs: Sequence[Pair], index: UsageIndex, changed: Container[int], *, is_new: bool
+) -> Iterator[Edge]:
+    """The references of one side, and the autoscalers and workloads that both change.
+
+    Other documents with autoscalers or their workloads can be unread.
+    """
     numbers: dict[ItemKey, int] = {}
     workloads: dict[tuple[str | None, str, str], int] = {}
     targets = []
@@ -323,6 +329,8 @@ def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
         compared = pair.new if is_new else pair.old
         if compared is not None and compared.item is not None:
             numbers[compared.item.key] = number
+        if number not in changed:
+            continue
         if compared is not None and pair.identity.kind in SCALERS:
             targets.append((number, (pair.identity.namespace, *scaled_by(compared.data))))
         elif compared is not None and is_workload(compared):
