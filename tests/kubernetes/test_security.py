@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postrender.diff.risks.limits import find_violations
+from postrender.kubernetes.validation.security import find_violations
 
 # The least that the level `restricted` needs.
 RESTRICTED: dict[str, Any] = {
