@@ -238,7 +238,7 @@ def escape_of(character: str) -> str:
 
 # The runners of GitHub, Azure Pipelines and TeamCity run `##[…]`, `##vso[…]` and `##teamcity[…]`
 # anywhere in a line. That of GitHub also runs `::…::` at the start of a line.
-RUNNER_COMMAND = r"##(?=[a-z]{0,20}\[)"
+_RUNNER_COMMAND = r"##(?=[a-z]{0,20}\[)"
 TEXT_ESCAPES, JSON_ESCAPES = ("\\x3a", "\\x23"), ("\\u003a", "\\u0023")  # of `:` and `#`
 
 
@@ -262,9 +262,14 @@ def visible(text: str, keep: str = "", escape: Callable[[str], str] = escape_of)
     )
 
 
+def without_runner_commands(text: str, escapes: tuple[str, str]) -> str:
+    """A text without commands such as `##vso[`; escapes: of `:` and `#` in the format."""
+    return re.sub(_RUNNER_COMMAND, lambda _: f"#{escapes[1]}", text)
+
+
 def visible_line(text: str) -> str:
     """A line of a log or a report: `visible`, and without commands of a CI runner."""
-    return re.sub(RUNNER_COMMAND, r"#\\x23", visible(text))
+    return without_runner_commands(visible(text), TEXT_ESCAPES)
 
 
 def visible_json(document: object) -> str:

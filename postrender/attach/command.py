@@ -7,7 +7,6 @@ import gc
 import json
 import logging
 import os
-import re
 import signal
 import sys
 import time
@@ -23,7 +22,7 @@ from postrender.attach.report import record_abort, report_failures
 from postrender.attach.request import AttachRequest
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError
-from postrender.text import RUNNER_COMMAND, shown, visible_line
+from postrender.text import JSON_ESCAPES, shown, visible_line, without_runner_commands
 
 INTERRUPTED = 130
 # The time for a run of adopt, and for a run of attach in addition to --timeout. Together with the
@@ -208,7 +207,7 @@ class _StderrHandler(logging.Handler):
         now = datetime.fromtimestamp(record.created, timezone.utc)
         time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"level": level, "msg": text, "time": time})  # as configmap-attacher
-        return re.sub(RUNNER_COMMAND, r"#\\u0023", line)
+        return without_runner_commands(line, JSON_ESCAPES)
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is not None:

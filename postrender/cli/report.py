@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.sources.paths import ENDINGS
 from postrender.terminal import BLUE, END, MAGENTA, RED, columns_on, wrap
-from postrender.text import RUNNER_COMMAND, visible_line
+from postrender.text import visible_line, without_runner_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -334,8 +333,8 @@ def without_commands(text: str, escapes: tuple[str, str]) -> str:
     white space.
     escapes: the escapes of the output format (Reporter.escapes).
     """
-    colon, hash_sign = escapes
-    text = re.sub(RUNNER_COMMAND, lambda _: f"#{hash_sign}", text)
+    colon, _ = escapes
+    text = without_runner_commands(text, escapes)
     return "".join(
         f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
         for line in text.splitlines(keepends=True)
