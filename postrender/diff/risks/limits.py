@@ -7,17 +7,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
-from postrender.diff.normalise import without
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
-from postrender.diff.risks.rejected import rejection
+from postrender.diff.risks.rejected import CLAIM_SIZE, rejection
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
 from postrender.kubernetes.validation.checks import ONE, quantity
 from postrender.kubernetes.validation.containers import CONTAINERS
 from postrender.kubernetes.validation.rows import RATIO
 from postrender.kubernetes.validation.security import find_violations
 from postrender.records import grouped
-from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import Json, format_path, mapping_at, mappings_in, value_at
 
 _QUOTA, _PODS = "ResourceQuota", ("pods", "count/pods")
 _RULES = ("LimitRange", _QUOTA, "Namespace")
@@ -168,7 +167,7 @@ def _outside(resources: dict[str, Json], limit: dict[str, Json]) -> Iterator[str
                     yield f"the {what}, {side} the {end} {value_at(limit, (end, name))}"
 
 
-_CLAIM, _SIZE = "PersistentVolumeClaim", ("spec", "resources", "requests", "storage")
+_CLAIM = "PersistentVolumeClaim"
 # Kubernetes creates one of these in each namespace.
 _OWN = ("configmaps", "count/configmaps", "count/serviceaccounts")
 _NEXT = "The API server rejects the next new object, also one that is deleted and re-created"
@@ -176,6 +175,8 @@ _SOME = "The API server rejects some of the new objects, and Helm stops with an 
 _Amounts = Mapping[str, int]
 # A namespace, and what a quota counts there.
 _Counted = tuple["str | None", str]
+# What a quota allows in the unit of quantity(), the quota, and the texts of its new and old limit.
+_Limit = tuple[int, Identity, Json, Json]
 
 
 def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
@@ -187,36 +188,51 @@ def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
     Source: the admission plugins ResourceQuota and LimitRanger.
     """
     yield from _claims(facts)
-    namespace_of = facts.both.resolver.namespace_of
     quotas = [one for one in facts.objects((_QUOTA,), is_new=True) if not _is_scoped(one.data)]
-    grown: dict[_Counted, dict[Identity, int]] = defaultdict(dict)
-    for pair in facts.changes if quotas else ():
-        for name, more in _more(pair).items():
-            grown[namespace_of(pair.identity.namespace), name][pair.identity] = more
-    changed = {pair.identity: pair for pair in facts.changes if pair.identity.kind == _QUOTA}
-    limits: dict[_Counted, tuple[int, Identity, Json, Json]] = {}
-    for quota in quotas:
-        change = changed.get(quota.identity)
-        before = (change.old.data if change.old else {}) if change else quota.data
-        for name, bound in mapping_at(quota.data, ("spec", "hard")).items():
-            key = namespace_of(quota.identity.namespace), name
-            allowed, last = quantity(bound), value_at(before, ("spec", "hard", name))
-            if name in _PODS or allowed is None or not (key in grown or bound != last):
-                continue
-            if key not in limits or allowed < limits[key][0]:  # the lowest limit decides
-                limits[key] = allowed, quota.identity, bound, last
+    grown = _grown(facts) if quotas else {}
+    limits = _lowest(facts, quotas, grown)
     needed = _needed(facts, {name for _, name in limits}) if limits else {}
-    for key, (allowed, quota_identity, bound, last) in limits.items():
+    for key, (allowed, quota, bound, last) in limits.items():
         name, new = key[1], grown.get(key, {})
         over, earlier = needed.get(key, 0) + ONE * (name in _OWN) - allowed, quantity(last)
         if over <= 0:
             continue
         own = ", of which Kubernetes creates one" if name in _OWN else ""
-        fact = f"the objects need more {name} than the {bound} of {quota_identity}{own}"
+        fact = f"the objects need more {name} than the {bound} of {quota}{own}"
         if earlier is None or earlier > allowed or over < sum(new.values()):
-            yield Risk(quota_identity, fact, _SOME if new else _NEXT, "spec.hard")
+            yield Risk(quota, fact, _SOME if new else _NEXT, "spec.hard")
         else:
             yield from (rejection(facts, identity, fact) for identity in new)
+
+
+def _grown(facts: Facts) -> dict[_Counted, dict[Identity, int]]:
+    """How much more the changed objects need, by object."""
+    namespace_of = facts.both.resolver.namespace_of
+    grown: dict[_Counted, dict[Identity, int]] = defaultdict(dict)
+    for pair in facts.changes:
+        for name, more in _more(pair).items():
+            grown[namespace_of(pair.identity.namespace), name][pair.identity] = more
+    return grown
+
+
+def _lowest(
+    facts: Facts, quotas: Sequence[Object], grown: Collection[_Counted]
+) -> dict[_Counted, _Limit]:
+    """The lowest limit of what grows, or of what a quota limits in another way than before."""
+    namespace_of = facts.both.resolver.namespace_of
+    changed = {pair.identity: pair for pair in facts.changes if pair.identity.kind == _QUOTA}
+    limits: dict[_Counted, _Limit] = {}
+    for identity, data in quotas:
+        pair = changed.get(identity)
+        before = (pair.old.data if pair.old else {}) if pair else data
+        for name, bound in mapping_at(data, ("spec", "hard")).items():
+            key = namespace_of(identity.namespace), name
+            allowed, last = quantity(bound), value_at(before, ("spec", "hard", name))
+            if name in _PODS or allowed is None or not (key in grown or bound != last):
+                continue
+            if key not in limits or allowed < limits[key][0]:
+                limits[key] = allowed, identity, bound, last
+    return limits
 
 
 def _needed(facts: Facts, names: Collection[str]) -> dict[_Counted, int]:
@@ -269,7 +285,7 @@ def _amounts(identity: Identity, data: dict[str, Json]) -> _Amounts:
         found["services.loadbalancers"] = ONE * is_balancer
         found["services.nodeports"] = ONE * ports * (has_ports or kind == "NodePort")
     if identity.kind == _CLAIM:
-        found["requests.storage"] = quantity(value_at(data, _SIZE)) or 0
+        found["requests.storage"] = quantity(value_at(data, CLAIM_SIZE)) or 0
         of_class = f"{spec.get('storageClassName')}.storageclass.storage.k8s.io/"
         found |= {of_class + one: found[one] for one in ("requests.storage", name)}
     return found
@@ -294,9 +310,9 @@ def _claims(facts: Facts) -> Iterator[Risk]:
     ranges = facts.objects(("LimitRange",), is_new=True) if claims else ()
     rules = grouped(ranges, lambda one: namespace_of(one.identity.namespace))
     for identity, data in claims:
-        resources = without(mapping_at(data, ("spec", "resources")), "limits")
+        resources: dict[str, Json] = {"requests": mapping_at(data, CLAIM_SIZE[:-1])}
         there = rules.get(namespace_of(identity.namespace), ())
         for rule, limit in _limits(there, _CLAIM):
             for what in _outside(resources, limit):
                 fact = f"the claim has {what} of {rule}"
-                yield rejection(facts, identity, fact, ".".join(_SIZE))
+                yield rejection(facts, identity, fact, format_path(CLAIM_SIZE))

@@ -85,7 +85,8 @@ def rejection(
     return Risk(identity, fact, consequence, path)
 
 
-_CLAIM, _SIZE = ("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage")
+_CLAIM = ("", "PersistentVolumeClaim")
+CLAIM_SIZE = ("spec", "resources", "requests", "storage")
 _EXPAND = "Set allowVolumeExpansion first, if the driver can expand volumes"
 _FIX = "Delete or rename the object before the apply"
 _KEEP = "Undo the change, because to delete the object deletes data"
@@ -125,8 +126,8 @@ def find_immutable_field(facts: Facts) -> Iterator[Risk]:
 def _expansions(facts: Facts) -> Iterator[Risk]:
     """The claims that grow in a class of the stream that does not let them."""
     grown: dict[Json, list[Identity]] = {}
-    for identity, old, new in facts.changed(*_SIZE):
-        before, after = (quantity(value_at(data, _SIZE)) for data in (old, new))
+    for identity, old, new in facts.changed(*CLAIM_SIZE):
+        before, after = (quantity(value_at(data, CLAIM_SIZE)) for data in (old, new))
         if identity.group_kind == _CLAIM and before and after and before < after:
             grown.setdefault(value_at(new, ("spec", "storageClassName")), []).append(identity)
     names = [str(name) for name in grown]
@@ -134,7 +135,7 @@ def _expansions(facts: Facts) -> Iterator[Risk]:
         if item.data.get("allowVolumeExpansion") is not True:
             for identity in grown.get(item.identity.name, ()):
                 fact = f"the claim grows, but {item.identity} does not set allowVolumeExpansion"
-                yield rejection(facts, identity, fact, format_path(_SIZE), fix=_EXPAND)
+                yield rejection(facts, identity, fact, format_path(CLAIM_SIZE), fix=_EXPAND)
 
 
 _HELM = "Helm 4 stops with an error, and Helm 3 drops the field"
