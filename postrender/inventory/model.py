@@ -22,11 +22,7 @@ from postrender.records import NamedTuple
 from postrender.references.rule import Rule
 from postrender.text import words_of
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Json, Path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from postrender.yaml.paths import Json, Path, mapping_at
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 # At most 18 digits fit in 64 bits. Python's int() would refuse thousands of digits.
@@ -107,10 +103,7 @@ class Item(NamedTuple):
         or `is_attacher` is True, else {}. The caller must not change it.
         """
         stored = self.stored
-        if not isinstance(stored, (str, bytes)):
-            return stored or {}
-        content: dict[str, Json] = _unpacked(stored)
-        return content
+        return _unpacked(stored) if isinstance(stored, (str, bytes)) else stored or {}
 
     @property
     def requests_auto_mount(self) -> bool:
@@ -169,7 +162,8 @@ def pack(item: Item, document: ParsedDocument) -> Item:
 
 
 @lru_cache(maxsize=1)  # one step asks for many values of one object
-def _unpacked(stored: str | bytes) -> Any:
-    if isinstance(stored, bytes):
-        return marshal.loads(stored)
-    return parse_document(stored, Location("")).data
+def _unpacked(stored: str | bytes) -> dict[str, Json]:
+    if isinstance(stored, str):
+        return mapping_at(parse_document(stored, Location("")).data, ())
+    content: dict[str, Json] = marshal.loads(stored)
+    return content
