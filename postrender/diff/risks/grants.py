@@ -107,16 +107,18 @@ def _of_projects(facts: Facts) -> Iterator[Risk]:
         }
         for item in facts.objects(_APPLICATIONS, is_new=is_new, words=words):
             spec = mapping_at(item.data, _APPLICATIONS[item.identity.kind])
-            name = str(spec.get("project") or "default")
-            found = projects.get((namespace_of(item.identity.namespace), name))
-            for what in _forbidden(found[1], spec) if found else ():
-                if found and is_new and (item.identity, what) not in known:
-                    yield Risk(item.identity, f"{found[0]} does not permit {what}", _SYNC)
+            key = namespace_of(item.identity.namespace), str(spec.get("project") or "default")
+            if key not in projects:
+                continue
+            project, checks = projects[key]
+            for what in _forbidden(checks, spec):
+                if is_new and (item.identity, what) not in known:
+                    yield Risk(item.identity, f"{project} does not permit {what}", _SYNC)
                 known.add((item.identity, what))
 
 
 def _checks(project: dict[str, Json]) -> dict[str, _Check]:
-    """The checks of a project: of a repository, and of a destination's `server` or `name`."""
+    """The checks of a project: `repoURL` of a source, and `server` or `name` of a destination."""
     patterns, listed = project.get("sourceRepos"), mappings_in(project.get("destinations"))
     urls = [_repository(str(one)) for one in patterns] if isinstance(patterns, list) else []
     checks = {"repoURL": _permits(urls, "/")}
@@ -137,9 +139,9 @@ def _forbidden(checks: dict[str, _Check], spec: dict[str, Json]) -> Iterator[str
             yield f"the repository {url}"
     target = mapping_at(spec, ("destination",))
     space = target.get("namespace") or ""
-    for field, check in checks.items():
-        value = target.get(field)
-        if isinstance(value, str) and check(f"{value} {space}") is False:
+    for field in ("server", "name"):
+        value, check = target.get(field), checks.get(field)
+        if check and isinstance(value, str) and check(f"{value} {space}") is False:
             where = f"with the namespace {space}" if space else "without a namespace"
             yield f"the destination {value} {where}"
 

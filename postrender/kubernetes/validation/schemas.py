@@ -31,8 +31,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _NAMES = {kind: name for name, kinds in _TYPES.items() for kind in kinds}
-# Without a type, a schema needs one of these. A limit has the sign that its value must not exceed.
+# Without a type, a schema needs one of these.
 _FREE = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+# A limit has the sign with which a larger value is outside.
 _LIMITS = (("min", -1), ("max", 1))
 _LIMITED = {str: "Length", list: "Items", int: "imum", float: "imum"}
 
