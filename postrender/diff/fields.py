@@ -6,7 +6,7 @@ Items of other lists match like the lines of texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from postrender.diff.lines import changed_items
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
@@ -25,20 +25,20 @@ SCHEMA = "schema.openAPIV3Schema"
 
 
 def restricted(
-    old: dict[str, Json], new: dict[str, Json], parts: Parts
+    old: dict[str, Json], new: dict[str, Json], parts: Parts, kept: Collection[str]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Two objects without most of their equal parts, so that later steps are faster.
 
-    A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
-    objects keep the keys by which mark_content recognises a Secret.
+    A mapping that differs never becomes empty, because an empty mapping can have a meaning.
+    kept: the keys that every mapping keeps.
     """
     if parts is None or old.get("kind") != new.get("kind"):
         return old, new
     sides: tuple[dict[str, Json], dict[str, Json]] = ({}, {})
-    for key in dict.fromkeys(("kind", *parts, "stringData")):
+    for key in dict.fromkeys((*parts, *kept)):
         before, after = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(after, dict) and key not in _STRING_MAPPINGS:
-            before, after = restricted(before, after, parts.get(key, {}))
+            before, after = restricted(before, after, parts.get(key, {}), kept)
         if key in old:
             sides[0][key] = before
         if key in new:

@@ -115,8 +115,8 @@ def differing(pair: Pair) -> tuple[dict[str, Json], dict[str, Json]]:
     old, new = (one.data if one else {} for one in (pair.old, pair.new))
     if _was_read_from_cluster(old) or "status" in (pair.parts or ()):
         old, new = without_cluster_values(old, new)
-        return restricted(old, new, differing_parts(old, new))
-    return restricted(old, new, pair.parts)
+        return restricted(old, new, differing_parts(old, new), MARKED_KEYS)
+    return restricted(old, new, pair.parts, MARKED_KEYS)
 
 
 def _is_of_kubernetes(data: Mapping[str, Json]) -> bool:

@@ -51,7 +51,7 @@ _DIGEST = re.compile(
 _SHORT_DIGEST = re.compile(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = re.compile(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
-# The keys of mappings that mark_content can change.
+# A mapping that mark_content changes has one of these keys.
 MARKED_KEYS = frozenset({"kind", "stringData", "secretTemplates"})
 _NON_TEXT_SCALARS = frozenset({int, bool, float, type(None)})
 _SCALARS = _NON_TEXT_SCALARS | {str}
