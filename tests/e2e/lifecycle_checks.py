@@ -98,8 +98,10 @@ def wait_until_owned(api: Api) -> None:
     """Wait until every revision has the owners that the rule requires.
 
     The owners are all objects that reference the revision, and their workload. An unreferenced
-    revision has only its workload. A deleted ReplicaSet remains an owner until the garbage
-    collector has run.
+    revision has only the workloads that reference another revision of its ConfigMap. (When the
+    history is full, Argo Rollouts sorts ReplicaSets of the same second by name, and may delete
+    the newest unused one.) A deleted ReplicaSet remains an owner until the garbage collector has
+    run.
     """
 
     def are_owned() -> bool:
@@ -116,12 +118,20 @@ def _owned_wrongly(api: Api) -> list[str]:
     for user in objects.values():
         for name in referenced_config_maps(user):
             expected.setdefault(name, set()).update(_upward(user, objects))
-    tops = {uid for uid, obj in objects.items() if _upward(obj, objects) == [uid]}
+    workloads: dict[str, set[str]] = {}
+    for name, uids in expected.items():
+        tops = {uid for uid in uids if _upward(objects[uid], objects) == [uid]}
+        workloads.setdefault(_base(name), set()).update(tops)
     return [
         f"{name} is owned by {owners(revision)}"
         for revision in revisions(api)
-        if owner_uids(revision) != expected.get(name := revision["metadata"]["name"], tops)
+        if owner_uids(revision)
+        != expected.get(name := revision["metadata"]["name"], workloads.get(_base(name)))
     ]
+
+
+def _base(revision: str) -> str:
+    return revision.rpartition("-")[0]
 
 
 def _upward(obj: Json, objects: Mapping[str, Json]) -> list[str]:
