@@ -32,7 +32,7 @@ from postrender.diff.pairs import (
 )
 from postrender.diff.reads import Read, ReadKey, find_reads
 from postrender.diff.redact import redact
-from postrender.diff.replacement import with_replacements
+from postrender.diff.replacement import with_replacements, without_invalid
 from postrender.diff.revisions import (
     find_revisions,
     lost_owners,
@@ -226,6 +226,7 @@ def _preview(both: Comparison, settings: Settings, history: History) -> Preview:
     revisions = find_revisions(both, connected, lost)
     facts = facts._replace(workloads=tuple(workloads.values()), revisions=revisions)
     risks = [*rejections, *find_risks(facts, OTHERS)]
+    workloads = without_invalid(workloads, risks)
     preview = Preview(
         old=both.old.inventory.stream.source,
         new=both.new.inventory.stream.source,

@@ -29,6 +29,7 @@ from postrender.diff.risks.new_pods import NOT_STARTED
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
+from postrender.kubernetes.uses import INVALID_SPEC
 from postrender.kubernetes.validation.checks import PODS
 from postrender.records import grouped
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
@@ -60,7 +61,7 @@ def with_replacements(
     rejections: by the API server or, with other codes, by Argo Rollouts, or of the new pods.
     """
     found = grouped(rejections, lambda risk: risk.code)
-    by_rollouts = {risk.identity for risk in found.pop("invalid-rollout", ())}
+    by_rollouts = found.pop("invalid-rollout", ())
     without_pods = [risk for risk in found.pop("refused-pods", ()) if risk.consequence == NO_PODS]
     refused = {risk.identity for risks in found.values() for risk in risks}
     pairs = {pair.identity: pair for pair in facts.pairs}
@@ -76,9 +77,6 @@ def with_replacements(
         pair = pairs.get(workload.identity)
         if workload.identity in refused:
             workload = workload._replace(effect=REFUSED)
-        elif workload.identity in by_rollouts and workload.effect == ROLLS:
-            text = "Argo Rollouts does not accept the spec"
-            workload = workload._replace(effect=STAYS, replacement=text)
         elif pair and workload.effect == ENDS:
             workload = workload._replace(replacement=_after_the_end(pair.newest.data))
         elif pair and pair.both and not pair.newest.is_hook:
@@ -90,7 +88,21 @@ def with_replacements(
                 effect = STAYS if judge == PODS and is_kept else effect
             workload = workload._replace(effect=effect, replacement=text)
         result[number] = workload
-    return result
+    return without_invalid(result, by_rollouts)
+
+
+def without_invalid(
+    workloads: Mapping[int, WorkloadChange], risks: Iterable[Risk]
+) -> dict[int, WorkloadChange]:
+    """The workloads, where a Rollout with an invalid spec or reference does not roll."""
+    invalid = {risk.identity for risk in risks if risk.consequence == INVALID_SPEC}
+    text = "Argo Rollouts does not accept the spec"
+    return {
+        number: workload._replace(effect=STAYS, replacement=text)
+        if workload.identity in invalid and workload.effect == ROLLS
+        else workload
+        for number, workload in workloads.items()
+    }
 
 
 def _after_the_end(data: dict[str, Json]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from postrender.kubernetes.kinds import DATA_FIELDS
-from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
@@ -14,12 +14,12 @@ USERS_OF_PARTS: dict[str, tuple[str, ...]] = {
     "ConfigMap": (),
     "Secret": (),
     "Service": (
-        *("Ingress", *ROUTES, "APIService"),
+        *("Ingress", *ROUTES, "APIService", "Rollout"),
         *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
     ),
     "Gateway": ROUTES,
     "DestinationRule": ("VirtualService",),
-    "VirtualService": ("Rollout",),
+    **dict.fromkeys(("VirtualService", "Ingress"), ("Rollout",)),
     "WorkflowTemplate": ("Workflow", "CronWorkflow", "WorkflowTemplate"),
     **dict.fromkeys(_SCALED, ("HorizontalPodAutoscaler",)),
     **dict.fromkeys(ANALYSES, ("Rollout",)),
@@ -30,7 +30,6 @@ _PART_FIELDS = {
     "Service": ("port",),
     "Gateway": ("sectionName", "port"),
     "DestinationRule": ("subset",),
-    "VirtualService": ("routes",),
     "WorkflowTemplate": ("template",),
 }
 
@@ -79,27 +78,6 @@ def written_keys(data: dict[str, Json]) -> set[str] | None:
     if not keys or value_at(spec, (*template, "mergePolicy")) == "Merge":
         keys |= {str(item.get("secretKey")) for item in mappings_in(spec.get("data"))}
     return keys
-
-
-def endless_metrics(path: Path, template: dict[str, Json]) -> list[str]:
-    """The metrics that never end, in an analysis for which a rollout waits; path: as below."""
-    metrics = mappings_in(value_at(template, ("spec", "metrics")))
-    endless = [
-        str(one.get("name")) for one in metrics if one.get("interval") and one.get("count") is None
-    ]
-    return [] if path[:4] == ("spec", "strategy", "canary", "analysis") else endless
-
-
-def missing_arguments(rollout: dict[str, Json], path: Path, template: dict[str, Json]) -> list[str]:
-    """The arguments without a value of an analysis; path: of its template, in a Rollout."""
-    given = value_at(rollout, (*path[: path.index("templates")], "args"))
-    names = {str(arg.get("name")) for arg in mappings_in(given)}
-    wanted = [
-        str(arg.get("name"))
-        for arg in mappings_in(value_at(template, ("spec", "args")))
-        if arg.get("value") is None and not arg.get("valueFrom")
-    ]
-    return [name for name in wanted if name not in names]
 
 
 def request_of(resource: Json) -> str:

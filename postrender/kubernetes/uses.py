@@ -34,7 +34,7 @@ _NO_LOGIN = "New pods cannot pull images for which the registry wants a login"
 _NO_BACKEND = "Requests to this path fail"
 _NO_RIGHTS = "The binding no longer grants the rights"
 _NO_WEBHOOK = "Calls of the webhook fail, and with failurePolicy Fail so do the requests"
-_INVALID_SPEC = "Argo Rollouts reports InvalidSpec, and replaces no pods"
+INVALID_SPEC = "Argo Rollouts reports InvalidSpec, and replaces no pods"
 _NO_SCALER = "The autoscaler no longer scales anything"
 _NO_PROJECT = "Argo CD does not sync the Application"
 _NO_ANALYSIS = "The analysis cannot start"
@@ -58,7 +58,7 @@ TARGETS = {
     "Ingress": "networking.k8s.io",
     "IngressClass": "networking.k8s.io",
     "Gateway": "gateway.networking.k8s.io",
-    "DestinationRule": "networking.istio.io",
+    **dict.fromkeys(("DestinationRule", "VirtualService"), "networking.istio.io"),
     "WorkflowTemplate": "argoproj.io",
 }
 _GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
@@ -133,20 +133,31 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     ),
     "APIService": (("spec.service.name", "Service", "Requests for its kinds fail"),),
     "Rollout": (
-        ("spec.workloadRef.name", "", _INVALID_SPEC),
-        ("spec.strategy.canary.canaryService", "Service", _INVALID_SPEC),
-        ("spec.strategy.canary.stableService", "Service", _INVALID_SPEC),
-        ("spec.strategy.blueGreen.activeService", "Service", _INVALID_SPEC),
-        ("spec.strategy.blueGreen.previewService", "Service", _INVALID_SPEC),
-        ("spec.strategy.canary.trafficRouting.nginx.stableIngress", "Ingress", _INVALID_SPEC),
-        ("spec.strategy.canary.trafficRouting.alb.ingress", "Ingress", _INVALID_SPEC),
+        ("spec.workloadRef.name", "", INVALID_SPEC),
+        ("spec.strategy.canary.canaryService", "Service", INVALID_SPEC),
+        ("spec.strategy.canary.stableService", "Service", INVALID_SPEC),
+        ("spec.strategy.blueGreen.activeService", "Service", INVALID_SPEC),
+        ("spec.strategy.blueGreen.previewService", "Service", INVALID_SPEC),
+        ("spec.strategy.canary.pingPong.pingService", "Service", INVALID_SPEC),
+        ("spec.strategy.canary.pingPong.pongService", "Service", INVALID_SPEC),
+        *(
+            (f"spec.strategy.canary.trafficRouting.{router}", kind, INVALID_SPEC)
+            for router, kind in (
+                ("nginx.stableIngress", "Ingress"),
+                ("nginx.stableIngresses[]", "Ingress"),
+                ("alb.ingress", "Ingress"),
+                ("alb.ingresses[]", "Ingress"),
+                ("istio.virtualService.name", "VirtualService"),
+                ("istio.virtualServices[].name", "VirtualService"),
+            )
+        ),
         (
             "spec.strategy.canary.steps[].experiment.analyses[].templateName",
             "AnalysisTemplate",
             "The step fails, and the rollout stops",
         ),
         *(
-            (f"spec.strategy.{step}.templates[].templateName", "AnalysisTemplate", _INVALID_SPEC)
+            (f"spec.strategy.{step}.templates[].templateName", "AnalysisTemplate", INVALID_SPEC)
             for step in (
                 "canary.steps[].analysis",
                 "canary.analysis",
@@ -159,10 +170,10 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
 
 
 def _tree(rows: Iterable[_Row]) -> PatternTree:
-    """The rows by the mapping around the name."""
+    """The rows by the mapping around the name, or around the list of names."""
     tree = PatternTree()
     for pattern, *row in rows:
-        *around, field = pattern.replace("[]", ".[]").split(".")
+        *around, field = pattern.removesuffix("[]").replace("[]", ".[]").split(".")
         tree.add(around, (field, *row))
     return tree
 
@@ -238,22 +249,26 @@ def _named(
 ) -> Iterator[Use]:
     """The uses in fields. What is next to a name can name keys, or the kind of the target."""
     for inner, around, (field, kind, consequence) in tree.find(value_at(data, start), parts):
-        name = value_at(around, (field,))
-        if not isinstance(name, str) or not isinstance(around, dict):
+        value = value_at(around, (field,))
+        values = value if isinstance(value, list) else [value]
+        names = [name for name in values if name and isinstance(name, str)]
+        if not isinstance(around, dict):
             continue
         kind = "ClusterAnalysisTemplate" if around.get("clusterScope") is True else kind
         kind = str(around.get("kind") or kind)
         keys = parts_named_at(around, kind)
         if kind == "DestinationRule":  # which has another name than its host
-            name = _service_of(name, None)[0] if keys else ""
-        is_wanted = keys or with_objects or kind in ANALYSES
-        if around.get("optional") is True or kind not in TARGETS or not (is_wanted and name):
+            names = [_service_of(name, None)[0] for name in names] if keys else []
+        is_wanted = keys or with_objects or identity.kind == "Rollout"
+        if around.get("optional") is True or kind not in TARGETS or not is_wanted:
             continue
         namespace = around.get("namespace") or identity.namespace
         space = namespace if isinstance(namespace, str) and kind not in _GLOBAL else None
         path = (*start, *(item_path(inner) or (*inner, field)))
-        for key in keys or [""]:
-            yield Use((TARGETS[kind], kind), name, key, space, path, len(start), consequence)
+        target = TARGETS[kind], kind
+        for name in names:
+            for key in keys or [""]:
+                yield Use(target, name, key, space, path, len(start), consequence)
 
 
 # Custom kinds name other objects by convention: `issuerRef: {name: ca}`, `gateways: [public]`.

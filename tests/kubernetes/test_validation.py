@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
-from postrender.kubernetes.kinds import ROLLOUT, GroupKind
-from postrender.kubernetes.validation import find_invalid
-from postrender.kubernetes.validation.rollouts import SPEC_ROWS
+from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.validation import find_invalid, find_rejections
+from postrender.kubernetes.validation.checks import ROLLOUTS
 from postrender.kubernetes.validation.schemas import pattern
 from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import format_path
@@ -223,18 +223,89 @@ def test_a_rollout_has_the_rules_of_its_definition() -> None:
     assert problems("Rollout", workload(spec=", replicas: '3'")) == ["spec.replicas"]
 
 
-@pytest.mark.parametrize("route", ["canary", "other"])
-def test_a_step_of_a_rollout_needs_its_route(route: str) -> None:
-    canary: Obj = {
-        "canaryService": "a",
-        "stableService": "b",
-        "trafficRouting": {"nginx": {}, "managedRoutes": [{"name": "canary"}]},
-        "steps": [{"setHeaderRoute": {"name": route}}],
-    }
-    checks = [check for path, check in SPEC_ROWS[ROLLOUT] if path == "spec.strategy.canary"]
-    texts = [text for check in checks for text in check(canary)]
-    lacking = "the step setHeaderRoute needs other in the managedRoutes of trafficRouting"
-    assert texts == ([] if route == "canary" else [lacking])
+PAIR = "canaryService: a, stableService: b"
+PING_PONG = "pingPong: {pingService: a, pongService: b}"
+ROUTER = "istio: {virtualService: {name: v}}"
+ISTIO = f"{PAIR}, trafficRouting: {{{ROUTER}, managedRoutes: [{{name: r}}]}}"
+HEADER = "steps: [{setHeaderRoute: {name: r, match: [{headerName: a, headerValue: {%s}}]}}]"
+VALID_CANARIES = [
+    "",
+    "steps: [{setWeight: 0}, {pause: {}}, {setWeight: 5, plugin: {name: p}}]",
+    "maxSurge: 0",
+    PING_PONG,
+    f"{ISTIO}, {HEADER % 'exact: x'}",
+    f"{ISTIO}, steps: [{{setWeight: 5, setCanaryScale: {{weight: 5}}}}]",
+    "trafficRouting: {istio: {virtualService: {name: v}, destinationRule: {name: d}}}",
+    f"trafficRouting: {{alb: {{ingress: i, rootService: c}}}}, {PING_PONG}",
+    f"{PAIR}, trafficRouting: {{nginx: {{stableIngress: i}}, maxTrafficWeight: 1000}}",
+    f"{PAIR}, trafficRouting: {{smi: {{}}}}, scaleDownDelaySeconds: 0",
+]
+INVALID_CANARIES = {
+    "maxSurge: 0, maxUnavailable: 0%": "maxSurge and maxUnavailable are both 0",
+    "canaryService: a, stableService: a": "canaryService and stableService are the same",
+    "pingPong: {pingService: a, pongService: a}": "pingService and pongService are the same",
+    "steps: [{}]": "is missing",
+    "steps: [{setWeight: 5, pause: {}}]": "setWeight and pause are both set",
+    "steps: [{setCanaryScale: {weight: 5}}]": "the step setCanaryScale needs trafficRouting",
+    f"{ISTIO}, {HEADER % ''}": "one of the fields exact, regex, prefix is missing",
+    f"{ISTIO}, {HEADER % 'exact: x'}".replace("name: r, m", "name: s, m"): "needs s in",
+    f"{PAIR}, trafficRouting: {{nginx: {{stableIngress: i}}}}, {HEADER % 'exact: x'}": (
+        "setHeaderRoute needs istio, alb, apisix or plugins in trafficRouting"
+    ),
+    f"{ISTIO}, {HEADER % 'prefix: x'}".replace(ROUTER, "alb: {}"): (
+        "with alb, the step setHeaderRoute needs headerValue.exact"
+    ),
+    f"{ISTIO}, steps: [{{setMirrorRoute: {{name: r, match: [{{path: {{}}}}]}}}}]": "exact, regex",
+    f"{PAIR}, trafficRouting: {{smi: {{}}, maxTrafficWeight: 9}}": "needs nginx or plugins",
+    f"trafficRouting: {{{ROUTER}}}": "needs a canaryService and a stable",
+    f"{PAIR}, trafficRouting: {{istio: {{}}}}": "virtualService, virtualServices is missing",
+    f"trafficRouting: {{smi: {{}}}}, {PING_PONG}": "pingPong needs alb",
+    f"trafficRouting: {{alb: {{ingress: i}}}}, {PING_PONG}": "rootService",
+    f"{PAIR}, trafficRouting: {{alb: {{ingress: i, ingresses: [j]}}}}": "ingresses are both set",
+    f"{ISTIO}, scaleDownDelaySeconds: 9, dynamicStableScale: true": "are both set",
+    "scaleDownDelaySeconds: 0": "scaleDownDelaySeconds needs trafficRouting",
+    "steps: [{experiment: {templates: [{name: a, weight: 5}]}}]": "the weight of an experiment",
+    "antiAffinity: {}": "is missing",
+}
+
+
+def canary_clauses(canary: str) -> list[str]:
+    body = workload(spec=f", strategy: {{canary: {{{canary}}}}}")
+    root = YAML(typ="safe").load(body) | {"apiVersion": KINDS["Rollout"], "kind": "Rollout"}
+    return [text for judge, _, text in find_rejections(root) if judge == ROLLOUTS]
+
+
+@pytest.mark.parametrize("canary", VALID_CANARIES)
+def test_a_canary_is_valid(canary: str) -> None:
+    assert not canary_clauses(canary)
+
+
+@pytest.mark.parametrize("canary", INVALID_CANARIES)
+def test_a_canary_is_not_valid(canary: str) -> None:
+    found = canary_clauses(canary)
+    assert any(INVALID_CANARIES[canary] in text for text in found), found
+
+
+@pytest.mark.parametrize(
+    ("metric", "clause"),
+    [
+        ("count: 3, interval: 1m, failureLimit: 2, consecutiveSuccessLimit: 1", ""),
+        ("failureLimit: -1, consecutiveSuccessLimit: 2", ""),
+        ("count: '{{args.count}}', failureLimit: 9", ""),
+        ("count: 2, interval: 1m, failureLimit: '3'", "failureLimit (3) is above the count (2)"),
+        ("count: 3, interval: 1m, failureLimit: 2, consecutiveSuccessLimit: 2", "(4) is above"),
+        ("count: 3, interval: 1m, consecutiveSuccessLimit: 4", "consecutiveSuccessLimit (4) is"),
+        ("count: 3, interval: 1m, inconclusiveLimit: 4", "inconclusiveLimit (4) is above"),
+        ("failureLimit: -1", "the metric needs a consecutiveSuccessLimit"),
+        ("failureLimit: -2", "failureLimit (-2) is below -1"),
+        ("consecutiveErrorLimit: -1", "consecutiveErrorLimit (-1) is below 0"),
+    ],
+)
+def test_the_limits_of_a_metric(metric: str, clause: str) -> None:
+    head = "{apiVersion: argoproj.io/v1alpha1, kind: AnalysisTemplate, metadata: {name: t}, spec: "
+    body = f"{head}{{metrics: [{{name: m, provider: {{web: {{url: x}}}}, {metric}}}]}}}}"
+    found = [text for _, _, text in find_rejections(YAML(typ="safe").load(body))]
+    assert found == [] if not clause else any(clause in text for text in found), found
 
 
 @pytest.mark.parametrize(

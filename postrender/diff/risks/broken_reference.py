@@ -19,10 +19,9 @@ from postrender.kubernetes.kinds import (
     is_built_in,
     strings_at,
 )
+from postrender.kubernetes.needs import unmet_needs
 from postrender.kubernetes.parts import (
     USERS_OF_PARTS,
-    endless_metrics,
-    missing_arguments,
     parts_named_at,
     parts_of,
     written_keys,
@@ -74,7 +73,7 @@ def find_broken_reference(facts: Facts) -> Iterator[Risk]:
       by its kind, such as `issuerRef`. A Secret goes with the ExternalSecret or Certificate that
       writes it.
     - Another part of an object: a port, a listener, a subset, the container or request of a
-      metric, an argument of an analysis.
+      metric, an argument of an analysis, a route of a router.
     - The named port of a probe or hook, and the variable in `$(NAME)`.
 
     References with `optional: true` do not count, nor do objects in neither input, which another
@@ -228,7 +227,7 @@ def _without_a_part(facts: Facts) -> Iterator[Identity]:
         identity, sides = pair.identity, [Object(pair.identity, one.data) for one in pair.both]
         if identity.kind in kinds:
             before, after = (parts_of(one.data) for one in sides)
-            if not before <= after or identity.kind.endswith("AnalysisTemplate"):
+            if not before <= after or "Rollout" in USERS_OF_PARTS[identity.kind]:
                 yield _owner(sides[1])
         elif identity.kind in _WRITERS:
             written = [_written(side, identity) for side in (facts.both.old, facts.both.new)]
@@ -402,14 +401,10 @@ def _broken(
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
             if found and use.key not in found[1]:
                 yield use._replace(name=found[0].identity.name)
-        elif use.group_kind[1].endswith("AnalysisTemplate") and "templates" in use.path:
-            found = contents().get(key)
-            for argument in missing_arguments(item.data, use.path, found[0].data) if found else ():
-                fact = f"the argument {argument} of {target.kind}/{name} has no value"
-                yield use._replace(key=argument, fact=fact)
-            for metric in endless_metrics(use.path, found[0].data) if found else ():
-                fact = f"the metric {metric} of {target.kind}/{name} has no count, and never ends"
-                yield use._replace(key=metric, fact=fact)
+        elif item.identity.kind == "Rollout" and (found := contents().get(key)):
+            place = f"{target.kind}/{name}"
+            for part, fact in unmet_needs(item.data, use.path, found[0].data):
+                yield use._replace(key=part, fact=fact.replace("{}", place))
 
 
 def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from postrender.diff.model import Risk
 from postrender.diff.risks.facts import Facts
 from postrender.diff.values import capitalised
+from postrender.kubernetes.uses import INVALID_SPEC
 from postrender.kubernetes.validation.checks import (
     ANALYSES,
     CONFIG_ERROR,
@@ -45,7 +46,7 @@ def find_invalid_pod(facts: Facts) -> Iterator[Risk]:
 
 
 _BY_ROLLOUTS = {
-    ROLLOUTS: "Argo Rollouts reports InvalidSpec, and replaces no pods",
+    ROLLOUTS: INVALID_SPEC,
     ANALYSES: "An analysis with this template ends with an error, and the rollout is aborted",
 }
 
@@ -53,8 +54,7 @@ _BY_ROLLOUTS = {
 def find_invalid_rollout(facts: Facts) -> Iterator[Risk]:
     """Argo Rollouts reports `InvalidSpec` for a Rollout that the API server accepts.
 
-    No pods are replaced. Examples are a strategy with both `canary` and `blueGreen`, or a step
-    with two actions.
+    No pods are replaced. An example is a strategy with both `canary` and `blueGreen`.
 
     An analysis with an invalid metric, such as a `count` without an `interval`, aborts the
     rollout.

@@ -138,8 +138,10 @@ def _rejections(root: dict[str, Json], parts: Parts, is_new: bool) -> Iterator[R
         if isinstance(template, dict) or not is_rollout:  # a Rollout can have a workloadRef
             for path, text in _of_pod(group_kind, root, (*start, "spec"), parts, is_new=is_whole):
                 yield ROLLOUTS if is_rollout else API_SERVER, path, text
-    if group_kind[0] == "apps" and templates:
-        yield from ((API_SERVER, path, text) for path, text in _selector(root))
+    has_selector = is_rollout and not mapping_at(root, ("spec", "workloadRef"))
+    if templates and (group_kind[0] == "apps" or has_selector):
+        judge = ROLLOUTS if is_rollout else API_SERVER
+        yield from ((judge, path, text) for path, text in _selector(root))
 
 
 def _is_added(parts: Parts) -> bool:
