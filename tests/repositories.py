@@ -21,13 +21,14 @@ def nobody() -> dict[str, str]:
     }
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str, stdin: str = "") -> str:
     """Run git in a folder and return its output; git must succeed."""
     done = subprocess.run(
         ["git", *arguments],
         cwd=folder,
         env={**os.environ, **nobody()},
         capture_output=True,
+        input=stdin,
         text=True,
         check=False,
     )

@@ -12,7 +12,7 @@ from postrender.config.find import FILE_NAME, find_config, shown_path
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.records import NamedTuple, grouped
-from postrender.sources.paths import CHART_FILE, helm_program, start
+from postrender.sources.paths import CHART_FILE, finish, helm_program, start
 from postrender.text import printable
 from postrender.yaml.stream import SOURCE_COMMENT, Stream, template_of
 
@@ -249,7 +249,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
     try:
-        output, errors = process.communicate()
+        output, errors = finish(process)
     finally:
         process.kill()  # without effect on a process that has ended
     if process.returncode:
@@ -260,7 +260,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 def passes_hooks() -> bool:
     """Whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not."""
     process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
-    output, _ = process.communicate()
+    output, _ = finish(process)
     version = _MAJOR_VERSION.match(output)
     return version is not None and int(version[1]) >= _FIRST_WITH_HOOKS
 

@@ -21,10 +21,12 @@ from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 from postrender.sources.paths import (
     CHART_FILE,
+    ENDINGS,
     GIT,
     chart_error,
     checked_source,
     find_program,
+    finish,
     folder_error,
     is_dotfile,
     manifests_of,
@@ -35,6 +37,7 @@ from postrender.yaml.stream import Source
 
 _OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
 _NO_OBJECT = re.compile(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
+_ENDINGS = tuple(ending.encode() for ending in ENDINGS)
 _LINK, _SUBMODULE = "120000", "160000"
 # The modes of files, executables, links and folders in a tree.
 _MODES = (b"100644", b"100755", b"120000", b"40000")
@@ -229,7 +232,7 @@ def _object_name(name: str, path: str, mode: str, object_id: str) -> str:
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The path of each file, link and submodule below a tree, with its mode and object ID.
+    """The path of each manifest and submodule below a tree, with its mode and object ID.
 
     A mode is an octal number, such as `100644`.
     """
@@ -237,7 +240,8 @@ def _entries(tree: str, name: str) -> Iterator[tuple[str, tuple[str, str]]]:
     for line in _git(command, b"", name).split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")
         mode, _, object_id = head.decode().split()
-        yield os.fsdecode(path), (mode, object_id)
+        if mode == _SUBMODULE or path.endswith(_ENDINGS):
+            yield os.fsdecode(path), (mode, object_id)
 
 
 def _source(name: str, item: _Object) -> Source:
@@ -315,11 +319,11 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
         ceilings = (os.path.dirname(root), variables.get("GIT_CEILING_DIRECTORIES", ""))
         variables["GIT_CEILING_DIRECTORIES"] = os.pathsep.join(filter(None, ceilings))
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, *_SAFE_OPTIONS, *arguments],
-            input=stdin,
-            capture_output=True,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=variables,
         )
     except OSError as error:
@@ -328,9 +332,10 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
             "Check the program git on PATH, or pass a file",
             Location(name),
         ) from None
-    if done.returncode:
-        raise _failure(done.stderr.decode("utf-8", "replace"), done.returncode, name)
-    return done.stdout
+    output, errors = finish(process, stdin)
+    if process.returncode:
+        raise _failure(errors.decode("utf-8", "replace"), process.returncode, name)
+    return output
 
 
 def _failure(errors: str, code: int, name: str) -> UserError:

@@ -26,7 +26,7 @@ from postrender.plan.history import (
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.records import NamedTuple
 from postrender.sources.inputs import read_inputs
-from postrender.sources.paths import HELM, ChartError, helm_program, start
+from postrender.sources.paths import HELM, ChartError, finish, helm_program, start
 from postrender.yaml.stream import Source
 
 TYPE_CHECKING = False
@@ -364,7 +364,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
         processes.append(process)
         if is_stopped.is_set():  # _run_helm has already killed the other processes
             process.kill()
-        output, errors = process.communicate()
+        output, errors = finish(process)
         if process.returncode:
             raise _failure(release, command, process.returncode, errors)
         return output

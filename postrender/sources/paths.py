@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import Popen
+    from typing import IO
 
 # The prefix of an input in git: `git:REF:PATH`.
 GIT = "git:"
@@ -22,6 +24,11 @@ HELM = "helm:"
 ENDINGS = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+# The most bytes of the output of a program that postrender reads, and those of its messages.
+MAX_OUTPUT = 256 << 20
+_MAX_ERRORS = 1 << 20
+_PART = 1 << 20
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -168,6 +175,54 @@ def start(command: Sequence[str]) -> Popen[bytes]:
     except (OSError, ValueError) as error:  # ValueError: a NUL in an option
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise _unstartable(command[0], reason or "unknown error") from None
+
+
+def finish(process: Popen[bytes], data: bytes = b"") -> tuple[bytes, bytes]:
+    """Pass the data to a program, wait for its end, and return its stdout and stderr.
+
+    A small git repository can list one folder millions of times, and a small release of Helm can
+    unpack to gigabytes. A program that prints more than MAX_OUTPUT is ended, with a UserError.
+    """
+    from threading import Thread
+
+    errors: list[bytes] = []
+
+    def read_errors(pipe: IO[bytes]) -> None:
+        errors.append(pipe.read(_MAX_ERRORS))
+        while pipe.read(_PART):
+            pass
+
+    def write(pipe: IO[bytes]) -> None:
+        with suppress(OSError), pipe:  # a program need not read all of its input
+            pipe.write(data)
+
+    threads = [
+        Thread(target=work, args=(pipe,), daemon=True)
+        for work, pipe in ((read_errors, process.stderr), (write, process.stdin))
+        if pipe
+    ]
+    for thread in threads:
+        thread.start()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while process.stdout and (part := process.stdout.read(_PART)):
+            parts.append(part)
+            size += len(part)
+            if size > MAX_OUTPUT:
+                raise UserError(
+                    f"a program has printed more than {MAX_OUTPUT >> 20} MiB, which is the limit "
+                    f"for what postrender reads of git and helm",
+                    "Pass a part of the manifests, such as one folder",
+                )
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        for thread in threads:
+            thread.join()
+        process.wait()
+    return b"".join(parts), b"".join(errors)
 
 
 def _unstartable(program: str, reason: str) -> UserError:

@@ -168,3 +168,31 @@ def test_windows_runs_programs_only_by_their_usual_endings(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_program("git") == str(tmp_path / "git.exe")
     assert find_program("git.exe") == str(tmp_path / "git.exe")
+
+
+def test_a_small_repository_that_lists_a_folder_millions_of_times_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The folder at the end has ten files, and each of the seven levels above has it ten times.
+    folder = new_repository(tmp_path / "bomb", {f"f{n}.yaml": MANIFEST for n in range(10)})
+    tree = git(folder, "rev-parse", "HEAD^{tree}").strip()
+    for _ in range(7):
+        lines = "".join(f"040000 tree {tree}\td{n}\n" for n in range(10))
+        tree = git(folder, "mktree", stdin=lines).strip()
+    commit_id = git(folder, "commit-tree", "-m", "bomb", tree).strip()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("postrender.sources.paths.MAX_OUTPUT", 4 << 20)
+    with pytest.raises(UserError, match="more than 4 MiB"):
+        read_inputs(f"git:{commit_id}:")
+
+
+def test_small_files_that_unpack_to_much_text_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new_repository(tmp_path / "zeros", {"zeros.yaml": "#" * (5 << 20)})
+    monkeypatch.chdir(folder)
+    assert len(read_inputs("git:main:")) == 1
+    monkeypatch.setattr("postrender.sources.paths.MAX_OUTPUT", 4 << 20)
+    for name in ("git:main:", "git:main:zeros.yaml"):
+        with pytest.raises(UserError, match="more than 4 MiB"):
+            read_inputs(name)
