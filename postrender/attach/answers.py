@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from postrender.attach.live import Object, text_at
@@ -24,17 +25,21 @@ _METADATA_VERSION = "meta.k8s.io/v1"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
 
 
-def parse(content: bytes | str) -> dict[str, Any]:
+def parse(
+    content: bytes | str, read_pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> dict[str, Any]:
     """The JSON object in an answer, without what is below MAX_DEPTH if it is too deep for Python.
+
+    read_pairs: a function that reads the pairs of each mapping, None for a dict.
 
     The API server permits 10,000 levels, for example in an AnalysisTemplate. The parser of Python
     permits about 1,000 to 10,000, depending on the version.
     """
     text = content if isinstance(content, str) else content.decode()
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=read_pairs)
     except RecursionError:
-        data = json.loads(_cut(text))
+        data = json.loads(_cut(text), object_pairs_hook=read_pairs)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
     return data

@@ -92,7 +92,7 @@ def _listed_kind(root: Json, location: Location) -> Iterator[Resource]:
 def _read(text: str, location: Location) -> Json:
     if text.lstrip().startswith("{"):
         try:
-            return parse(text)
+            return parse(text, _unique)
         except ValueError:
             pass  # YAML can begin with a brace too, and its parser names the line of a mistake
     document = parse_document(text, location)
@@ -105,4 +105,11 @@ def _read(text: str, location: Location) -> Json:
             "Write a line --- between two outputs of kubectl get",
             location._replace(line=line),
         )
+    return data
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("a key is duplicated")
     return data

@@ -206,6 +206,14 @@ def test_a_list_that_was_cut_off_is_refused() -> None:
         read(STORIES["canary"].objects, part)
 
 
+def test_a_duplicate_key_is_refused_in_json_too() -> None:
+    text = stories.bundle(STORIES["canary"].objects).rstrip()
+    assert text.startswith("{")
+    stream = read_stream(f'{text[:-1]}, "items": []}}\n'.encode(), "bundle")
+    with pytest.raises(UserError, match='the key "items" is duplicated, so one of the values'):
+        read_file(stream, None, START)
+
+
 def test_the_page_lists_all_kinds_and_shows_what_status_needs() -> None:
     [block] = [
         block.text
