@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
@@ -193,8 +192,11 @@ def finish(process: Popen[bytes], data: bytes = b"") -> tuple[bytes, bytes]:
             pass
 
     def write(pipe: IO[bytes]) -> None:
-        with suppress(OSError), pipe:  # a program need not read all of its input
-            pipe.write(data)
+        try:
+            with pipe:
+                pipe.write(data)
+        except OSError:
+            pass  # a program need not read all of its input
 
     threads = [
         Thread(target=work, args=(pipe,), daemon=True)
