@@ -17,6 +17,7 @@ from postrender.diff.fields import find_field_changes, restricted
 from postrender.diff.model import ADDED, FieldChange
 from postrender.diff.pairs import Pair
 from postrender.diff.redact import MARKED_KEYS, Redacted, mark_content, mark_digest
+from postrender.diff.secret_fields import mark_fields
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
     CHECKSUM_ANNOTATION,
@@ -226,7 +227,7 @@ def _in_form(data: Json, form: _Form) -> Json:
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
         if form.redacts and not MARKED_KEYS.isdisjoint(data):
-            data = mark_content(data)
+            data = mark_fields(mark_content(data))
         for key, value in data.items():
             if value.__class__ is str:
                 is_short = len(value) < _MIN_REVISION_LENGTH

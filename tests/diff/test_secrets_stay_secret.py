@@ -354,3 +354,75 @@ def test_a_secret_without_a_kind_is_not_revealed(form: str, tmp_path: Path) -> N
     for value in (OLD.string_data, NEW.string_data):
         assert encoded(value) not in done.stdout
         assert value.split("\n")[0] not in done.stdout
+
+
+TEMPLATE = {"template": {"data": {"app.ini": "PLANTED"}}}
+HELM_VALUES = {"db": {"adminPassword": "PLANTED", "existingSecret": "VISIBLE"}}
+HELM_PARAMETERS = [
+    {"name": "db.api_key", "value": "PLANTED"},
+    {"name": "db.passwordKey", "value": "VISIBLE"},
+]
+HELM = {"valuesObject": HELM_VALUES, "parameters": HELM_PARAMETERS}
+# By kind, an object with PLANTED in each field that is the content of a Secret, and VISIBLE in
+# a field next to it.
+SECRET_FIELDS: dict[str, object] = {
+    "SealedSecret": {"spec": {"encryptedData": {"a": "VISIBLE"}, **TEMPLATE}},
+    "ExternalSecret": {"spec": {"target": {"name": "VISIBLE", **TEMPLATE}}},
+    "ClusterExternalSecret": {"spec": {"externalSecretSpec": {"target": {**TEMPLATE}}}},
+    "PushSecret": {"spec": TEMPLATE},
+    "InfisicalSecret": {"spec": {"managedKubeSecretReferences": [TEMPLATE]}},
+    "VaultStaticSecret": {
+        "spec": {
+            "path": "VISIBLE",
+            "destination": {"transformation": {"templates": {"a": {"text": "PLANTED"}}}},
+        }
+    },
+    "SecretTransformation": {"spec": {"sourceTemplates": [{"name": "a", "text": "PLANTED"}]}},
+    "Vault": {
+        "spec": {"externalConfig": {"startupSecrets": [{"data": {"data": {"a": "PLANTED"}}}]}}
+    },
+    "Kustomization": {
+        "secretGenerator": [{"name": "a", "literals": ["a=PLANTED"], "files": ["VISIBLE"]}],
+        "configMapGenerator": [{"name": "a", "literals": ["a=VISIBLE"]}],
+    },
+    "Certificate": {
+        "spec": {"dnsNames": ["VISIBLE"], "keystores": {"jks": {"password": "PLANTED"}}}
+    },
+    "GrafanaDatasource": {
+        "spec": {"datasource": {"url": "VISIBLE", "secureJsonData": {"header": "PLANTED"}}}
+    },
+    "HelmRelease": {"spec": {"values": HELM_VALUES}},
+    "HelmChart": {"spec": {"set": {"token": "PLANTED", "tokenSecretName": "VISIBLE"}}},
+    "Application": {"spec": {"source": {"helm": HELM}, "sources": [{"helm": HELM}]}},
+    "ApplicationSet": {"spec": {"template": {"spec": {"source": {"helm": HELM}}}}},
+    # postrender does not know these kinds or fields, which are no Secrets.
+    "SecretProviderClass": {"spec": {"parameters": {"objects": "VISIBLE", "tokens": "VISIBLE"}}},
+    "Widget": {"spec": {"template": {"data": {"a": "VISIBLE"}}, "password": "VISIBLE"}},
+}
+
+
+@pytest.mark.parametrize("form", REPORTERS)
+@pytest.mark.parametrize("kind", SECRET_FIELDS)
+@pytest.mark.parametrize("sides", [("alpha", "omega"), ("", "omega"), ("alpha", "")])
+def test_fields_that_become_the_content_of_a_secret_are_not_revealed(
+    form: str, kind: str, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    for name, side in zip(("old", "new"), sides, strict=True):
+        text = json.dumps(SECRET_FIELDS[kind])
+        text = text.replace("PLANTED", f"planted-{side}").replace("VISIBLE", f"visible-{side}")
+        data = {"apiVersion": "a/v1", "kind": kind, "metadata": {"name": "x"}, **json.loads(text)}
+        other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "y"}}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(data if side else other))
+    done = run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path)
+    assert "planted" not in done.stdout
+    for side in sides:
+        if side and "VISIBLE" in json.dumps(SECRET_FIELDS[kind]):
+            check_shows(form, done.stdout, f"visible-{side}")
+    check_shows(form, done.stdout, kind)
+    only_planted = json.dumps(SECRET_FIELDS[kind]).replace("VISIBLE", "same")
+    for name, side in (("old", "a"), ("new", "b")):
+        text = only_planted.replace("PLANTED", side)
+        data = {"apiVersion": "a/v1", "kind": kind, "metadata": {"name": "x"}, **json.loads(text)}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(data))
+    code = run(["diff", "--exit-code", "old.yaml", "new.yaml"], tmp_path).code
+    assert code == (4 if "PLANTED" in only_planted else 0)
