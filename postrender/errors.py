@@ -143,7 +143,8 @@ CODES = {
     DUPLICATE_KEY: "a mapping has a key twice",
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
     "invalid-field": "a field is invalid or missing, so the API server rejects the object",
-    "broken-reference": "a pod uses a key that its ConfigMap or Secret in the input does not have",
+    "broken-reference": "a pod uses a key that its ConfigMap or Secret in the input does not have, "
+    "or a misspelt name",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release in --previous, and postrender cannot "
     "search other namespaces",

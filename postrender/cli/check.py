@@ -31,6 +31,7 @@ from postrender.cli.settings import render_settings, report_configuration
 from postrender.config.settings import Settings
 from postrender.diff.risks.broken_reference import find_missing_keys
 from postrender.diff.risks.facts import Object, objects_of
+from postrender.diff.risks.misspelt import find_misspelt
 from postrender.errors import CODES, ERROR, Finding, Location, UserError
 from postrender.inventory.build import Inventory, refuse_templates, take_inventory
 from postrender.inventory.fields import find_invalid_fields
@@ -218,7 +219,7 @@ def _findings(sources: list[Source], settings: Settings, config: str | None) -> 
 
 
 def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """A finding for each key that a pod template uses, and that its ConfigMap does not have."""
+    """A finding for each key that a ConfigMap does not have, and for each misspelt name."""
     places: dict[int, tuple[int, Path]] = {}
     objects: list[Object] = []
     for index in range(len(inventory.stream.texts)):
@@ -226,16 +227,30 @@ def _find_broken(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
             data = inventory.document(index).data
             places |= {id(root): (index, path) for path, root in roots_of(data)}
             objects += objects_of(data)
-    for item, problem, path in find_missing_keys(objects, Resolver(settings.namespace)):
+
+    def location_of(item: Object, path: Path) -> Location:
         index, start = places[id(item.data)]
-        location = inventory.document(index).location_of((*start, *path))
+        return inventory.document(index).location_of((*start, *path))
+
+    resolver = Resolver(settings.namespace)
+    for item, problem, path in find_missing_keys(objects, resolver):
         yield Finding(
             code="broken-reference",
             problem=problem,
             fix="Add the key, or correct the reference. If pods can start without the key, set "
             "optional: true",
-            location=location,
+            location=location_of(item, path),
             strict=True,
+        )
+    for item, use, similar in find_misspelt(objects, resolver):
+        kind = similar.identity.kind
+        yield Finding(
+            code="broken-reference",
+            problem=f"the input has no {kind}/{use.name}, and nothing uses {similar.identity}, "
+            "which has a similar name",
+            fix=f"If the {kind} is meant, correct the name in the reference. If {kind}/{use.name} "
+            "exists in the cluster, ignore this warning",
+            location=location_of(item, use.path),
         )
 
 

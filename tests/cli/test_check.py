@@ -212,6 +212,69 @@ def test_a_broken_reference_has_its_place(check: Check, text: str, line: int, pa
     assert (code, found["path"], found["line"]) == (1, path, line)
 
 
+MISSPELT = GOOD.replace("{name: app, key: key}", "{name: NAME, key: key}")
+
+
+@pytest.mark.parametrize(
+    ("unused", "name"),
+    [
+        *[("web-config", name) for name in ("web-confg", "web-ocnfig", "web-configs", "webconfig")],
+        *[("web-config", name) for name in ("wab.config", "veb-config", "web-conf")],
+        *[("web-prod", "web-prof"), ("app-eu", "app-us"), ("web-1", "web-2"), ("web-a", "web-b")],
+        *[("web-config1", "web-config2"), ("web-config", "web-config1"), ("logging", "login")],
+    ],
+)
+def test_a_name_that_is_most_likely_misspelt_is_a_warning(
+    check: Check, unused: str, name: str
+) -> None:
+    is_misspelt = name in ("web-confg", "web-ocnfig", "web-configs", "webconfig")
+    config, worker = CONFIG.replace("app", unused), MISSPELT.replace("NAME", name)
+    code, _, err = check("a.yaml", "b.yaml", a=config, b=worker)
+    assert code == 0
+    assert places(err) == ([("b.yaml", "broken-reference")] if is_misspelt else [])
+    assert ("b.yaml:12 " in err) == is_misspelt
+    assert (
+        f"no ConfigMap/{name}, and nothing uses ConfigMap/{unused}, which" in err
+    ) == is_misspelt
+
+
+@pytest.mark.parametrize(
+    ("unused", "worker", "more"),
+    [
+        # The ConfigMap may be missing, has a user, or is of another namespace or kind.
+        (CONFIG, MISSPELT.replace("key: key", "key: key, optional: true"), ""),
+        (CONFIG, MISSPELT, GOOD.replace("{name: app, key: key}", "{name: web-config, key: key}")),
+        (CONFIG, MISSPELT, "kind: Other\napiVersion: a/v1\nspec: {a: [cm/web-config]}"),
+        (CONFIG.replace("app", "app, namespace: a"), MISSPELT, ""),
+        (CONFIG.replace("kind: ConfigMap", "kind: Secret"), MISSPELT, ""),
+        (CONFIG, MISSPELT, CONFIG.replace("app", "web-confg")),
+    ],
+)
+def test_a_name_that_can_be_right_is_no_warning(
+    check: Check, unused: str, worker: str, more: str
+) -> None:
+    unused, worker = (
+        unused.replace("{name: app", "{name: web-config"),
+        worker.replace("NAME", "web-confg"),
+    )
+    if "namespace" in unused:
+        worker = worker.replace("{name: worker}", "{name: worker, namespace: b}")
+    assert check("a.yaml", a=f"{unused}---\n{worker}---\n{more}")[::2] == (0, "")
+    items = "".join(
+        f"- {text.strip()}\n".replace("\n", "\n  ").rstrip() + "\n"
+        for text in (unused, worker, more)
+        if text
+    )
+    assert check("b.yaml", b=f"apiVersion: v1\nkind: List\nitems:\n{items}")[::2] == (0, "")
+
+
+def test_many_names_cost_little(check: Check) -> None:
+    letters = [chr(97 + n // 676) + chr(97 + n // 26 % 26) + chr(97 + n % 26) for n in range(400)]
+    texts = [CONFIG.replace("app", f"web-{one}config") for one in letters]
+    texts += [MISSPELT.replace("NAME", f"app-{one}config") for one in letters]
+    assert check("a.yaml", a="---\n".join(texts))[0] == 0
+
+
 def test_the_json_conforms_to_the_schema(check: Check) -> None:
     code, out, err = check("-o", "json", ".", a=CONFIG, b=BAD, c=TEMPLATE, values="a: 1\n")
     assert (code, err) == (2, "")
