@@ -164,7 +164,11 @@ def find_git_config(name: str, *, is_untrusted: bool) -> ConfigSource | None:
             return None
         if item.kind != "blob":
             raise _no_file(file, item.kind)
-        return item.data.decode()
+        try:
+            return item.data.decode()
+        except UnicodeDecodeError:
+            problem = "postrender cannot read the configuration (the file is not UTF-8)"
+            raise UserError(problem, "Convert the file to UTF-8", Location(file)) from None
 
     for path, item in zip(paths, found, strict=True):
         if item.kind == "missing":

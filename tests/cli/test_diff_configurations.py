@@ -221,3 +221,13 @@ def test_old_config_reports_once_and_writes_no_log(
     errors = capfd.readouterr().err
     assert (code, errors.count("POSTRENDER_NAMESPCE")) == (0, 1), errors
     assert [path.name for path in repository.glob("*.log")] == ["new.log"]
+
+
+@pytest.mark.parametrize("name", ["postrender.yaml", "base.yaml"])
+def test_a_configuration_in_a_commit_that_is_not_text_is_an_error(
+    repository: Path, name: str
+) -> None:
+    commit(repository, {"postrender.yaml": "extends: base.yaml\n", name: b"a: \xff\xfe\n"})
+    done = failed(repository, "git:base:r", "git:HEAD:r")
+    assert done.stderr.startswith(f"error: git:HEAD:{name}: ")
+    assert "the file is not UTF-8" in done.stderr
