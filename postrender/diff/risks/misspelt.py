@@ -5,7 +5,6 @@ A ConfigMap that is not in the input can exist in the cluster, so an unknown nam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -20,7 +19,6 @@ from postrender.plan.namespaces import Resolver
 _MOST_NAMES = 300
 # The fewest letters of a word with a mistake. `app-eu` and `app-us` are two names.
 _SHORTEST = 5
-_WORD_END, _WORD_START = re.compile(r"[a-z]*\Z"), re.compile(r"[a-z]*")
 
 
 def find_misspelt(
@@ -47,17 +45,21 @@ def find_misspelt(
                 used.add(key)
                 if key not in there:
                     missing.setdefault(key, (item, use))
-    texts: list[str] = []
     unused = [key for key in there if key not in used][:_MOST_NAMES] if missing else []
+    texts: list[str] = []
     for key, (item, use) in list(missing.items())[:_MOST_NAMES]:
         for other in unused:
-            is_near = key._replace(name=other.name) == other and is_typo(key.name, other.name)
-            if is_near:
+            if key._replace(name=other.name) == other and is_typo(key.name, other.name):
                 texts = texts or [canonical_json(one.data) for one in objects]
-                word = re.compile(rf"(?<![a-z0-9-]){re.escape(other.name)}(?![a-z0-9-])")
-                if sum(1 for text in texts if word.search(text)) == 1:
+                # `web-configs` contains `web-config`, and does not use it.
+                hidden = key.name if other.name in key.name else ""
+                if sum(_contains(text, other.name, hidden) for text in texts) == 1:
                     yield item, use, there[other]
                     break
+
+
+def _contains(text: str, name: str, hidden: str) -> bool:
+    return name in text and (not hidden or name in text.replace(hidden, " "))
 
 
 def is_typo(first: str, second: str) -> bool:
@@ -77,9 +79,9 @@ def is_typo(first: str, second: str) -> bool:
     is_swapped = len(letters) == 4 and middle[0] == middle[1][::-1]
     if not (is_swapped or max(map(len, middle)) == 1) or not letters.isalpha():
         return False
-    before, after = _WORD_END.search(first[:start]), _WORD_START.match(rest[len(rest) - end :])
-    around = sum(len(match[0]) for match in (before, after) if match)
-    return around + max(map(len, middle)) >= _SHORTEST
+    before, after = first[:start].replace(".", "-"), rest[len(rest) - end :].replace(".", "-")
+    word = len(before.rpartition("-")[2]) + max(map(len, middle)) + len(after.partition("-")[0])
+    return word >= _SHORTEST
 
 
 def _common(first: str, second: str) -> int:
