@@ -14,7 +14,6 @@ from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import reads_kind
 from postrender.attach.reconcile import (
     consumers_by_revision,
-    controller_chain,
     release_owners_of,
 )
 from postrender.attach.request import (
@@ -49,6 +48,9 @@ class Overview:
         self.loose: defaultdict[RevisionRef, list[RevisionRef]] = defaultdict(list)
         self.groups: defaultdict[str, list[Revision]] = defaultdict(list)
         self._names = {(item.resource, item.name): item for item in consumers.values()}
+        # The answers of top_of and group_of, by uid. A tenant can write a long chain.
+        self._tops: dict[str, Consumer] = {}
+        self._groups_of: dict[str, str] = {}
         self._under: defaultdict[str, list[Consumer]] = defaultdict(list)
         self._owned: defaultdict[str, list[Revision]] = defaultdict(list)
         self._bases: defaultdict[tuple[RevisionRef, frozenset[str]], list[Revision]]
@@ -102,10 +104,23 @@ class Overview:
 
     def top_of(self, consumer: Consumer) -> Consumer:
         """The object that controls a consumer directly or indirectly, such as its Rollout."""
-        return controller_chain(self.consumers, consumer)[-1]
+        path = {consumer.uid: consumer}
+        while consumer.uid not in self._tops:
+            controller = self.consumers.get(consumer.controller)
+            if controller is None or controller.uid in path:
+                break
+            path[controller.uid] = consumer = controller
+        top = self._tops.get(consumer.uid, consumer)
+        self._tops.update(dict.fromkeys(path, top))
+        return top
 
     def group_of(self, workload: Consumer) -> str:
         """The attach group of the revisions that a workload uses, or else owns; "" if unknown."""
+        if workload.uid not in self._groups_of:
+            self._groups_of[workload.uid] = self._find_group_of(workload)
+        return self._groups_of[workload.uid]
+
+    def _find_group_of(self, workload: Consumer) -> str:
         refs = (ref for item in self.below([workload]).values() for ref in sorted(item.references))
         used = (self.revisions[ref] for ref in refs if ref in self.revisions)
         found = (*used, *self._owned.get(workload.uid, ()))

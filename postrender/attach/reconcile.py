@@ -60,6 +60,7 @@ _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KI
 # People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
 # Without a controller, an object of these kinds is therefore not an owner.
 _SHORT_LIVED = frozenset({PODS, JOBS})
+_LONGEST_CHAIN = 20
 
 
 class ClusterState(NamedTuple):
@@ -407,10 +408,16 @@ def _base_of(revision: Revision) -> tuple[str, ...]:
 
 
 def controller_chain(consumers: Mapping[str, Consumer], consumer: Consumer) -> list[Consumer]:
-    """A consumer, its controller, and so on, as far as `consumers` (by uid) has them."""
+    """A consumer, its controller, and so on, as far as `consumers` (by uid) has them.
+
+    A tenant can name any object as a controller, so a chain ends at a number of objects that no
+    controller of Kubernetes or Argo needs.
+    """
     chain = {consumer.uid: consumer}
     while (controller := consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
+        if len(chain) == _LONGEST_CHAIN:
+            break
     return list(chain.values())
 
 

@@ -15,6 +15,7 @@ from postrender.attach.reconcile import (
     ClusterState,
     Patch,
     Scope,
+    controller_chain,
     find_related,
     find_unused,
     pin,
@@ -681,3 +682,17 @@ def test_a_revision_with_a_consumer_is_never_deleted(
         assert item.is_sweepable
         assert FOREIGN not in item.owners
         assert not state.unreadable
+
+
+def test_a_chain_of_controllers_of_a_tenant_costs_little_and_keeps_the_revision() -> None:
+    names = [f"ReplicaSet/{number}" for number in range(50)]
+    chain = [
+        consumer(name, "app-config-1", controller=above)
+        for name, above in zip(names, [*names[1:], "Rollout/app"], strict=True)
+    ]
+    consumers = {item.uid: item for item in [*chain, consumer("Rollout/app")]}
+    assert max(len(controller_chain(consumers, item)) for item in chain) == 20
+    marked = revision("app-config-1", [ACCOUNT], unused_since=time(2 * GRACE))
+    state = state_of([marked], *consumers.values(), release_owner=ACCOUNT)
+    assert not find_unused(state, SCOPE, frozenset(), NOW)
+    assert [(patch.mark, patch.removed) for patch in changes(state)] == [("", ())]

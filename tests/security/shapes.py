@@ -38,6 +38,7 @@ from postrender.yaml.edits import copied  # noqa: E402
 from postrender.yaml.paths import Json, Path, value_at  # noqa: E402
 from postrender.yaml.scalars import block_text  # noqa: E402
 from postrender.yaml.stream import read_stream  # noqa: E402
+from tests.attach.cluster import name_of, obj  # noqa: E402
 from tests.attach.cluster import workload as live_workload  # noqa: E402
 from tests.golden_cases import cases as golden_cases  # noqa: E402
 from tests.status import stories  # noqa: E402
@@ -897,6 +898,21 @@ def many_jobs(count: int) -> list[Any]:
     for name, item in zip(names(count), jobs, strict=True):
         item["metadata"] |= {"name": name, "uid": name}
     return [*stories.deployment("web", "a"), *jobs]
+
+
+@of_objects
+def a_chain_of_controllers(count: int) -> list[Any]:
+    """A tenant can name any ReplicaSet as the controller of another one."""
+    objects = stories.deployment("web", "a")
+    used = next(item["metadata"]["name"] for item in objects if item["kind"] == "ConfigMap")
+    missing = name_of(stories.config("b", "web-config", 1))
+    spec = {"template": stories.containers("x", used, missing)}
+    chain = ["Deployment/web", *(f"ReplicaSet/{name}" for name in names(count))]
+    pairs = zip(chain[:-1], chain[1:], strict=True)
+    links = (
+        obj("ReplicaSet", one.partition("/")[2], owner=above, spec=spec) for above, one in pairs
+    )
+    return [*objects, *links]
 
 
 # ------------------------------------------------------------------------------------- repetition
