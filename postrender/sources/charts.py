@@ -27,6 +27,8 @@ _MAJOR_VERSION = re.compile(rb"v?([0-9]{1,9})\.")
 _FIRST_WITH_HOOKS = 4
 # The search for the chart of a template reads at most this many folders.
 _MOST_FOLDERS = 1_000
+# The most characters of a Chart.yaml, and the most bytes in an archive, that are read.
+_MOST_OF_CHART_FILE, _MOST_UNPACKED = 1 << 20, 100 << 20
 # Every URL contains this text. helm downloads charts and values files from URLs.
 _URL = "://"
 
@@ -89,10 +91,16 @@ def release_name(chart: str) -> str:
 
 
 def chart_name(chart: str) -> str:
-    """The name in Chart.yaml, "" without a name in a readable Chart.yaml."""
+    """The name in Chart.yaml, "" without a name in a readable Chart.yaml.
+
+    A link in a repository can lead to a device without an end, such as /dev/zero.
+    """
+    path = os.path.join(chart, CHART_FILE)
     try:
-        with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
-            match = _NAME_LINE.search(file.read())
+        if not os.path.isfile(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:
+            match = _NAME_LINE.search(file.read(_MOST_OF_CHART_FILE))
     except (OSError, ValueError):
         match = None
     return match[1] if match else ""
@@ -220,9 +228,14 @@ def has_archived_configuration(chart: str) -> bool:
 
     try:
         with tarfile.open(chart) as archive:
-            return any(member.name.split("/")[1:] == [FILE_NAME] for member in archive)
+            for member in archive:
+                if member.name.split("/")[1:] == [FILE_NAME]:
+                    return True
+                if member.offset_data + member.size > _MOST_UNPACKED:
+                    return False  # helm refuses an archive of more than 100 MiB
     except (tarfile.TarError, zlib.error, OSError, EOFError):
-        return False  # helm reports the problem
+        pass  # helm reports the problem
+    return False
 
 
 def check_values(files: tuple[str, ...]) -> None:

@@ -321,7 +321,7 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
     [text] = _run_helm(release, [command])
     try:
         entries = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         entries = None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise _unexpected_output(release, command)

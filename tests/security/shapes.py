@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path as FilePath
 from pkgutil import walk_packages
 from random import Random
@@ -908,7 +909,7 @@ def a_chain_of_controllers(count: int) -> list[Any]:
     missing = name_of(stories.config("b", "web-config", 1))
     spec = {"template": stories.containers("x", used, missing)}
     chain = ["Deployment/web", *(f"ReplicaSet/{name}" for name in names(count))]
-    pairs = zip(chain[:-1], chain[1:], strict=True)
+    pairs = pairwise(chain)
     links = (
         obj("ReplicaSet", one.partition("/")[2], owner=above, spec=spec) for above, one in pairs
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tarfile
 from pathlib import Path
 from time import thread_time
 
 import pytest
 
 from postrender.errors import Location, UserError
+from postrender.sources.charts import chart_name, has_archived_configuration
 from postrender.sources.inputs import read_inputs
 from postrender.yaml.document import parse_document
 
@@ -96,3 +98,36 @@ def test_aliases_are_bounded(text: str, problem: str) -> None:
 
 def test_a_short_chain_of_aliases_is_read() -> None:
     assert parse_document(chain(100), Location("x")).data
+
+
+@pytest.mark.parametrize("form", ["pipe", "/dev/zero", "/dev/stdin"])
+def test_a_chart_without_a_regular_file_has_no_name(tmp_path: Path, form: str) -> None:
+    """`check` and `diff` look for the charts of the templates that comments of helm name."""
+    chart_file = tmp_path / "Chart.yaml"
+    if form == "pipe":
+        os.mkfifo(chart_file)
+    else:
+        chart_file.symlink_to(form)
+    assert chart_name(str(tmp_path)) == ""
+
+
+def test_a_large_chart_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    text = "#" * (1 << 20) + "\nname: shop\n"
+    (tmp_path / "Chart.yaml").write_text(text)
+    assert chart_name(str(tmp_path)) == ""
+    (tmp_path / "Chart.yaml").write_text(text[9000:])
+    assert chart_name(str(tmp_path)) == "shop"
+
+
+def test_an_archive_that_unpacks_to_much_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "large").write_bytes(bytes(2 << 20))
+    (tmp_path / "postrender.yaml").write_text("strict: true\n")
+    path = str(tmp_path / "shop.tgz")
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(tmp_path / "large", "shop/large")
+        archive.add(tmp_path / "postrender.yaml", "shop/postrender.yaml")
+    assert has_archived_configuration(path)
+    monkeypatch.setattr("postrender.sources.charts._MOST_UNPACKED", 1 << 20)
+    assert not has_archived_configuration(path)
