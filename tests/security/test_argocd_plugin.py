@@ -434,6 +434,18 @@ def test_a_chart_has_no_link_out_of_the_repository(
     assert not sidecar.log.exists()
 
 
+def test_a_device_is_not_read_as_a_list_of_dependencies(sidecar: Sidecar) -> None:
+    sidecar.write("Chart.yaml", CHART.replace("dependencies: []\n", ""))
+    (sidecar.chart / "requirements.yaml").symlink_to("/dev/zero")
+    process = sidecar.start("init")
+    try:
+        assert process.wait(timeout=30) == 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert "requirements.yaml is outside the repository" in sidecar.run("generate").stderr
+
+
 @pytest.mark.parametrize("command", ["init", "generate"])
 def test_a_chart_can_have_links_in_the_repository(sidecar: Sidecar, command: str) -> None:
     for link, target in {"loop": ".", "up": "../..", "own": "own", "gone": "../x"}.items():
