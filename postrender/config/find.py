@@ -325,6 +325,8 @@ def _path_need(value: str, repository: str) -> _Need:
         and is_inside(value, repository)
         and all(is_inside(link, repository) for link in _links_below(value))
     ):
+        if os.path.exists(value) and not (os.path.isfile(value) or os.path.isdir(value)):
+            return FULL, "read a pipe"  # which need not end
         return REPOSITORY, "read files"
     return FULL, "read files outside the repository" if repository else "read files"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,19 @@ def test_a_configuration_cannot_read_a_device(attack: Attack) -> None:
     done = attack.run()
     assert (done.code, done.out) == (2, "")
     assert "must not read files outside the repository" in done.err
+
+
+@pytest.mark.parametrize("setting", ["history: {previous: pipe}", "secretsHashKeyFile: pipe"])
+def test_a_configuration_cannot_wait_for_a_pipe(attack: Attack, setting: str) -> None:
+    os.mkfifo(attack.repository / "pipe")
+    attack.write("postrender.yaml", f"{setting}\nsecrets: true\n")
+    # Without the check, the run would not end.
+    end = threading.Timer(20, lambda: os.close(os.open(attack.repository / "pipe", os.O_RDWR)))
+    end.start()
+    done = attack.run()
+    end.cancel()
+    assert (done.code, done.out) == (2, "")
+    assert "must not read a pipe" in done.err
 
 
 def test_a_configuration_can_read_its_repository(attack: Attack) -> None:
