@@ -73,7 +73,7 @@ def compare_texts(
     is_ambiguous = not is_json and any(map(_AMBIGUOUS.search, lines))
     if not fields:
         return (), "" if is_ambiguous else ONLY_NOTATION
-    has_comments = not is_json and any(line.lstrip().startswith("#") for line in lines)
+    has_comments = any(line.lstrip().startswith("#") for line in lines)
     return (() if is_ambiguous or has_comments else fields), ""
 
 

@@ -16,7 +16,7 @@ from postrender.diff.lines import find_hunks
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import comparable
 from postrender.diff.redact import MARKED_KEYS, NOT_SHOWN, redact
-from postrender.diff.texts import compare_texts
+from postrender.diff.texts import compare_texts, word_changes
 from postrender.yaml.paths import Json, differing_parts, is_same
 from tests.effort import examples
 
@@ -242,3 +242,18 @@ def test_the_path_of_a_null_is_shown(null: str) -> None:
     assert not remark
     fields, _ = compare_texts(new, old.replace("b:", "b: 2"), (), "a.yaml")
     assert [(field.path, field.change) for field in fields] == [("b", CHANGED), ("c", REMOVED)]
+
+
+def test_a_changed_comment_is_shown_with_the_lines() -> None:
+    old, new = "# a\nlevel: info\n", "# b\nlevel: debug\n"
+    assert compare_texts(old, new, find_hunks(old, new, 1), "a.yaml") == ((), "")
+
+
+def test_words_that_differ_near_each_other_are_told_as_one() -> None:
+    near, far = "." * 40, "." * 41
+    assert [*word_changes(f"a{near}b", f"long{near}c")] == [(f"a{near}b", f"long{near}c")]
+    begin, end = f"{'.' * 20}…", f"…{'.' * 20}"
+    assert [*word_changes(f"a{far}b", f"long{far}c")] == [
+        (f"a{begin}", f"long{begin}"),
+        (f"{end}b", f"{end}c"),
+    ]

@@ -135,6 +135,9 @@ def test_the_inventory_is_the_owner_that_an_apply_can_delete(run: Run, tmp_path:
     assert "pass --group shop." in error
     _, _, error = run("render", "--previous=previous", *EXTERNAL, stdin=renamed)
     assert not error
+    # The owner stays, but no longer references a ConfigMap.
+    stays = f"{renamed}---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n"
+    assert "deletes all owners" not in run("render", *arguments, stdin=stays)[2]
 
 
 def test_retained_revisions_are_in_the_inventory(run: Run, tmp_path: Path) -> None:

@@ -218,6 +218,7 @@ RESOURCES = {
         env=[{"name": "A", "value": "web"}, {"name": "B", "value": "config"}],
     ),
     "a key after a dot": container(env=[{"name": "X", "value": "-Dconfigmap=web-config.yaml"}]),
+    "a mapping in a field for files": widget("{file: {configMap: web-config.app.yaml}}"),
 }
 
 
@@ -232,6 +233,7 @@ def test_the_kind_in_another_field_keeps_the_original(name: str) -> None:
         config_map("kubectl get cm other; echo '-' config"),
         config_map("A=web; B=config; echo $A-$B"),
         widget("{kinds: [Service], names: ['*-config']}"),
+        widget("{configMapRef: {name: other, key: web-config.json}}"),
         widget("{template: {metadata: {annotations: {checksum/web-config: a}}}}"),
     ],
 )
