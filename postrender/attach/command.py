@@ -189,8 +189,6 @@ def configure_log(level: str, *, is_json: bool) -> None:
     logger = logging.getLogger("postrender.attach")
     logger.handlers = [_StderrHandler(is_json)]
     logger.setLevel(ALIASES.get(level, level).upper())
-    # Otherwise a handler of the root logger would print each line a second time.
-    logger.propagate = False
 
 
 class _StderrHandler(logging.Handler):

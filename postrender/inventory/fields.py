@@ -51,7 +51,7 @@ def find_invalid_fields(inventory: Inventory) -> Iterator[Finding]:
         for root_path, root in roots:
             for path, problem, fix in _faults(root) if isinstance(root, dict) else ():
                 place = (*root_path, *path)
-                while value_at(document.data, place) is None and len(place) > len(root_path):
+                while value_at(document.data, place) is None:
                     place = place[:-1]  # the field is missing
                 location = document.location_of(place)
                 kind, _, name = location.subject.partition("/")
