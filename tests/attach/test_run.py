@@ -895,6 +895,12 @@ def test_a_run_lists_only_labelled_objects_if_that_is_enough() -> None:
     assert set(cluster.selectors) == {"postrender/attach-group", ""}
 
 
+def test_a_run_without_a_group_lists_everything_once() -> None:
+    cluster = Cluster(DEPLOYMENT, NEW_SET)
+    Run(cluster, WANTED, timeout="1s", group="")
+    assert cluster.requests.count("list ConfigMap") == cluster.requests.count("list Deployment")
+
+
 def test_a_revision_of_the_group_under_its_earlier_name_is_swept() -> None:
     """The name of the group changes with the first workload. The base name is still ours."""
     old = revision("old", group="earlier-attach", annotations=marked(30))

@@ -74,6 +74,20 @@ def test_unused_revisions_are_deleted_and_used_ones_stay() -> None:
     assert cluster.names("ConfigMap") == [OLD_NAME]
 
 
+def test_secrets_of_the_release_are_given_back_and_deleted() -> None:
+    labels = {"postrender/attach-group": GROUP}
+    annotations = {"postrender/base-name": "app"}
+    revision = obj(
+        "Secret", "app-0123456789", metadata={"labels": labels, "annotations": annotations}
+    )
+    cluster = Cluster(PLAIN, original(), {**original(), "kind": "Secret"}, revision)
+    assert sorted(run(cluster)) == [
+        "adopt deletes Secret/app-0123456789",
+        "adopt gives back ConfigMap/app",
+        "adopt gives back Secret/app",
+    ]
+
+
 def test_a_release_that_still_uses_revisions_is_refused() -> None:
     cluster = Cluster(DEPLOYMENT, NEW, OLD, original())
     with pytest.raises(UserError, match=f"Deployment/app uses {NEW_KEY}, so the release still"):

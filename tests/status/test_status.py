@@ -18,7 +18,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from postrender.attach import command
 from postrender.attach.collect import Pass
+from postrender.attach.connect import Connection
 from postrender.attach.request import CONSUMER_KINDS
 from postrender.cli import main
 from postrender.cli.status import parse_target
@@ -744,6 +746,16 @@ def test_no_claim_comes_from_a_list_that_could_not_be_read(
                 assert set(rest) <= {expected, None}
 
 
+def test_pods_belong_to_their_rollout_without_its_replica_sets() -> None:
+    """Their names lead to the workload, and another kind can have its name."""
+    objects = [*STORIES["canary"].objects, workload("StatefulSet/shop-web", "")]
+    cluster = Cluster(*objects)
+    cluster.refused["list", "ReplicaSet"] = 403
+    status = status_of(cluster)
+    users = {(user.title, user.pods) for item in status.revisions for user in item.users}
+    assert users == {("Rollout/shop-web canary", 1), ("Rollout/shop-web stable", 4)}
+
+
 def test_secrets_that_could_not_be_read_are_unknown() -> None:
     for is_file in (False, True):
         objects = STORIES["other-kinds"].objects
@@ -1086,6 +1098,22 @@ def test_the_command_reads_stdin_or_a_file(
         assert "differs (1 key)" in out
         command = f"kubectl postrender status {' '.join(words)} rollout/shop-web --diff"
         assert out.endswith(f"To see the values that differ: {command}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "context"),
+    [(["--namespace=prod"], "other"), (["--namespace="], "prod"), ([], "prod")],
+)
+def test_the_namespace_is_that_of_the_option_or_of_the_context(
+    words: list[str],
+    context: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Cluster(*STORIES["canary"].objects).client()._session
+    monkeypatch.setattr(command, "connect", lambda *_: Connection(session, context, None))
+    assert main.run(["status", *words]) == 0
+    assert "6 of 6 revisions in use have owners" in capfd.readouterr().out
 
 
 def test_kubectl_finds_the_program() -> None:
