@@ -304,6 +304,13 @@ def test_the_sarif_log_has_what_code_scanning_needs(check: Check) -> None:
     assert result["message"]["text"].endswith(".")
 
 
+def test_the_sarif_log_has_a_rule_for_an_unreadable_input(check: Check) -> None:
+    _, out, _ = check("-o", "sarif", "a.yaml", a="{{ if .Values.web }}\nkind: ConfigMap\n")
+    [run] = json.loads(out)["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["unreadable"]
+    assert [result["ruleId"] for result in run["results"]] == ["unreadable"]
+
+
 def test_the_log_file_has_the_findings_of_every_format(check: Check, tmp_path: Path) -> None:
     for form in ("text", "json"):
         check("-o", form, "--log-file", f"{form}.log", "a.yaml", a=f"{CONFIG}---\n{BAD}")

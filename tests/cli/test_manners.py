@@ -43,7 +43,8 @@ def test_each_command_has_help_with_an_example(name: str, option: str, run: Run)
     code, out, _ = run(*name.split(), option)
     assert code == 0
     assert load(name).summary in " ".join(out.split())
-    assert "Example:\n" in out
+    example = "".join(f"  {line}\n" for line in load(name).example.splitlines())
+    assert f"Example:\n{example}" in out
 
 
 def test_the_name_of_a_command_in_a_group_is_two_words(run: Run) -> None:

@@ -161,6 +161,11 @@ def test_the_merge_keeps_its_arguments() -> None:
     assert (base["rules"], own["rules"], base["attacher"]) == ([1], [2], {"image": "a"})
 
 
+@pytest.mark.parametrize(("base", "own"), [([1], None), ([1], {"a": 1}), ({"a": 1}, [1])])
+def test_a_value_of_another_type_replaces_the_value(base: Any, own: Any) -> None:
+    assert merge_extended({"rules": base}, {"rules": own}) == {"rules": own}
+
+
 def test_an_item_of_both_files_is_in_the_list_once() -> None:
     assert merge_extended({"rules": [1, 2]}, {"rules": [2, 3]}) == {"rules": [2, 3, 1]}
 

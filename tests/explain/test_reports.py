@@ -126,6 +126,20 @@ def test_reports_of_explain(
     golden_file(FOLDER / f"reports.{form}", text)
 
 
+@pytest.mark.parametrize(
+    ("keep", "reason"), [(1, "not the newest revision"), (2, "not one of the 2 newest revisions")]
+)
+def test_the_reason_why_a_revision_is_not_retained(
+    keep: int, reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    case = case_of("history-keep-lowered").path
+    config = folder / "postrender.yaml"
+    config.write_text(f"history: {{keep: {keep}}}\n")
+    previous = f"--previous={case / 'previous.yaml'}"
+    assert main.run(["explain", f"--config={config}", previous, str(case / "input.yaml")]) == 0
+    assert reason in capfd.readouterr().out
+
+
 @pytest.mark.golden
 def test_reports_of_try(
     golden_file: CheckFile,

@@ -167,6 +167,7 @@ PODS = {
     ),
 }
 OTHERS = [
+    ("Ingress", "spec.defaultBackend", "{spec: {defaultBackend: {}, rules: [{host: a}]}}"),
     ("Service", "spec", "{spec: {ports: [{port: 1, nodePort: 30001}]}}"),
     ("Service", "spec", "{spec: {ports: [{port: 1}], loadBalancerSourceRanges: [10.0.0.0/8]}}"),
     ("Service", "spec.externalName", "{spec: {type: ExternalName, externalName: a_b}}"),
@@ -371,6 +372,15 @@ CLAIM = ("", "PersistentVolumeClaim")
 def test_a_field_that_cannot_change(kind: GroupKind, old: Obj, new: Obj, is_rejected: bool) -> None:
     changes = find_rejected_changes(kind, {"spec": old}, {"spec": new}, None)
     assert bool(list(changes)) == is_rejected
+
+
+@pytest.mark.parametrize(("length", "is_shown"), [(60, True), (61, False)])
+def test_a_long_value_that_cannot_change_is_not_shown(length: int, is_shown: bool) -> None:
+    old, new = "a", "b" * length
+    [(_, text)] = find_rejected_changes(
+        CLAIM, {"spec": {"volumeName": old}}, {"spec": {"volumeName": new}}, None
+    )
+    assert (f" from {old} to {new}" in text) == is_shown
 
 
 def test_the_text_about_a_secret_names_no_key() -> None:

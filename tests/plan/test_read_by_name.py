@@ -374,6 +374,8 @@ def test_a_part_of_a_value_without_blanks_keeps_the_original(value: str) -> None
         container(env=[{"name": "CONFIG_URL", "value": "http://web-config:8080"}]),
         container(env=[{"name": "GREETING", "value": "see web-config"}]),
         widget("{image: 'web-config:v1'}"),
+        container(args=["web-config"]),  # the program, and its subcommand
+        widget("{runner: {image: a, command: [web-config]}}"),
     ],
 )
 def test_paths_hosts_and_prose_are_no_names(extra: str) -> None:
