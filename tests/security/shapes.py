@@ -607,6 +607,20 @@ def quotas_and_services(count: int) -> tuple[str, str]:
 
 
 @of_change
+def quotas_and_pods(count: int) -> tuple[str, str]:
+    hard = ", ".join(f"requests.{name}/gpu: 0" for name in names(count))
+    text = (
+        f"apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: q}}\nspec: {{hard: {{{hard}}}}}\n"
+    )
+    for name in names(count):
+        text += (
+            f"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\n"
+            "spec: {template: {spec: {containers: [{name: a, image: a:1}]}}}\n"
+        )
+    return text, text.replace("a:1", "a:2")
+
+
+@of_change
 def a_chain_of_revisions(count: int) -> tuple[str, str]:
     text = SECRET + chain(count)
     return text, text.replace("k: v", "k: u")

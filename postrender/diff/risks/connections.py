@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
@@ -23,25 +23,43 @@ from postrender.yaml.paths import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import Any
 
-    Value = TypeVar("Value")
-
-# A namespace, and a label of an object in it. All objects have the empty label.
-LabelKey = tuple[str | None, str, str]
+_MOST_CANDIDATES = 1_000
 
 
-def label_keys(namespace: str | None, labels: Mapping[str, Json]) -> Iterator[LabelKey]:
-    """The keys under which an index has an object, or a selector finds it."""
-    for key, value in {"": "", **labels}.items():
-        yield namespace, key, str(value)
+class LabelIndex:
+    """What has labels, such as a workload, by its namespace and each label."""
+
+    def __init__(self) -> None:
+        self._found: defaultdict[object, list[tuple[dict[str, str], Any]]] = defaultdict(list)
+
+    def add(self, namespace: str | None, labels: dict[str, str], value: Any = None) -> None:
+        """Add what has these labels. Everything has the empty label."""
+        for key, label in {"": "", **labels}.items():
+            self._found[namespace, key, label].append((labels, value))
+
+    def find(self, namespace: str | None, selector: dict[str, Json]) -> tuple[list[Any], bool]:
+        """What a selector matches, and whether that is all of it.
+
+        Only _MOST_CANDIDATES are tried, so that the work stays linear.
+        """
+        wanted = {"": "", **mapping_at(selector, ("matchLabels",))}
+        keys = ((namespace, key, str(label)) for key, label in wanted.items())
+        # The fewest have the rarest label, and the selector matches no others.
+        there = min((self._found.get(key, ()) for key in keys), key=len)
+        tried = there[:_MOST_CANDIDATES]
+        found = [value for labels, value in tried if is_selected(selector, labels)]
+        return found, len(tried) == len(there)
 
 
-def candidates(
-    index: Mapping[LabelKey, Sequence[Value]], namespace: str | None, wanted: Mapping[str, Json]
-) -> Sequence[Value]:
-    """The values of the key that the fewest values have; the selector matches no others."""
-    return min((index.get(key, ()) for key in label_keys(namespace, wanted)), key=len)
+def pod_labels(
+    group_kind: GroupKind, data: dict[str, Json]
+) -> Iterator[tuple[dict[str, str], Json]]:
+    """The labels of each pod template, with the template."""
+    for _, template in pod_templates_of(group_kind, data):
+        labels = mapping_at(template, ("metadata", "labels"))
+        yield {str(key): str(value) for key, value in labels.items()}, template
 
 
 def words_of(selector: dict[str, Json]) -> Iterator[str]:
@@ -102,11 +120,9 @@ for _kind, (_pattern, _) in _PORTS.items():
 # Pseudo labels of a pod or Service; a label has no blank.
 _PORT, _KIND = "port ", "kind "
 _SERVICE = ("", "Service")
-_MOST_CANDIDATES = 1_000
 
 # An object, and one of its selectors.
 _Selecting = tuple[Object, dict[str, Json]]
-_Templates = Mapping[LabelKey, Sequence[dict[str, str]]]
 
 
 def find_no_match(facts: Facts) -> Iterator[Risk]:
@@ -145,7 +161,7 @@ def find_no_match(facts: Facts) -> Iterator[Risk]:
 
 
 def _ports(
-    facts: Facts, old: _Selecting, new: _Selecting, templates: Sequence[_Templates]
+    facts: Facts, old: _Selecting, new: _Selecting, templates: Sequence[LabelIndex]
 ) -> Iterator[Risk]:
     """The named ports that nothing selected has. A port counts as a label."""
     before, after = (
@@ -246,37 +262,32 @@ def _elsewhere(around: Json) -> bool:
     return any(value_at(around, (field,)) for field in ("namespaces", "namespaceSelector"))
 
 
-def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> _Templates:
-    """The labels of all pod templates and Services, by namespace and one label."""
-    found: defaultdict[LabelKey, list[dict[str, str]]] = defaultdict(list)
+def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> LabelIndex:
+    """All pod templates and Services."""
+    found = LabelIndex()
     for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
         namespace = facts.both.resolver.namespace_of(item.identity.namespace)
         for labels in _labels(item.identity.group_kind, item.data):
-            for key in label_keys(namespace, labels):
-                found[key].append(labels)
+            found.add(namespace, labels)
     return found
 
 
 def _labels(group_kind: GroupKind, data: dict[str, Json]) -> list[dict[str, str]]:
-    found = []
     if group_kind == _SERVICE:
         labels = mapping_at(data, ("metadata", "labels"))
-        names = [str(port.get("name")) for port in mappings_in(value_at(data, ("spec", "ports")))]
-        return [_with_ports(labels, names, "Services")]
-    for _, template in pod_templates_of(group_kind, data):
-        labels = mapping_at(template, ("metadata", "labels"))
-        ports = [
-            str(port.get("name"))
-            for container in mappings_in(value_at(template, ("spec", "containers")))
-            for port in mappings_in(container.get("ports"))
-        ]
-        found.append(_with_ports(labels, ports, "pods"))
+        texts = {str(key): str(value) for key, value in labels.items()}
+        return [{**texts, **_ports_in(mapping_at(data, ("spec",))), _KIND: "Services"}]
+    found = []
+    for texts, template in pod_labels(group_kind, data):
+        for container in mappings_in(value_at(template, ("spec", "containers"))):
+            texts |= _ports_in(container)
+        found.append({**texts, _KIND: "pods"})
     return found
 
 
-def _with_ports(labels: dict[str, Json], ports: Iterable[str], kind: str) -> dict[str, str]:
-    texts = {str(key): str(value) for key, value in labels.items()}
-    return {**texts, **{f"{_PORT}{name}": name for name in ports}, _KIND: kind}
+def _ports_in(around: dict[str, Json]) -> dict[str, str]:
+    names = (str(port.get("name")) for port in mappings_in(around.get("ports")))
+    return {f"{_PORT}{name}": name for name in names}
 
 
 def _matched_kind(kind: str) -> str:
@@ -284,23 +295,14 @@ def _matched_kind(kind: str) -> str:
 
 
 def _is_matched(
-    facts: Facts,
-    item: Object,
-    selector: dict[str, Json],
-    templates: _Templates,
-    port: str = "",
+    facts: Facts, item: Object, selector: dict[str, Json], templates: LabelIndex, port: str = ""
 ) -> bool:
-    """Whether a selector matches a pod template. A selector with very many candidates counts as
-    one that does, so that the work stays linear.
-    """
+    """Whether a selector matches a pod template, or has too many candidates."""
     namespace = facts.both.resolver.namespace_of(item.identity.namespace)
     wanted = {
         **mapping_at(selector, ("matchLabels",)),
         **({f"{_PORT}{port}": port} if port else {}),
         _KIND: _matched_kind(item.identity.kind),
     }
-    selector = {**selector, "matchLabels": wanted}
-    templates_there = candidates(templates, namespace, wanted)
-    return len(templates_there) > _MOST_CANDIDATES or any(
-        is_selected(selector, labels) for labels in templates_there
-    )
+    found, is_all = templates.find(namespace, {**selector, "matchLabels": wanted})
+    return bool(found) or not is_all

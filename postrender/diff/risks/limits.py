@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from postrender.diff.kinds import pod_templates_of
@@ -56,44 +56,47 @@ def _refused(
 
     rules = grouped(facts.objects(_RULES, is_new=is_new), namespace)
     found: dict[tuple[Identity, str], str] = {}
-    pods: dict[str | None, list[_Pods]] = {}
+    needed: dict[str | None, Counter[_Resource]] = defaultdict(Counter)
     for item in facts.objects(_WORKLOADS, is_new=is_new, words=words) if rules else ():
         there = rules.get(space := namespace(item), ())
         for path, _ in pod_templates_of(item.identity.group_kind, item.data) if there else ():
             pod = mapping_at(item.data, (*path, "spec"))
-            pods.setdefault(space, []).append((_least(item.data), pod))
+            replicas = value_at(item.data, ("spec", "replicas"))
+            # An autoscaler can own the replicas.
+            count = replicas if isinstance(replicas, int) else 0
+            for resource, amount in _needs(pod).items():
+                needed[space][resource] += count * amount
             found |= {(item.identity, fact): text for fact, text in _reasons(pod, there)}
-    for space, all_pods in pods.items():
+    for space, amounts in needed.items():
         for identity, data in rules[space]:
             for name, hard in mapping_at(data, ("spec", "hard")).items():
                 allowed = None if _is_scoped(data) else quantity(hard)
-                if allowed is not None and sum(_needs(name, *one) for one in all_pods) > allowed:
+                if allowed is not None and amounts[_resource(name)] > allowed:
                     fact = f"the workloads need more {name} than {hard}"
                     found[identity, fact] = "The API server refuses some of their pods"
     return found
 
 
-# The number of pods of a workload, and their spec.
-_Pods = tuple[int, dict[str, Json]]
+# `limits` or `requests` with a resource; "" for a number of pods.
+_Resource = tuple[str, str]
 
 
-def _least(workload: dict[str, Json]) -> int:
-    replicas = value_at(workload, ("spec", "replicas"))
-    return replicas if isinstance(replicas, int) else 0  # an autoscaler can own the replicas
-
-
-def _needs(name: str, replicas: int, pod: dict[str, Json]) -> int:
-    """How much of what a quota counts the pods need, in the unit of quantity()."""
-    if name in _PODS:
-        return replicas * ONE
+def _resource(name: str) -> _Resource:
+    """What a quota counts under a name."""
     way, _, resource = name.partition(".")
-    if way not in ("limits", "requests"):
-        way, resource = "requests", name
-    amounts = (
-        quantity(value_at(container, ("resources", way, resource)))
-        for container in mappings_in(pod.get("containers"))
-    )
-    return replicas * sum(amount or 0 for amount in amounts)
+    if way in ("limits", "requests"):
+        return way, resource
+    return ("", "pods") if name in _PODS else ("requests", name)
+
+
+def _needs(pod: dict[str, Json]) -> Counter[_Resource]:
+    """How much of what a quota counts a pod needs, in the unit of quantity()."""
+    needs = Counter({("", "pods"): ONE})
+    for container in mappings_in(pod.get("containers")):
+        for way in ("limits", "requests"):
+            for resource, amount in mapping_at(container, ("resources", way)).items():
+                needs[way, resource] += quantity(amount) or 0
+    return needs
 
 
 def _is_scoped(quota: dict[str, Json]) -> bool:
@@ -118,11 +121,13 @@ def _reasons(pod: dict[str, Json], rules: Sequence[Object]) -> Iterator[tuple[st
         for container in containers:
             for what in _outside(mapping_at(container, ("resources",)), limit):
                 yield f"the container {container.get('name')} has {what} of {identity}", NO_PODS
-    for identity, limit in _limits(rules, "Pod"):
+    pod_limits = _limits(rules, "Pod")
+    needs = _needs(pod) if pod_limits else {}
+    for identity, limit in pod_limits:
         for name, bound in mapping_at(limit, ("max",)).items():
             most = quantity(bound)
             for way in ("limits", "requests"):
-                if most is not None and _needs(f"{way}.{name}", 1, pod) > most:
+                if most is not None and needs[way, name] > most:
                     fact = f"the {name} {way} of the pod are above the max {bound} of {identity}"
                     yield fact, NO_PODS
 
@@ -136,6 +141,10 @@ def _limits(rules: Sequence[Object], kind: str) -> list[tuple[Identity, dict[str
     ]
 
 
+# What a quota counts only if each container has it.
+_LACKED = tuple((way, name) for way in ("", "requests", "limits") for name in ("cpu", "memory"))
+
+
 def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> Iterator[str]:
     """What a quota counts, and a container has neither itself nor by a default."""
     limited, requested = (
@@ -143,10 +152,10 @@ def _lacking(container: Json, hard: Json, limits: Sequence[dict[str, Json]]) -> 
         | mapping_at(container, ("resources", own)).keys()
         for own, *fields in (("limits", "default", "max"), ("requests", "defaultRequest", "min"))
     )
-    for key in hard if isinstance(hard, dict) else ():
-        way, _, name = key.rpartition(".")
+    for way, name in _LACKED:
+        key = f"{way}.{name}".removeprefix(".")
         known = limited if way == "limits" else limited | requested
-        if name in ("cpu", "memory") and way in ("", "limits", "requests") and name not in known:
+        if isinstance(hard, dict) and key in hard and name not in known:
             yield f"{way.removesuffix('s') or 'request'} of {name}"
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from math import inf
 
 from postrender.config.settings import IGNORE
-from postrender.diff.kinds import SCALERS, pod_templates_of, scaled_by, template_path
+from postrender.diff.kinds import SCALERS, scaled_by, template_path
 from postrender.diff.model import CHANGED, CONFIG, ENDS, ROLLS, STARTS, UNCHANGED, Preview, Risk
-from postrender.diff.risks.connections import (
-    LabelKey,
-    candidates,
-    is_selected,
-    label_keys,
-    words_of,
-)
+from postrender.diff.risks.connections import LabelIndex, pod_labels, words_of
 from postrender.diff.risks.facts import Facts, Object
 from postrender.kubernetes.kinds import ROLLOUT, Identity
 from postrender.plan.readers import find_reloads
@@ -173,12 +167,8 @@ def find_lost_reload(facts: Facts) -> Iterator[Risk]:
 _BUDGET = ("PodDisruptionBudget",)
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _WAITS = "The API server refuses to evict the pods, so drains of nodes wait"
-_MOST = 1_000  # workloads of a budget
 _PATHS = (("spec", "replicas"), ("spec", "template", "metadata"))
 _LEAST = {"HorizontalPodAutoscaler": "minReplicas", "ScaledObject": "minReplicaCount"}
-
-# The labels of a workload's pods, its replicas, and the workload.
-_Pods = tuple[dict[str, str], int, Identity]
 
 
 def find_blocked_eviction(facts: Facts) -> Iterator[Risk]:
@@ -205,7 +195,7 @@ def _words(facts: Facts) -> Iterator[str]:
         if kind in _BUDGET and data:
             yield from words_of(_selector(data))
         elif kind in _SCALED and any(parts_at(pair.parts, path) != {} for path in _PATHS):
-            for labels in _labels(pair.identity, data):
+            for labels, _ in pod_labels(pair.identity.group_kind, data):
                 yield from labels.values()
         elif kind in SCALERS and data:
             yield scaled_by(data)[1]
@@ -224,7 +214,9 @@ def _blocked(
         selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
         key = space, repr(selector)
         if key not in by_selector:
-            by_selector[key] = _selected(pods, space, selector)
+            selected, is_all = pods.find(space, selector)
+            count = sum(replicas for _, replicas in selected) if is_all else inf
+            by_selector[key] = [workload for workload, _ in selected], count
             for workload in by_selector[key][0]:
                 first.setdefault(workload, identity)
         workloads, count = by_selector[key]
@@ -237,41 +229,22 @@ def _blocked(
     return found
 
 
-def _selected(
-    pods: Mapping[LabelKey, Sequence[_Pods]], space: str | None, selector: dict[str, Json]
-) -> tuple[list[Identity], float]:
-    """The workloads that a selector matches, and their replicas; infinity if there are too many."""
-    possible = candidates(pods, space, mapping_at(selector, ("matchLabels",)))
-    selected = [one for one in possible[:_MOST] if is_selected(selector, one[0])]
-    is_whole = len(possible) <= _MOST
-    count = sum(replicas for _, replicas, _ in selected) if is_whole else inf
-    return [workload for *_, workload in selected], count
-
-
-def _pods(facts: Facts, words: Collection[str], is_new: bool) -> dict[LabelKey, list[_Pods]]:
-    """The pods of one side."""
+def _pods(facts: Facts, words: Collection[str], is_new: bool) -> LabelIndex:
+    """The workloads of one side with the numbers of their pods."""
     workloads = list(facts.objects(_SCALED, is_new=is_new, words=words)) if words else []
     names = {one.identity.name for one in workloads}
     least = {
         target: value_at(item.data, ("spec", _LEAST[item.identity.kind]))
         for item, target in (facts.scalers(names, is_new=is_new) if names else ())
     }
-    found: defaultdict[LabelKey, list[_Pods]] = defaultdict(list)
+    found = LabelIndex()
     for identity, data in workloads:
         space = facts.both.resolver.namespace_of(identity.namespace)
         replicas = value_at(data, ("spec", "replicas"))
         replicas = least.get((space, identity.kind, identity.name), replicas)
-        for labels in _labels(identity, data):
-            count = replicas if isinstance(replicas, int) else 1
-            for key in label_keys(space, labels):
-                found[key].append((labels, count, identity))
+        for labels, _ in pod_labels(identity.group_kind, data):
+            found.add(space, labels, (identity, replicas if isinstance(replicas, int) else 1))
     return found
-
-
-def _labels(identity: Identity, data: dict[str, Json]) -> Iterator[dict[str, str]]:
-    for _, template in pod_templates_of(identity.group_kind, data):
-        labels = mapping_at(template, ("metadata", "labels"))
-        yield {str(key): str(value) for key, value in labels.items()}
 
 
 def _selector(budget: dict[str, Json]) -> dict[str, Json]:
