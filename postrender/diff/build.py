@@ -30,7 +30,7 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
-from postrender.diff.reads import Read, ReadKey, find_reads
+from postrender.diff.reads import Reads, find_reads
 from postrender.diff.redact import redact
 from postrender.diff.replacement import with_replacements, without_invalid
 from postrender.diff.revisions import (
@@ -244,7 +244,7 @@ def _preview(both: Comparison, settings: Settings, history: History) -> Preview:
 def _contents(
     both: Comparison,
     changed: Mapping[int, ContentChange],
-    reads: Mapping[ReadKey, Read],
+    reads: Reads,
     settings: Settings,
 ) -> list[ContentChange]:
     """The changes of ConfigMaps and Secrets, also of those that are not current.
@@ -252,9 +252,9 @@ def _contents(
     changed: of the current ones, by the index of the pair.
     """
     read_changes = [
-        (key[0], read.change, read.old)
-        for key, read in reads.items()
-        if read.change and key[1] == read.change.old_revision
+        (target, read.change, read.old)
+        for (target, name, _), read in reads.items()
+        if read and name == read.change.old_revision
     ]
     moved = [item for item in read_changes if item[1].old_revision != item[1].new_revision]
     usual = [(number, change, both.pairs[number].old) for number, change in changed.items()]

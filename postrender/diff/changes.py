@@ -11,7 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from postrender.diff.attachers import comparable_pair, is_left_out, without_hashes
-from postrender.diff.contents import annotations_to_leave_out, compare_content, originals_of
+from postrender.diff.contents import (
+    Compared,
+    annotations_to_leave_out,
+    compare_content,
+    originals_of,
+)
 from postrender.diff.fields import find_field_changes
 from postrender.diff.kinds import is_workload
 from postrender.diff.model import (
@@ -39,7 +44,7 @@ from postrender.diff.pairs import (
     find_pairs,
     sort_key,
 )
-from postrender.diff.reads import Read, ReadKey
+from postrender.diff.reads import Reads
 from postrender.diff.texts import content_of
 from postrender.diff.usages import Target, Usage
 from postrender.diff.workloads import KnownChanges, find_workload_change
@@ -58,7 +63,7 @@ _RENDER_ID = f'metadata.annotations["{RENDER_ID_ANNOTATION}"]'
 
 
 def find_changes(
-    both: Comparison, reads: Mapping[ReadKey, Read]
+    both: Comparison, reads: Reads
 ) -> tuple[dict[int, ContentChange], dict[int, WorkloadChange], dict[int, ObjectChange]]:
     """The changes of all pairs, by the index of the pair."""
     contents = _content_changes(both)
@@ -86,14 +91,14 @@ def find_changes(
             if change:
                 hidden[number] = change
     return (
-        {number: change for number, (change, _) in contents.items()},
+        {number: content.change for number, content in contents.items()},
         workloads,
         {**objects, **hidden},
     )
 
 
-def _content_changes(both: Comparison) -> dict[int, tuple[ContentChange, bool]]:
-    """The changes of ConfigMaps and Secrets, each with whether its data differs."""
+def _content_changes(both: Comparison) -> dict[int, Compared]:
+    """The changes of ConfigMaps and Secrets."""
     readers = [_readers_by_target(both, is_new=is_new) for is_new in (False, True)]
     contents = {}
     for number, pair in enumerate(both.pairs):
@@ -104,8 +109,8 @@ def _content_changes(both: Comparison) -> dict[int, tuple[ContentChange, bool]]:
             content = compare_content(pair, both.names, both.context, left_out, *in_pods)
             if content:
                 users, former = _users(before, after, in_pods=False)
-                change = content[0]._replace(users=tuple(users), former=tuple(former))
-                contents[number] = change, content[1]
+                change = content.change._replace(users=tuple(users), former=tuple(former))
+                contents[number] = content._replace(change=change)
     return contents
 
 

@@ -49,6 +49,7 @@ from postrender.kubernetes.annotations import (
     without_keep,
 )
 from postrender.kubernetes.kinds import DATA_FIELDS, SECRET, Identity, ObjectKey, strings_at
+from postrender.records import NamedTuple
 from postrender.yaml.paths import Json, mapping_at
 
 _REVISION_ANNOTATIONS = (
@@ -69,6 +70,19 @@ _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY
 _PART = re.compile(r"(?:metadata\.)?(\w+)")
 
 
+class Compared(NamedTuple):
+    """The change of a ConfigMap or Secret.
+
+    is_rewritten: whether the data differs between the sides.
+    old: the object on the older side, if that is not the current one or if the newer side does not
+        read the current one; else None.
+    """
+
+    change: ContentChange
+    is_rewritten: bool
+    old: ComparedObject | None = None
+
+
 def compare_content(
     pair: Pair,
     names: BaseNames,
@@ -76,14 +90,18 @@ def compare_content(
     left_out: Iterable[str] | None = None,
     users: Sequence[Identity] = (),
     former: Sequence[Identity] = (),
-) -> tuple[ContentChange, bool] | None:
-    """The change of a ConfigMap or Secret, and whether its data differs between the sides.
+) -> Compared | None:
+    """The change of a ConfigMap or Secret, None if nothing changes.
 
-    None if nothing changes. The change of a Secret has keys, which `redact` removes later.
+    The change of a Secret has keys, which `redact` removes later.
     left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
     labels and annotations that postrender adds to a revision.
     users, former: the workloads that reference the object on either side, and only on the older.
     """
+    if pair.both and pair.parts == {}:
+        before, after = pair.both
+        if before.name == after.name and before.is_immutable == after.is_immutable:
+            return None
     old, new = (compared.content if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
     is_secret = pair.identity.group_kind == SECRET
@@ -106,7 +124,7 @@ def compare_content(
         former=tuple(former),
         parts=_parts(fields, is_rewritten=is_rewritten) if is_secret and pair.both else (),
     )
-    return change, is_rewritten
+    return Compared(change, is_rewritten)
 
 
 def _parts(fields: Iterable[FieldChange], *, is_rewritten: bool) -> tuple[str, ...]:
@@ -276,10 +294,10 @@ def compare_originals(both: Comparison) -> list[ContentChange]:
             pairs.append(pair)
     compared = filter(None, (compare_content(pair, both.names, both.context) for pair in pairs))
     return [
-        change._replace(
-            note=f"this entry is the original {change.identity.kind}, not a revision", reason=""
+        one.change._replace(
+            note=f"this entry is the original {one.change.identity.kind}, not a revision", reason=""
         )
-        for change, _ in compared
+        for one in compared
     ]
 
 
@@ -319,7 +337,8 @@ def compare_earlier(both: Comparison, reads: Iterable[ContentChange]) -> list[Co
             continue
         added = compare_content(Pair(None, revision), names, context)
         if added:
-            changes.append(added[0]._replace(note=_EARLIER_NOTE.format(revision.identity.kind)))
+            note = _EARLIER_NOTE.format(revision.identity.kind)
+            changes.append(added.change._replace(note=note))
     for key in before:  # an intersection of sets would not have a stable order
         if key not in after or None in (before[key].item, after[key].item):
             continue  # postrender does not change the data of a revision from the history
@@ -333,7 +352,7 @@ def compare_earlier(both: Comparison, reads: Iterable[ContentChange]) -> list[Co
         content = compare_content(pair, names, context, left_out, users)
         if content:
             note = _EARLIER_NOTE.format(identity.kind)
-            changes.append(content[0]._replace(change=CHANGED, note=note))
+            changes.append(content.change._replace(change=CHANGED, note=note))
     return changes
 
 

@@ -8,11 +8,11 @@ current ConfigMap may not change. `find_reads` compares the objects that the ref
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from postrender.diff.contents import compare_content
-from postrender.diff.model import CHANGED, ContentChange
+from postrender.diff.contents import Compared, compare_content
+from postrender.diff.model import CHANGED
 from postrender.diff.pairs import (
     CURRENT,
     EARLIER,
@@ -24,7 +24,6 @@ from postrender.diff.pairs import (
 )
 from postrender.diff.usages import Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import Identity
-from postrender.records import NamedTuple
 
 # A revision is compared with this many others, so that the time stays linear. With any other, a
 # preview shows the whole content.
@@ -38,19 +37,8 @@ _WHOLE = (
 )
 # The target, and the name in the reference on the older and on the newer side.
 ReadKey = tuple[Target, str, str]
-
-
-class Read(NamedTuple):
-    """The change of what pods read by some references.
-
-    change: None if nothing changes.
-    is_rewritten: whether the data differs.
-    old: the object on the older side, None if the current object of each side is read.
-    """
-
-    change: ContentChange | None
-    is_rewritten: bool
-    old: ComparedObject | None = None
+# The change of each read in which at least one side does not read the current object.
+Reads = Mapping[ReadKey, Compared | None]
 
 
 def template_usages(pair: Pair, indexes: tuple[UsageIndex, UsageIndex]) -> dict[Target, Usages]:
@@ -92,8 +80,8 @@ def read_key(before: Usage, after: Usage) -> ReadKey:
     return after.target, before.name, after.name
 
 
-def find_reads(both: Comparison) -> dict[ReadKey, Read]:
-    """The change of each read in which at least one side does not read the current object."""
+def find_reads(both: Comparison) -> Reads:
+    """What changes in what pods read."""
     all_usages = (usages for index in both.usages for usages in index.by_item.values())
     if not any(map(_is_unusual, chain.from_iterable(all_usages))):
         return {}
@@ -107,7 +95,7 @@ def find_reads(both: Comparison) -> dict[ReadKey, Read]:
                     used[read_key(before, after)] = before, after
                     users[read_key(before, after)][pair.identity] = None
     comparisons = Counter[tuple[bool, Target, str]]()
-    reads: dict[ReadKey, Read] = {}
+    reads: dict[ReadKey, Compared | None] = {}
     for key, (before, after) in used.items():
         target, *name_pair = key
         ends = [(bool(side), target, name) for side, name in enumerate(name_pair)]
@@ -116,15 +104,14 @@ def find_reads(both: Comparison) -> dict[ReadKey, Read]:
             users[whole].update(users[key])
             content = _compared(both, None, after.used, users[whole])
             if content:
-                change = content[0]._replace(change=CHANGED, note=_WHOLE)
-                reads[whole] = reads[key] = Read(change, is_rewritten=True)
+                change = content.change._replace(change=CHANGED, note=_WHOLE)
+                reads[whole] = reads[key] = Compared(change, is_rewritten=True)
             continue
         comparisons.update(ends)
-        content = _compared(both, before.used, after.used, users[key])
-        reads[key] = Read(None, is_rewritten=False)
+        reads[key] = content = _compared(both, before.used, after.used, users[key])
         if content:
-            note = content[0].note or _note(before, after)
-            reads[key] = Read(content[0]._replace(note=note), content[1], before.used)
+            change = content.change._replace(note=content.change.note or _note(before, after))
+            reads[key] = content._replace(change=change, old=before.used)
     return reads
 
 
@@ -133,7 +120,7 @@ def _compared(
     old: ComparedObject | None,
     new: ComparedObject | None,
     users: Iterable[Identity],
-) -> tuple[ContentChange, bool] | None:
+) -> Compared | None:
     return compare_content(Pair(old, new), both.names, both.context, None, tuple(users))
 
 

@@ -25,7 +25,7 @@ from postrender.diff.model import (
 from postrender.diff.pairs import ComparedObject
 from postrender.diff.risks.facts import Facts
 from postrender.diff.risks.limits import NO_PODS
-from postrender.diff.risks.new_pods import NOT_STARTED
+from postrender.diff.risks.rejected import NOT_STARTED
 from postrender.diff.values import counted
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import POD, ROLLOUT, Identity, is_built_in
@@ -115,9 +115,8 @@ def _after_the_end(data: dict[str, Json]) -> str:
 
 def _scalers(facts: Facts, workloads: Iterable[WorkloadChange]) -> _Scalers:
     """The bounds of the autoscalers of workloads that have replicas."""
-    namespace_of = facts.both.resolver.namespace_of
     targets = {
-        (namespace_of(one.identity.namespace), one.identity.kind, one.identity.name): one.identity
+        (facts.namespace_of(one.identity), one.identity.kind, one.identity.name): one.identity
         for one in workloads
         if one.identity.group_kind in _REPLICATED
     }

@@ -23,6 +23,7 @@ from postrender.diff.model import (
     change_of,
 )
 from postrender.errors import Location, UserError
+from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
 
@@ -77,9 +78,13 @@ def compare_texts(
     return (() if is_ambiguous or has_comments else fields), ""
 
 
-# What differs in two long texts: either fields, or the lines of a text with several, or words. The
-# last is a remark.
-Difference = tuple[tuple[FieldChange, ...], tuple[Hunk, ...], tuple[tuple[str, str], ...], str]
+class Difference(NamedTuple):
+    """What differs in two long texts: fields, or the lines of a text with several, or words."""
+
+    remark: str
+    fields: tuple[FieldChange, ...] = ()
+    hunks: tuple[Hunk, ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
 
 
 def compare_long(old: str, new: str) -> Difference:
@@ -87,10 +92,10 @@ def compare_long(old: str, new: str) -> Difference:
     hunks = find_hunks(old, new, 1)
     fields, remark = compare_texts(old, new, hunks)
     if fields:
-        return tuple(fields), (), (), remark
+        return Difference(remark, fields=fields)
     if "\n" in old or "\n" in new:
-        return (), hunks, (), remark
-    return (), (), tuple(word_changes(old, new)), remark
+        return Difference(remark, hunks=hunks)
+    return Difference(remark, words=tuple(word_changes(old, new)))
 
 
 def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, bool] | None:

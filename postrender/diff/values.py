@@ -151,14 +151,14 @@ def _describe_one(subject: str, change: str, value: Json, style: Style) -> Descr
 
 
 def _describe_texts(subject: str, old: str, new: str, style: Style) -> Description:
-    fields, hunks, words, remark = compare_long(old, new)
-    note = f" ({remark})" if remark else ""
-    if fields:
-        parts = describe_fields(fields, style)
+    found = compare_long(old, new)
+    note = f" ({found.remark})" if found.remark else ""
+    if found.fields:
+        parts = describe_fields(found.fields, style)
         return Description(f"{subject} changes in:", tuple(parts))
-    if hunks:
-        return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(hunks)))
-    parts = (style.both(text_of(before), text_of(after)) for before, after in words)
+    if found.hunks:
+        return Description(f"{subject} changes{note}:", diff=tuple(hunk_lines(found.hunks)))
+    parts = (style.both(text_of(before), text_of(after)) for before, after in found.words)
     return Description(f"{subject} changes{note} at:", tuple(parts))
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
+from postrender.diff.contents import Compared
 from postrender.diff.fields import find_field_changes
 from postrender.diff.kinds import effect_of, template_path, template_pattern
 from postrender.diff.model import (
@@ -26,7 +27,6 @@ from postrender.diff.model import (
     TEMPLATE,
     UNCHANGED,
     Cause,
-    ContentChange,
     FieldChange,
     WorkloadChange,
 )
@@ -37,14 +37,7 @@ from postrender.diff.normalise import (
     differing,
 )
 from postrender.diff.pairs import ComparedObject, Comparison, Pair
-from postrender.diff.reads import (
-    Read,
-    ReadKey,
-    Usages,
-    paired_usages,
-    read_key,
-    template_usages,
-)
+from postrender.diff.reads import Reads, Usages, paired_usages, read_key, template_usages
 from postrender.diff.usages import MOUNTS, Target, Usage, UsageIndex
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
 from postrender.kubernetes.validation.updates import are_stored_alike
@@ -73,25 +66,35 @@ _CONTENT_CHANGES = "content changes"
 class KnownChanges(NamedTuple):
     """What decides the changes of workloads.
 
-    contents: the changes of ConfigMaps and Secrets by the index of the pair, and whether the data
-    differs.
-    reads: the changes of what pods read, if it is not the current object on both sides.
+    contents: the changes of ConfigMaps and Secrets, by the index of the pair.
     """
 
     both: Comparison
-    contents: Mapping[int, tuple[ContentChange, bool]]
-    reads: Mapping[ReadKey, Read]
+    contents: Mapping[int, Compared]
+    reads: Reads
 
-    def usages(self, pair: Pair) -> dict[Target, Usages]:
-        """The usages in the pod templates of a workload, by target."""
-        return template_usages(pair, self.both.usages)
-
-    def read(self, before: Usage, after: Usage) -> Read:
+    def read(self, before: Usage, after: Usage) -> Compared | None:
         """The change of what two usages lead to."""
-        known = self.reads.get(read_key(before, after))
-        target = after.target
-        content = self.contents.get(target) if isinstance(target, int) else None
-        return known or (Read(*content) if content else Read(None, is_rewritten=False))
+        key = read_key(before, after)
+        if key in self.reads:
+            return self.reads[key]
+        return self.contents.get(after.target) if isinstance(after.target, int) else None
+
+
+class _Difference(NamedTuple):
+    """The changes of a workload, or of the object that has its pod template.
+
+    fields: outside of pod templates.
+    causes: of the difference between the pod templates.
+    is_in_template: whether these differ in more than revision names and notation.
+    is_stored: whether the API server stores other ones, so that the workload can roll. It does not
+        store nulls and empty lists.
+    """
+
+    fields: tuple[FieldChange, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    is_in_template: bool = False
+    is_stored: bool = False
 
 
 def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | None:
@@ -104,27 +107,29 @@ def find_workload_change(pair: Pair, known: KnownChanges) -> WorkloadChange | No
     old, new = pair.both
     before, after = both.usages
     old_source, new_source = _source(old, before), _source(new, after)
-    fields, causes, is_in_template, is_stored = _difference(pair, known)
-    source = pair
+    usages = template_usages(pair, both.usages)
+    own = template = _difference(pair, usages, known)
     if new_source is not new or old_source is not old:
         source = Pair(old_source, new_source)
-        _, causes, _, is_stored = _difference(source, known)
-    if before.missing_source(old) or after.missing_source(new):
-        causes = ()  # the pod template is unknown; find_undecided reports the workload
+        usages = template_usages(source, both.usages)
+        template = _difference(source, usages, known)
+    # Without the pod template, find_undecided reports the workload.
+    is_missing = before.missing_source(old) or after.missing_source(new)
+    causes = () if is_missing else template.causes
     rollouts = after.rollouts.get(new.item.key, ()) if new.item else ()
-    in_place = {} if new.is_hook else dict(_in_place(source, known))
-    if not (causes or fields or in_place):
+    in_place = {} if new.is_hook else dict(_in_place(usages, known))
+    if not (causes or own.fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
     return WorkloadChange(
         identity=pair.identity,
-        change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        effect=effect_of(old, new, causes, rollouts) if causes and is_stored else STAYS,
+        change=CHANGED if own.fields or (own.is_in_template and not via) else UNCHANGED,
+        effect=effect_of(old, new, causes, rollouts) if causes and template.is_stored else STAYS,
         causes=causes,
         via=via,
         in_place=tuple(in_place),
         is_mounted=any(in_place.values()),
-        fields=fields,
+        fields=own.fields,
     )
 
 
@@ -133,13 +138,9 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-# The changes outside of pod templates, the causes of the difference between the pod templates,
-# whether these differ in more than revision names and notation, and whether the API server stores
-# other ones, so that the workload can roll. It does not store nulls and empty lists.
-_Difference = tuple[tuple[FieldChange, ...], tuple[Cause, ...], bool, bool]
-
-
-def _difference(pair: Pair, known: KnownChanges) -> _Difference:
+def _difference(pair: Pair, usages: Mapping[Target, Usages], known: KnownChanges) -> _Difference:
+    if pair.parts == {}:
+        return _Difference()
     names = known.both.names
     before, after = differing(pair)
     changes = changed_fields(before, after, names)
@@ -151,10 +152,10 @@ def _difference(pair: Pair, known: KnownChanges) -> _Difference:
         inside = _template_fields(kind)
         fields = tuple(change for change in changes if not inside.match(change.path))
         causes = _ordered(_field_causes(change for change in changes if inside.match(change.path)))
-        return fields, causes, bool(causes), False
+        return _Difference(fields, causes, is_in_template=bool(causes))
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
-    config_causes = list(_config_causes(known.usages(pair), known))
+    config_causes = list(_config_causes(usages, known))
     template_changes = [
         change
         for change in changes
@@ -163,7 +164,7 @@ def _difference(pair: Pair, known: KnownChanges) -> _Difference:
     field_changes = _without_references(template_changes, config_causes)
     causes = _ordered([*config_causes, *_field_causes(field_changes)])
     causes = causes or _ordered(_causes_of_last_resort(pair.newest, *templates))
-    return fields, causes, bool(template_changes), True
+    return _Difference(fields, causes, bool(template_changes), is_stored=True)
 
 
 def _ordered(causes: Iterable[Cause]) -> tuple[Cause, ...]:
@@ -225,21 +226,21 @@ def _config_causes(usages: Mapping[Target, Usages], known: KnownChanges) -> Iter
             if old.version != new.version:
                 read = known.read(old, new)
                 reason = _reason(old, new, read)
-                is_shown = reason.startswith(_CONTENT_CHANGES) and read.change
-                changed = read.change.keys if read.change and is_shown else ()
-                keys.setdefault(reason, {}).update((key.key, None) for key in changed)
+                changed = keys.setdefault(reason, {})
+                if read and reason.startswith(_CONTENT_CHANGES):
+                    changed.update((key.key, None) for key in read.change.keys)
         for reason, changed_keys in keys.items():
             yield Cause(kind=CONFIG, subject=subject, reason=reason, keys=tuple(changed_keys))
 
 
-def _reason(old: Usage, new: Usage, read: Read) -> str:
-    if read.is_rewritten:
+def _reason(old: Usage, new: Usage, read: Compared | None) -> str:
+    if read and read.is_rewritten:
         # Two workloads can reference two earlier revisions, which is not the same change.
         is_usual = read.old is None or new.identity.group_kind == SECRET
         return _CONTENT_CHANGES if is_usual else f"{_CONTENT_CHANGES} to that of {new.name}"
     if not isinstance(new.target, int) and new.used is None:
         return "the reference changes to a revision that is not in these manifests"
-    change = read.change.change if read.change else UNCHANGED
+    change = read.change.change if read else UNCHANGED
     if change == REMOVED:
         return "removed, but the workload still references the name"
     if change == ADDED:
@@ -249,13 +250,17 @@ def _reason(old: Usage, new: Usage, read: Read) -> str:
     return "the name changes, but the content does not change"
 
 
-def _in_place(pair: Pair, known: KnownChanges) -> Iterator[tuple[Identity, bool]]:
+def _in_place(
+    usages: Mapping[Target, Usages], known: KnownChanges
+) -> Iterator[tuple[Identity, bool]]:
     """The ConfigMaps and Secrets that change under the same name, and whether pods mount them."""
-    for usages in known.usages(pair).values():
+    for of_target in usages.values():
         changed = [
             after
-            for before, after in paired_usages(usages)
-            if before.name == after.name and known.read(before, after).is_rewritten
+            for before, after in paired_usages(of_target)
+            if before.name == after.name
+            and (read := known.read(before, after))
+            and read.is_rewritten
         ]
         if changed:
             yield changed[0].identity, any(usage.label in MOUNTS for usage in changed)

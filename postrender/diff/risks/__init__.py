@@ -15,7 +15,6 @@ from postrender.diff.risks import (
     grants,
     limits,
     losses,
-    new_pods,
     rejected,
     running_pods,
 )
@@ -30,7 +29,7 @@ REJECTIONS: dict[str, Rule] = {
     "immutable-field": rejected.find_immutable_field,
     "invalid-custom-object": rejected.find_invalid_custom_object,
     "invalid-field": rejected.find_invalid_field,
-    "invalid-rollout": new_pods.find_invalid_rollout,
+    "invalid-rollout": rejected.find_invalid_rollout,
     "refused-pods": limits.find_refused_pods,
 }
 # The rules that read the effects on workloads.
@@ -41,7 +40,7 @@ OTHERS: dict[str, Rule] = {
     "deleted-original": losses.find_deleted_original,
     "hook-boundary": losses.find_hook_boundary,
     "in-place": running_pods.find_in_place,
-    "invalid-pod": new_pods.find_invalid_pod,
+    "invalid-pod": rejected.find_invalid_pod,
     "lost-reload": running_pods.find_lost_reload,
     "missing-grant": grants.find_missing_grant,
     "missing-kind": rejected.find_missing_kind,

@@ -266,7 +266,7 @@ def _templates(facts: Facts, words: Collection[str], *, is_new: bool) -> LabelIn
     """All pod templates and Services."""
     found = LabelIndex()
     for item in facts.objects((), is_new=is_new, words=None if "" in words else words):
-        namespace = facts.both.resolver.namespace_of(item.identity.namespace)
+        namespace = facts.namespace_of(item.identity)
         for labels in _labels(item.identity.group_kind, item.data):
             found.add(namespace, labels)
     return found
@@ -298,7 +298,7 @@ def _is_matched(
     facts: Facts, item: Object, selector: dict[str, Json], templates: LabelIndex, port: str = ""
 ) -> bool:
     """Whether a selector matches a pod template, or has too many candidates."""
-    namespace = facts.both.resolver.namespace_of(item.identity.namespace)
+    namespace = facts.namespace_of(item.identity)
     wanted = {
         **mapping_at(selector, ("matchLabels",)),
         **({f"{_PORT}{port}": port} if port else {}),

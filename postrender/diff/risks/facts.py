@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING
 from postrender.diff.kinds import SCALERS, scaled_by
@@ -46,6 +46,16 @@ class Facts(NamedTuple):
     rejections: Mapping[str, Sequence[tuple[Identity, str, str]]] = NOTHING
     workloads: Sequence[WorkloadChange] = ()
     revisions: Sequence[RevisionChange] = ()
+
+    def namespace_of(self, identity: Identity) -> str | None:
+        """The namespace of an object, which can be that of the release."""
+        return self.both.resolver.namespace_of(identity.namespace)
+
+    def differing(self, kinds: Container[str]) -> Iterator[Object]:
+        """The objects of these kinds on the newer side that differ, or that only it has."""
+        for pair in self.changes:
+            if pair.new and pair.identity.kind in kinds:
+                yield Object(pair.identity, pair.new.data)
 
     def changed(self, *path: str) -> Iterator[tuple[Identity, dict[str, Json], dict[str, Json]]]:
         """The objects that both sides have and that differ at a path, with their data. Hooks are
@@ -108,12 +118,7 @@ class Facts(NamedTuple):
 
         The last part of a value is in the text of the object.
         """
-        changed = [
-            Object(pair.identity, pair.new.data)
-            for pair in self.changes
-            if pair.new and pair.identity.kind in kinds
-        ]
-        values = {value for item in changed for value in values_of(item)}
+        values = {value for item in self.differing(kinds) for value in values_of(item)}
         owners: dict[tuple[str, ...], list[Identity]] = defaultdict(list)
         for is_new in (False, True) if values else ():
             before, owners = owners, defaultdict(list)
@@ -132,8 +137,7 @@ class Facts(NamedTuple):
         names: of the targets that the rule looks for, as in `objects`.
         """
         for item in self.objects(SCALERS, is_new=is_new, words=names):
-            namespace = self.both.resolver.namespace_of(item.identity.namespace)
-            yield item, (namespace, *scaled_by(item.data))
+            yield item, (self.namespace_of(item.identity), *scaled_by(item.data))
 
 
 def _has_word(text: str, words: set[str]) -> bool:

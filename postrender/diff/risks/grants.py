@@ -34,19 +34,18 @@ def find_missing_grant(facts: Facts) -> Iterator[Risk]:
     """
     yield from _of_projects(facts)
     lost = [pair for pair in facts.changes if pair.old and pair.identity.kind == _GRANT]
-    namespace_of = facts.both.resolver.namespace_of
-    words = {space for pair in lost if (space := namespace_of(pair.identity.namespace))}
+    words = {space for pair in lost if (space := facts.namespace_of(pair.identity))}
     if not words:
         return
     before, after = (
         grouped(
             facts.objects((_GRANT,), is_new=is_new, words=words),
-            lambda grant: namespace_of(grant.identity.namespace),
+            lambda grant: facts.namespace_of(grant.identity),
         )
         for is_new in (False, True)
     )
     for item in facts.objects(_DEFAULTS, is_new=True, words=words):
-        space = namespace_of(item.identity.namespace)
+        space = facts.namespace_of(item.identity)
         for path, target, namespace, name in _references(item):
             source = (*item.identity.group_kind, space)
             allowed = [
@@ -95,11 +94,10 @@ def _of_projects(facts: Facts) -> Iterator[Risk]:
     """What a project begins to forbid to an Application of its namespace."""
     changed = [one for one in facts.changes if one.identity.kind in (_PROJECT, *_APPLICATIONS)]
     words = {one.identity.name for one in changed if one.identity.kind == _PROJECT}
-    namespace_of = facts.both.resolver.namespace_of
     known: set[tuple[Identity, str]] = set()
     for is_new in (False, True) if changed else ():
         projects = {
-            (namespace_of(one.identity.namespace), one.identity.name): (
+            (facts.namespace_of(one.identity), one.identity.name): (
                 one.identity,
                 _checks(mapping_at(one.data, ("spec",))),
             )
@@ -107,7 +105,7 @@ def _of_projects(facts: Facts) -> Iterator[Risk]:
         }
         for item in facts.objects(_APPLICATIONS, is_new=is_new, words=words):
             spec = mapping_at(item.data, _APPLICATIONS[item.identity.kind])
-            key = namespace_of(item.identity.namespace), str(spec.get("project") or "default")
+            key = facts.namespace_of(item.identity), str(spec.get("project") or "default")
             if key not in projects:
                 continue
             project, checks = projects[key]

@@ -216,11 +216,10 @@ def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
 
 def _grown(facts: Facts) -> dict[_Counted, dict[Identity, int]]:
     """How much more the changed objects need, by object."""
-    namespace_of = facts.both.resolver.namespace_of
     grown: dict[_Counted, dict[Identity, int]] = defaultdict(dict)
     for pair in facts.changes:
         for name, more in _more(pair).items():
-            grown[namespace_of(pair.identity.namespace), name][pair.identity] = more
+            grown[facts.namespace_of(pair.identity), name][pair.identity] = more
     return grown
 
 
@@ -228,14 +227,13 @@ def _lowest(
     facts: Facts, quotas: Sequence[Object], grown: Collection[_Counted]
 ) -> dict[_Counted, _Limit]:
     """The lowest limit of what grows, or of what a quota limits in another way than before."""
-    namespace_of = facts.both.resolver.namespace_of
     changed = {pair.identity: pair for pair in facts.changes if pair.identity.kind == _QUOTA}
     limits: dict[_Counted, _Limit] = {}
     for identity, data in quotas:
         pair = changed.get(identity)
         before = (pair.old.data if pair.old else {}) if pair else data
         for name, bound in mapping_at(data, ("spec", "hard")).items():
-            key = namespace_of(identity.namespace), name
+            key = facts.namespace_of(identity), name
             allowed, last = quantity(bound), value_at(before, ("spec", "hard", name))
             if name in _PODS or allowed is None or not (key in grown or bound != last):
                 continue
@@ -246,7 +244,6 @@ def _lowest(
 
 def _needed(facts: Facts, names: Collection[str]) -> dict[_Counted, int]:
     """How much of each name the objects of a namespace need, in the unit of quantity()."""
-    namespace_of = facts.both.resolver.namespace_of
     resources = {name.removeprefix("count/").partition(".")[0] for name in names}
     there = {pair.identity.kind for pair in facts.pairs} | facts.both.unread.keys()
     kinds = {kind for kind in there if _plural(kind) in resources or kind in ("Service", _CLAIM)}
@@ -265,7 +262,7 @@ def _needed(facts: Facts, names: Collection[str]) -> dict[_Counted, int]:
     found: dict[_Counted, int] = defaultdict(int)
     for identity, data in counted:
         for name, amount in _amounts(identity, data).items():
-            found[namespace_of(identity.namespace), name] += amount
+            found[facts.namespace_of(identity), name] += amount
     return found
 
 
@@ -310,17 +307,12 @@ def _plural(kind: str) -> str:
 
 def _claims(facts: Facts) -> Iterator[Risk]:
     """The claims outside of a LimitRange, which reads only their requests."""
-    namespace_of = facts.both.resolver.namespace_of
-    claims = [
-        Object(pair.identity, pair.new.data)
-        for pair in facts.changes
-        if pair.new and pair.identity.kind == _CLAIM
-    ]
+    claims = list(facts.differing((_CLAIM,)))
     ranges = facts.objects(("LimitRange",), is_new=True) if claims else ()
-    rules = grouped(ranges, lambda one: namespace_of(one.identity.namespace))
+    rules = grouped(ranges, lambda one: facts.namespace_of(one.identity))
     for identity, data in claims:
         resources: dict[str, Json] = {"requests": mapping_at(data, CLAIM_SIZE[:-1])}
-        there = rules.get(namespace_of(identity.namespace), ())
+        there = rules.get(facts.namespace_of(identity), ())
         for rule, limit in _limits(there, _CLAIM):
             for what in _outside(resources, limit):
                 fact = f"the claim has {what} of {rule}"

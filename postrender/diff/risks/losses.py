@@ -167,9 +167,7 @@ def find_moved_object(facts: Facts) -> Iterator[Risk]:
     """
     for old, new in facts.moved():
         if not keeper_of(old.data) and (consequence := _loss_by_move(old)):
-            before, after = (
-                facts.both.resolver.namespace_of(one.identity.namespace) for one in (old, new)
-            )
+            before, after = (facts.namespace_of(one.identity) for one in (old, new))
             names = BaseNames(facts.both.names.of_all, NOTHING)
             paths = [field.path for field in changed_fields(old.data, new.data, names)]
             verb = "changes" if len(paths) == 1 else "change"

@@ -1,4 +1,4 @@
-"""Risks of objects that the API server rejects, and of fields that it drops."""
+"""Risks of objects and pods that the API server, kubelet or a controller rejects."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from postrender.diff.model import REFUSED, Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
 from postrender.diff.risks.losses import LOSSES
+from postrender.diff.values import capitalised
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import CRD, GroupKind, Identity, is_built_in
+from postrender.kubernetes.uses import INVALID_SPEC
 from postrender.kubernetes.validation import find_rejections
 from postrender.kubernetes.validation.checks import (
+    ANALYSES,
     API_SERVER,
+    CONFIG_ERROR,
+    IMAGE_NAME,
+    MOUNT_ERROR,
+    PODS,
+    ROLLOUTS,
     SERVER_SIDE,
+    START_ERROR,
     STRICT,
     quantity,
 )
@@ -330,3 +339,51 @@ def _strategies(facts: Facts) -> Iterator[Risk]:
                 fact = "the strategy changes to Recreate, but the live object has a rollingUpdate"
                 other = "kubectl apply and Helm 3 accept the change"
                 yield Risk(identity, fact, f"{_SERVER_SIDE}. {other}", "spec.strategy")
+
+
+NOT_STARTED = {
+    PODS: "the API server rejects the new pods",
+    **{
+        judge: f"new pods do not start ({judge})"
+        for judge in (IMAGE_NAME, CONFIG_ERROR, START_ERROR, MOUNT_ERROR)
+    },
+}
+
+
+def find_invalid_pod(facts: Facts) -> Iterator[Risk]:
+    """New pods do not start, although the API server accepts the workload.
+
+    - An image ends with a blank: the API server rejects pods.
+    - An image has two tags or a capital letter: `InvalidImageName`.
+    - `runAsNonRoot` with the user 0, or a `resourceFieldRef` to a missing container:
+      `CreateContainerConfigError`.
+    - A memory limit below 1 MiB, such as `512m`: `StartError`.
+    - An `emptyDir` with an unknown medium, such as `memory`: `FailedMount`.
+
+    Source: `validateContainersOnlyForPod` in `pkg/apis/core/validation` of Kubernetes, and
+    kubelet.
+    """
+    for judge, text in NOT_STARTED.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, capitalised(text), path)
+
+
+_BY_ROLLOUTS = {
+    ROLLOUTS: INVALID_SPEC,
+    ANALYSES: "An analysis with this template ends with an error, and the rollout is aborted",
+}
+
+
+def find_invalid_rollout(facts: Facts) -> Iterator[Risk]:
+    """Argo Rollouts reports `InvalidSpec` for a Rollout that the API server accepts.
+
+    No pods are replaced. An example is a strategy with both `canary` and `blueGreen`.
+
+    An analysis with an invalid metric, such as a `count` without an `interval`, aborts the
+    rollout.
+
+    Source: `pkg/apis/rollouts/validation` of Argo Rollouts 1.10.
+    """
+    for judge, consequence in _BY_ROLLOUTS.items():
+        for identity, path, fact in facts.rejections.get(judge, ()):
+            yield Risk(identity, fact, consequence, path)

@@ -80,16 +80,15 @@ def _fewer(facts: Facts) -> Iterator[Risk]:
 
 
 def _kind_changes(facts: Facts) -> Iterator[Risk]:
-    namespace_of = facts.both.resolver.namespace_of
     added = {
-        (namespace_of(workload.identity.namespace), workload.identity.name): workload
+        (facts.namespace_of(workload.identity), workload.identity.name): workload
         for workload in facts.workloads
         if workload.effect == STARTS
     }
     for workload in facts.workloads:
         if workload.effect != ENDS or template_path(workload.identity.group_kind) is None:
             continue
-        key = namespace_of(workload.identity.namespace), workload.identity.name
+        key = facts.namespace_of(workload.identity), workload.identity.name
         other = added.get(key)
         if other and other.identity.group_kind != workload.identity.group_kind:
             fact = f"the workload is replaced by a {other.identity.kind} of the same name"
@@ -211,7 +210,7 @@ def _blocked(
     first: dict[Identity, Identity] = {}
     by_selector: dict[tuple[str | None, str], tuple[list[Identity], float]] = {}
     for identity, data in budgets:
-        selector, space = _selector(data), facts.both.resolver.namespace_of(identity.namespace)
+        selector, space = _selector(data), facts.namespace_of(identity)
         key = space, repr(selector)
         if key not in by_selector:
             selected, is_all = pods.find(space, selector)
@@ -239,7 +238,7 @@ def _pods(facts: Facts, words: Collection[str], is_new: bool) -> LabelIndex:
     }
     found = LabelIndex()
     for identity, data in workloads:
-        space = facts.both.resolver.namespace_of(identity.namespace)
+        space = facts.namespace_of(identity)
         replicas = value_at(data, ("spec", "replicas"))
         replicas = least.get((space, identity.kind, identity.name), replicas)
         for labels, _ in pod_labels(identity.group_kind, data):
@@ -271,14 +270,13 @@ def find_shared_claim(facts: Facts) -> Iterator[Risk]:
 
     Source: the scheduler (VolumeRestrictions) and the attach controller of Kubernetes.
     """
-    namespace_of = facts.both.resolver.namespace_of
     begun: dict[tuple[str | None, str], list[tuple[Identity, str]]] = defaultdict(list)
     for pair in facts.changes:
         if pair.new and pair.identity.group_kind in _SHARING:
             before = _shared(pair.old.data) if pair.old else {}
             for name, reason in _shared(pair.new.data, is_new=not pair.old).items():
                 if name not in before:
-                    place = namespace_of(pair.identity.namespace), name
+                    place = facts.namespace_of(pair.identity), name
                     begun[place].append((pair.identity, reason))
     names = {name for _, name in begun}
     for claim in (
@@ -287,7 +285,7 @@ def find_shared_claim(facts: Facts) -> Iterator[Risk]:
         modes = value_at(claim.data, ("spec", "accessModes"))
         only = {str(mode) for mode in modes} if isinstance(modes, list) else set()
         mode = only.pop() if len(only) == 1 else ""
-        place = namespace_of(claim.identity.namespace), claim.identity.name
+        place = facts.namespace_of(claim.identity), claim.identity.name
         for identity, reason in begun.get(place, ()) if mode in _MODES else ():
             yield Risk(identity, f"{reason} {claim.identity} ({mode})", _MODES[mode])
 
@@ -332,8 +330,7 @@ def find_two_autoscalers(facts: Facts) -> Iterator[Risk]:
     """
 
     def target(scaler: Object) -> set[tuple[str, ...]]:
-        namespace = facts.both.resolver.namespace_of(scaler.identity.namespace)
-        return {(namespace or "", *scaled_by(scaler.data))}
+        return {(facts.namespace_of(scaler.identity) or "", *scaled_by(scaler.data))}
 
     for identity, first, (_, kind, name) in facts.shared(SCALERS, target):
         fact = f"{first} also scales {kind}/{name}"

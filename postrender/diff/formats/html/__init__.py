@@ -198,13 +198,13 @@ def values_markup(old: Json, new: Json) -> Html:
 
 def _texts_markup(old: str, new: str) -> Html:
     """The differences of two long texts, by path if they are JSON or YAML."""
-    fields, hunks, words, remark = compare_long(old, new)
-    note = tag("p", remark, class_="remark") if remark else Html("")
-    if fields:
-        return joined(note, fields_markup(fields, is_folded=True))
-    if words:
-        return joined(note, *(_changed_value(*pair) for pair in words))
-    pre = tag("pre", hunks_markup(hunks))
+    found = compare_long(old, new)
+    note = tag("p", found.remark, class_="remark") if found.remark else Html("")
+    if found.fields:
+        return joined(note, fields_markup(found.fields, is_folded=True))
+    if found.words:
+        return joined(note, *(_changed_value(*pair) for pair in found.words))
+    pre = tag("pre", hunks_markup(found.hunks))
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label="Lines")
     return joined(note, diff)
 
