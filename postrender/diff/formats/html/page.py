@@ -190,7 +190,9 @@ def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
 
 
 def _tools(preview: Preview, counts: Mapping[str, int]) -> Html:
-    tools = tag("div", _search(preview), _view(), class_="script")
+    # The lines of view.html are indented, and the page has no blanks between elements.
+    view = Html("".join(map(str.strip, _asset("view.html").splitlines())))
+    tools = tag("div", _search(preview), view, class_="script")
     links = _section_links(counts)
     return tag("aside", links, tools, class_="tools", aria_label="Find and view")
 
@@ -231,20 +233,6 @@ def _search(preview: Preview) -> Html:
     return tag("search", search, filters, tag("div", results, clear, class_="found"))
 
 
-def _view() -> Html:
-    layout = _radios("Diffs", "layout", (("inline", "Inline"), ("split", "Side by side")))
-    theme = _radios("Colours", "theme", (("auto", "Auto"), ("light", "Light"), ("dark", "Dark")))
-    fold = tag(
-        "div",
-        tag("button", "Unfold all", type="button", id="unfold"),
-        tag("button", "Fold all", type="button", id="fold"),
-        class_="buttons",
-    )
-    keys = tag("details", tag("summary", "Keys"), _shortcuts(), class_="keys")
-    view = tag("div", layout, theme, fold, keys, class_="view")
-    return tag("details", tag("summary", "View"), view, id="view", open=True)
-
-
 def _checkboxes(legend: str, name: str, counts: Counter[str], order: Iterable[str]) -> Html:
     boxes = [
         tag(
@@ -256,27 +244,6 @@ def _checkboxes(legend: str, name: str, counts: Counter[str], order: Iterable[st
         if counts[value]
     ]
     return tag("fieldset", tag("legend", legend), *boxes, class_="chips") if boxes else Html("")
-
-
-def _radios(legend: str, name: str, options: Iterable[tuple[str, str]]) -> Html:
-    buttons = [
-        tag("label", tag("input", type="radio", name=name, value=value), tag("span", label))
-        for value, label in options
-    ]
-    return tag("fieldset", tag("legend", legend), tag("div", *buttons), class_="switch")
-
-
-def _shortcuts() -> Html:
-    shortcuts = [
-        ("/", "search"),
-        ("j ↓", "next entry"),
-        ("k ↑", "previous entry"),
-        ("Enter", "fold or unfold"),
-        ("Esc", "clear search and filters"),
-    ]
-    rows = [tag("li", tag("kbd", key), " ", action) for key, action in shortcuts]
-    box = tag("input", type="checkbox", id="letters", checked=True)
-    return joined(tag("ul", *rows), tag("label", box, " Use the keys /, j and k", class_="letters"))
 
 
 def _section_links(counts: Mapping[str, int]) -> Html:
