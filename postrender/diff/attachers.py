@@ -62,22 +62,15 @@ def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
 
     The name of a Job ends in a hash, which would make the identities on the two sides differ.
     """
-    return [
-        _with_group_name(compared) if compared.is_attacher else compared for compared in objects
-    ]
-
-
-def _with_group_name(compared: ComparedObject) -> ComparedObject:
-    group = _group_of(compared)
-    name = compared.identity.name
-    is_hashed = name.startswith(f"{group}-") and len(name) == len(group) + 1 + JOB_HASH_LENGTH
-    if compared.identity.kind != "Job" or not is_hashed:
-        return compared
-    return compared._replace(identity=compared.identity._replace(name=group))
-
-
-def _group_of(compared: ComparedObject) -> str:
-    return compared.item.attach_group if compared.item else ""
+    named = []
+    for compared in objects:
+        group, identity = compared.attach_group, compared.identity
+        if compared.is_attacher and identity.kind == "Job":
+            digest = identity.name.removeprefix(f"{group}-")
+            if digest != identity.name and len(digest) == JOB_HASH_LENGTH:
+                compared = compared._replace(identity=identity._replace(name=group))
+        named.append(compared)
+    return named
 
 
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
@@ -92,7 +85,7 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     if item is None or CONFIG_MAP in old.inventory.fixed_kinds:
         return False
     side, other = (new, old) if pair.new else (old, new)
-    group, namespace = _group_of(pair.newest), item.identity.namespace
+    group, namespace = pair.newest.attach_group, item.identity.namespace
     if pair.new is None and not new.is_rendered:
         return (namespace, group) in old.attacher_arguments
     if (namespace, group) in other.attacher_arguments and other.is_rendered:
@@ -115,8 +108,9 @@ def comparable_pair(
     if all(map(_has_own_hash, pair)):
         both = tuple(_without_hash(compared) for compared in both)
     expected_old, expected_new = (
-        side.attacher_arguments.get((compared.identity.namespace, _group_of(compared)))
-        or frozenset()
+        side.attacher_arguments.get(
+            (compared.identity.namespace, compared.attach_group), frozenset()
+        )
         for side, compared in zip((old, new), both, strict=True)
     )
     lists = [list(_argument_lists(compared.data)) for compared in both]

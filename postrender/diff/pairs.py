@@ -68,6 +68,11 @@ class ComparedObject(NamedTuple):
         return self.item is not None and self.item.is_attacher
 
     @property
+    def attach_group(self) -> str:
+        """The attach group of a part of an attacher, else ""."""
+        return self.item.attach_group if self.item else ""
+
+    @property
     def is_content(self) -> bool:
         """Whether the object is a ConfigMap or Secret that is not a part of an attacher."""
         return bool(self.strategy)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 NOT_SHOWN = "(not shown)"
 
 # The end of a revision name. A name with a letter, digit or dash after the hash does not match.
-_REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
+REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _DIGEST = re.compile(
     r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z"
 )
@@ -306,7 +306,7 @@ class _Redactor:
         values = list(chain.from_iterable(records))
         if not set(map(type, values)) <= _SCALARS:
             return False
-        matches = _REVISION_END.finditer("\n".join(map(str, values))) if self._names else ()
+        matches = REVISION_END.finditer("\n".join(map(str, values))) if self._names else ()
         return not any(match[0] in self._lengths_by_hash for match in matches)
 
     def _text(self, text: str) -> str:
@@ -316,7 +316,7 @@ class _Redactor:
         """
         parts: list[str] = []
         end = 0
-        for match in _REVISION_END.finditer(text):
+        for match in REVISION_END.finditer(text):
             for length in self._lengths_by_hash.get(match[0], ()):
                 start = match.end() - length
                 name = text[start : match.end()] if start >= end else ""

@@ -19,6 +19,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from postrender.diff.redact import REVISION_END
 from postrender.errors import Location, UserError
 from postrender.inventory.build import may_escape_names
 from postrender.krm.input import FORMER_NAMES
@@ -30,7 +31,7 @@ from postrender.kubernetes.annotations import (
     HELM_HOOK_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
 )
-from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
+from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
     RBAC_GROUP,
@@ -54,7 +55,6 @@ _MARKS = (HELM_HOOK_ANNOTATION, HELM_FILENAME_ANNOTATION, "argocd.argoproj.io/",
 # The kinds whose pod template a Rollout can use (Argo Rollouts 1.8, spec.workloadRef).
 _TEMPLATE_KINDS = frozenset({"Deployment", "ReplicaSet", "PodTemplate"})
 
-_HASH = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|U(.{8})|\r?\n[ \t]*)")
 
 
@@ -134,7 +134,7 @@ def _selected(
     objects = {text: _objects_in(text, kind) for text, kind in texts.items()}
     selected |= {text for text, found in objects.items() if not all(names for *_, names in found)}
     selected |= _defined_again(objects)
-    mentions = _mentions_by_text(objects, has_hashes=_HASH.search(whole) is not None)
+    mentions = _mentions_by_text(objects, has_hashes=REVISION_END.search(whole) is not None)
     selected = {*_connected(selected, mentions)}
     namespaces = {namespace for found in objects.values() for _, namespace, _ in found}
     if not namespace and len(namespaces) > 1 and any("namespace" in text for text in selected):
@@ -235,7 +235,7 @@ def _mentions(
     if not derived.keys().isdisjoint(mentioned):
         mentioned |= {derived[name] for name in mentioned if name in derived}
     if has_hashes or shown is not text:
-        hashes = _HASH.findall(shown)
+        hashes = REVISION_END.findall(shown)
         mentioned |= {*hashes, *filter(None, map(without_hash, words))} if hashes else set()
     return mentioned
 

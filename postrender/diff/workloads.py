@@ -156,12 +156,17 @@ def _difference(pair: Pair, usages: Mapping[Target, Usages], known: KnownChanges
     around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
     config_causes = list(_config_causes(usages, known))
-    template_changes = [
-        change
-        for change in changes
-        if around.match(change.path) and not _is_moved(change, config_causes, names.of_all)
-    ]
-    field_changes = _without_references(template_changes, config_causes)
+    subjects = {cause.subject.name for cause in config_causes if cause.subject}
+    template_changes, field_changes = [], []
+    for change in changes:
+        moved = _moved_reference(change)
+        bases = {names.of_all.get(name, name) for name in moved}
+        # The causes already tell that a reference moves to another revision, or to another object.
+        if not around.match(change.path) or (len(bases) == 1 and bases <= subjects):
+            continue
+        template_changes.append(change)
+        if not moved or not moved <= subjects:
+            field_changes.append(change)
     causes = _ordered([*config_causes, *_field_causes(field_changes)])
     causes = causes or _ordered(_causes_of_last_resort(pair.newest, *templates))
     return _Difference(fields, causes, bool(template_changes), is_stored=True)
@@ -266,32 +271,11 @@ def _in_place(
             yield changed[0].identity, any(usage.label in MOUNTS for usage in changed)
 
 
-def _is_moved(
-    change: FieldChange, config_causes: Iterable[Cause], base_names: Mapping[str, str]
-) -> bool:
-    """Whether a reference moves to another revision, which is one of the causes."""
-    if not _is_reference(change):
-        return False
-    old, new = (base_names.get(name, name) for name in (str(change.old), str(change.new)))
-    return old == new and old in _subjects(config_causes)
-
-
-def _subjects(config_causes: Iterable[Cause]) -> set[Json]:
-    return {cause.subject.name for cause in config_causes if cause.subject}
-
-
-def _without_references(
-    changes: Iterable[FieldChange], config_causes: Iterable[Cause]
-) -> Iterator[FieldChange]:
-    names = _subjects(config_causes)
-    for change in changes:
-        if not (_is_reference(change) and {change.old, change.new} <= names):
-            yield change
-
-
-def _is_reference(change: FieldChange) -> bool:
-    is_text = isinstance(change.old, str) and isinstance(change.new, str)
-    return is_text and change.path.endswith((".name", ".secretName"))
+def _moved_reference(change: FieldChange) -> set[str]:
+    """The old and the new name, if a change is that of a reference."""
+    old, new = change.old, change.new
+    is_reference = change.path.endswith((".name", ".secretName"))
+    return {old, new} if is_reference and isinstance(old, str) and isinstance(new, str) else set()
 
 
 def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
