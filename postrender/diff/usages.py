@@ -242,9 +242,7 @@ def _usages_elsewhere(
     The target can be an object or a revision of the other side, a Secret's revision, or a revision
     that render creates for this side. Any other target is skipped.
     """
-    name, (group, kind) = reference.name, reference.rule.target
-    namespace = reference.namespace or item.identity.namespace
-    identity = Identity(group=group, kind=kind, namespace=namespace, name=name)
+    identity, name = item.target_of(reference), reference.name
     key = targets.resolver.key_of(identity)
     own = targets.own_revisions.get(key)
     used = own or targets.revisions.get(key)

@@ -124,6 +124,11 @@ class Item(NamedTuple):
         """The path of the object in its document: () unless it is in a List."""
         return self.key[1]
 
+    def target_of(self, reference: Reference) -> Identity:
+        """What a reference of the object names, which is in the object's namespace by default."""
+        namespace = reference.namespace or self.identity.namespace
+        return Identity(*reference.rule.target, namespace, reference.name)
+
     @property
     def attach_group(self) -> str:
         """The attach group of a revision or of an attacher's object, "" for none."""

@@ -10,6 +10,7 @@ from postrender.diff.kinds import pod_templates_of, template_path
 from postrender.diff.model import NEXT_PODS, NEXT_RUN, REMOVED, ROLLS, Risk
 from postrender.diff.pairs import EARLIER, Side
 from postrender.diff.risks.facts import Facts, Object
+from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import HOOK_ANNOTATIONS, keeper_of
 from postrender.kubernetes.kinds import (
     CONTENT_KINDS,
@@ -142,13 +143,7 @@ def _removed(facts: Facts) -> dict[ObjectKey, str]:
     """The objects that are no longer there, each with a clause if another object wrote it."""
     key_of = facts.both.resolver.key_of
     before, after = (
-        {
-            key_of(Identity(*reference.rule.target, namespace, reference.name)): item
-            for item in side.inventory.items
-            for reference in item.references
-            if reference.rule.is_written
-            for namespace in [reference.namespace or item.identity.namespace]
-        }
+        {key_of(target): item for item, target in _writers(side)}
         for side in (facts.both.old, facts.both.new)
     )
     removed = {key_of(one.identity): "" for one in facts.removed() if not _stays(one)}
@@ -245,20 +240,25 @@ def _owner(item: Object) -> Identity:
     return item.identity._replace(name=str(host).partition(".")[0]) if is_rule else item.identity
 
 
+def _writers(side: Side) -> Iterator[tuple[Item, Identity]]:
+    """The objects of a side that write other objects, each with one of those."""
+    for item in side.inventory.items:
+        for reference in item.references:
+            if reference.rule.is_written:
+                yield item, item.target_of(reference)
+
+
 _WRITERS = ("ExternalSecret", "SealedSecret")
 
 
 def _written(side: Side, writer: Identity | None = None) -> dict[Identity, Object]:
     """The Secrets that the objects of a side write, if their keys are known."""
     found = {}
-    for item in side.inventory.items:
-        if item.identity.kind in _WRITERS and writer in (None, item.identity):
-            keys = written_keys(side.by_item[item.key].data)
-            for reference in item.references if keys else ():
-                if reference.rule.is_written and keys:
-                    space = reference.namespace or item.identity.namespace
-                    target = Identity(*reference.rule.target, space, reference.name)
-                    found[target] = Object(target, {"data": dict.fromkeys(keys, "")})
+    for item, target in _writers(side):
+        is_known = item.identity.kind in _WRITERS and writer in (None, item.identity)
+        keys = written_keys(side.by_item[item.key].data) if is_known else None
+        if keys:
+            found[target] = Object(target, {"data": dict.fromkeys(keys, "")})
     return found
 
 
@@ -274,7 +274,7 @@ def _custom_references(facts: Facts) -> dict[Identity, list[Use]]:
             if item.identity.kind == "HelmRelease" and not keys:
                 keys = ["values.yaml"]
             for key in () if is_optional else keys:
-                space = reference.namespace or item.identity.namespace
+                space = item.target_of(reference).namespace
                 use = Use(target, reference.name, key, space, path, 0, FAILS)
                 found.setdefault(item.identity, []).append(use)
     return found
