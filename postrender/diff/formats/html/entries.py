@@ -63,7 +63,6 @@ from postrender.diff.words import (
     revision_name,
 )
 from postrender.kubernetes.kinds import Identity
-from postrender.records import NamedTuple
 from postrender.text import with_visible_end
 
 TYPE_CHECKING = False
@@ -122,20 +121,6 @@ class ObjectNames:
         return self._anchors[identity]
 
 
-class _Member(NamedTuple):
-    """An object of an entry, which has several if their changes are equal.
-
-    attributes: the HTML attributes for the anchor of the object and for the filter by effect.
-    facts: about this object only.
-    link: the name in the list of an entry with several objects.
-    """
-
-    name: Html
-    attributes: dict[str, str | bool]
-    facts: Html
-    link: Html
-
-
 def section_markup(name: str, count: int, *parts: Html) -> Html:
     """A section of the page, with its title and the number of its items."""
     number = tag("small", f"{count:,}", class_="count")
@@ -154,47 +139,6 @@ def _code(text: str) -> str:
 
 def _badge(word: str) -> Html:
     return tag("span", badge_text(word), class_=f"badge {word.replace(' ', '-')}")
-
-
-def _entry(
-    members: Sequence[_Member],
-    body: Html,
-    change: str,
-    brief: Html,
-    *,
-    badge: str = "",
-    is_open: bool,
-) -> Html:
-    """An entry of the page.
-
-    change: for the filter by change and, unless the effect is the `badge`, for the first line.
-    brief: a summary of the details, for the first line.
-    """
-    first, *rest = members
-    title, attributes = first.name, dict(first.attributes)
-    if rest:
-        title = joined(title, " ", tag("span", and_more(len(rest)), class_="more"))
-        body, attributes = joined(body, _member_list(members)), {}
-    parts = [_badge(badge or change), tag("h3", title), tag("span", brief, class_="brief")]
-    attributes["data_change"] = change
-    if not body:
-        return tag("div", *parts, class_="entry line", tabindex="-1", **attributes)
-    inside = tag("div", body, class_="body")
-    return tag(
-        "details", tag("summary", *parts), inside, class_="entry", open=is_open, **attributes
-    )
-
-
-def _member_list(members: Sequence[_Member]) -> Html:
-    title = f"The same change in {'both' if len(members) == 2 else f'all {len(members):,}'}"
-    summary = tag("summary", f"{title} ", tag("small", class_="count"))
-    is_open = len(members) <= _OPEN_MEMBERS
-    return tag("details", summary, tag("ul", *map(_item, members)), class_="members", open=is_open)
-
-
-def _item(member: _Member) -> Html:
-    facts = [": ", tag("span", member.facts, class_="facts")] if member.facts else []
-    return tag("li", member.link, *facts, class_="member", tabindex="-1", **member.attributes)
 
 
 def _sentence(clause: str) -> Html:
@@ -241,32 +185,57 @@ def change_entry(
     if rest:
         parts.append(tag("h4", capitalised(describe_shared(group))))
     parts.append(_body(shared, names, is_open, len(members)))
-    return _entry(
-        [_member(item, shared, names, is_linked=item.identity in elsewhere) for item in members],
-        joined(*parts),
-        CHANGED if mark_of(shared) == MARKS[CHANGED] else shared.change,
-        _brief((*rest, shared)),
-        badge=shared.effect if isinstance(shared, WorkloadChange) else "",
-        is_open=is_open,
-    )
+    change = CHANGED if mark_of(shared) == MARKS[CHANGED] else shared.change
+    badge = shared.effect if isinstance(shared, WorkloadChange) else change
+    title, attributes = names.plain(members[0].identity), {}
+    if len(members) > 1:
+        title = joined(title, " ", tag("span", and_more(len(members) - 1), class_="more"))
+        parts.append(_member_list(members, shared, names, elsewhere))
+    else:
+        attributes = _attributes(shared, names, elsewhere)
+    attributes["data_change"] = change
+    line = [_badge(badge), tag("h3", title), tag("span", _brief((*rest, shared)), class_="brief")]
+    if not (body := joined(*parts)):
+        return tag("div", *line, class_="entry line", tabindex="-1", **attributes)
+    inside = tag("div", body, class_="body")
+    return tag("details", tag("summary", *line), inside, class_="entry", open=is_open, **attributes)
 
 
-def _member(
-    change: AnyChange, shared: AnyChange, names: ObjectNames, *, is_linked: bool
-) -> _Member:
-    """An object of an entry; the revisions and the users of a ConfigMap are next to its name."""
+def _attributes(
+    change: AnyChange, names: ObjectNames, elsewhere: Container[Identity]
+) -> dict[str, str | bool]:
+    """The HTML attributes for the anchor of an object, and for the filter by effect."""
     identity = change.identity
-    facts: str = own_replacement(change, shared)
-    users: Iterable[Identity] = (identity,)
-    if isinstance(change, ContentChange):
-        users = change.users
-        facts = _facts((*describe_names(change, names.style), *describe_users(change, names.style)))
-    attributes: dict[str, str | bool] = {
-        "id": not is_linked and names.anchor(identity),
+    users = change.users if isinstance(change, ContentChange) else (identity,)
+    return {
+        "id": identity not in elsewhere and names.anchor(identity),
         "data_effects": ",".join(sorted(set(names.effects_on(users)))) or False,
     }
-    name = names.plain(identity)
-    return _Member(name, attributes, joined(facts), names.link(identity) if is_linked else name)
+
+
+def _member_list(
+    members: Sequence[AnyChange],
+    shared: AnyChange,
+    names: ObjectNames,
+    elsewhere: Container[Identity],
+) -> Html:
+    """The objects of a group, with what is true of each; a link if it has another entry."""
+    items = []
+    for change in members:
+        identity = change.identity
+        name = (names.link if identity in elsewhere else names.plain)(identity)
+        facts: str = own_replacement(change, shared)
+        if isinstance(change, ContentChange):
+            facts = _facts(
+                (*describe_names(change, names.style), *describe_users(change, names.style))
+            )
+        own = [": ", tag("span", facts, class_="facts")] if facts else []
+        attributes = _attributes(change, names, elsewhere)
+        items.append(tag("li", name, *own, class_="member", tabindex="-1", **attributes))
+    title = f"The same change in {'both' if len(members) == 2 else f'all {len(members):,}'}"
+    summary = tag("summary", f"{title} ", tag("small", class_="count"))
+    is_open = len(members) <= _OPEN_MEMBERS
+    return tag("details", summary, tag("ul", *items), class_="members", open=is_open)
 
 
 def _brief(changes: Sequence[AnyChange]) -> Html:
