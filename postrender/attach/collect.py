@@ -34,9 +34,8 @@ from postrender.attach.observe import (
 )
 from postrender.attach.reconcile import (
     PAST,
-    ClusterState,
     Patch,
-    Scope,
+    RunState,
     find_unused,
     parse_time,
     reconcile,
@@ -51,7 +50,7 @@ from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.records import NamedTuple
 
-_NO_STATE = ClusterState((), {})
+_NO_STATE = RunState((), {})
 
 
 class Group(NamedTuple):
@@ -67,9 +66,8 @@ class Group(NamedTuple):
     unused: Sequence[tuple[Revision, str]] = ()
     patches: Sequence[Patch] = ()
     request: AttachRequest = AttachRequest(())
-    state: ClusterState = _NO_STATE
+    state: RunState = _NO_STATE
     arrival: Arrival | None = None
-    scope: Scope = Scope("")
     in_stream: tuple[Revision, ...] = ()
 
     @property
@@ -251,9 +249,7 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
     candidates, consumers = overview.part_for(request, owner)
     revisions = select_revisions(candidates, request)
     arrival = check_arrival(request, overview, revisions.revisions)
-    scope, state, patches = decide(
-        request, arrival, revisions, owner, consumers, overview.unreadable, now
-    )
+    state, patches = decide(request, arrival, revisions, owner, consumers, overview.unreadable, now)
     patches = [
         patch._replace(mark=None)
         if patch.mark and keep_reason(patch.revision, live, request)
@@ -262,7 +258,7 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
     ]
     may_delete = request.prunes and arrival.is_complete and live.is_safe
     may_delete = may_delete and not overview.unreadable
-    unused = find_unused(state, scope, request.in_stream, now) if may_delete else []
+    unused = find_unused(state, now) if may_delete else []
     return Group(
         name=inventory.group_name,
         unused=[
@@ -274,7 +270,6 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
         request=request,
         state=state,
         arrival=arrival,
-        scope=scope,
         in_stream=tuple(
             overview.revisions[ref] for ref in request.in_stream if ref in overview.revisions
         ),
@@ -325,15 +320,16 @@ def _orphans(live: Live, older_than: timedelta | None, now: datetime) -> Iterato
             if reason
         ]
         old = tuple(item for item, reason in reasons.items() if not reason)
-        state, scope = ClusterState(old, {}, live.overview.unreadable), Scope(name)
+        unreadable = live.overview.unreadable
+        state = RunState(old, {}, unreadable, in_stream=live.named, group_name=name)
         unused = [
             (item, reason or _mark_reason(item, older_than, now))
-            for item, reason in find_unused(state, scope, live.named, now)
+            for item, reason in find_unused(state, now)
         ]
         yield Group(
             name=name,
             unused=[*young, *unused],
-            patches=reconcile(state, scope, live.named, now),
+            patches=reconcile(state, now),
             state=state,
         )
 

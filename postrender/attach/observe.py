@@ -18,7 +18,7 @@ from postrender.attach.live import (
     read_revision,
     text_at,
 )
-from postrender.attach.reconcile import ClusterState, Scope, find_related
+from postrender.attach.reconcile import RunState, find_related
 from postrender.attach.request import (
     CONFIG_MAPS,
     CONSUMER_KINDS,
@@ -166,25 +166,19 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
     return revisions
 
 
-def state_of(
+def updated(
+    state: RunState,
     group: GroupRevisions,
-    scope: Scope,
-    release_owner: Owner | None,
     consumers: Mapping[str, Consumer],
     unreadable: frozenset[Resource],
-) -> ClusterState:
-    """The state for `reconcile` and the sweep.
+) -> RunState:
+    """A state with what a run has read now.
 
     consumers, unreadable: from read_consumers, listed after the revisions. In the other order, an
         owner that was created between the lists would count as deleted.
     """
-    state = ClusterState(
-        revisions=group.revisions,
-        consumers=consumers,
-        unreadable=unreadable,
-        release_owner=release_owner,
-    )
-    related = find_related(state, scope, group.others)
+    state = state._replace(revisions=group.revisions, consumers=consumers, unreadable=unreadable)
+    related = find_related(state, group.others)
     return state._replace(revisions=(*group.revisions, *related))
 
 

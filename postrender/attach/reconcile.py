@@ -63,39 +63,34 @@ _SHORT_LIVED = frozenset({PODS, JOBS})
 _LONGEST_CHAIN = 20
 
 
-class ClusterState(NamedTuple):
-    """The revisions of a run, and all possible consumers in the namespace.
+class RunState(NamedTuple):
+    """The revisions of a run, all possible consumers in the namespace, and the run's own part.
+
+    The name of an attach group can change between two applies. A run recognises the revisions of
+    the group with the earlier name by their consumers, owners and base names.
 
     consumers: by uid, read after the revisions.
     unreadable: the kinds that the run has no permission to list.
+    in_stream: the revisions of the applied stream, which are never marked or deleted.
+    group_name: "" if unknown.
+    workloads: the uids of the run's workloads.
+    base_names: of the revisions in the applied stream, with the kinds.
+    is_by_owner: whether the run also covers ConfigMaps without the label of a group to which
+        attach has added a workload of the run as an owner. The command line of configmap-attacher
+        has no groups.
     """
 
     revisions: tuple[Revision, ...]
     consumers: Mapping[str, Consumer]
     unreadable: frozenset[Resource] = frozenset()
     release_owner: Owner | None = None
-
-
-class Scope(NamedTuple):
-    """The criteria for the revisions that a run looks after.
-
-    The name of an attach group can change between two applies. A run recognises the revisions of
-    the group with the earlier name by their consumers, owners and base names.
-
-    group_name: "" if unknown.
-    workloads: the uids of the run's workloads.
-    base_names: of the revisions in the applied stream, with the kinds.
-    is_by_owner: whether the scope also covers ConfigMaps without the label of a group to which
-        attach has added a workload of the run as an owner. The command line of configmap-attacher
-        has no groups.
-    """
-
-    group_name: str
+    in_stream: frozenset[RevisionRef] = frozenset()
+    group_name: str = ""
     workloads: frozenset[str] = frozenset()
     base_names: frozenset[RevisionRef] = frozenset()
     is_by_owner: bool = False
 
-    def covers(self, revision: Revision, state: ClusterState) -> bool:
+    def covers(self, revision: Revision) -> bool:
         """Whether the run may mark and delete the revision if it is unused."""
         if self.is_by_owner and not revision.group_name:
             return bool(revision.proven_owners & self.workloads)
@@ -103,9 +98,9 @@ class Scope(NamedTuple):
             return False
         if revision.group_name == self.group_name:
             return True
-        owners = {owner.uid for owner in revision.owners if owner.uid in state.consumers}
+        owners = {owner.uid for owner in revision.owners if owner.uid in self.consumers}
         is_left_behind = bool(owners) and owners <= (self.workloads & revision.our_owners)
-        is_ours = revision.base in self.base_names and not _is_of_other_release(state, revision)
+        is_ours = revision.base in self.base_names and not _is_of_other_release(self, revision)
         return is_left_behind or is_ours
 
 
@@ -193,21 +188,18 @@ def pin(
     return [patch for patch in patches if patch.has_changes and not patch.adds_only(release_owner)]
 
 
-def reconcile(
-    state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
-) -> list[Patch]:
+def reconcile(state: RunState, now: datetime | None) -> list[Patch]:
     """The patches that give each revision the owners and the mark that the rule requires.
 
     The patches of the revisions in the applied stream come first.
 
-    scope: only unused revisions that the scope covers get a mark.
-    in_stream: the revisions of the applied stream, which never get a mark.
+    now: None if the run must not mark revisions.
     """
     consumers_of = consumers_by_revision(state.consumers)
     users = {item.key: _required_owners(state, consumers_of[item.key]) for item in state.revisions}
     workloads = _workloads_by_base(state, users) if state.release_owner else defaultdict(dict)
     patches = []
-    for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
+    for revision in sorted(state.revisions, key=lambda item: item.key not in state.in_stream):
         if revision.is_deleting:
             continue
         consumers = consumers_of[revision.key]
@@ -219,8 +211,7 @@ def reconcile(
         if state.release_owner and not revision.is_original:
             owners.append(state.release_owner)
         removable = revision.our_owners - {owner.uid for owner in owners}
-        is_used = bool(consumers) or revision.key in in_stream
-        may_mark = scope.covers(revision, state)
+        is_used = bool(consumers) or revision.key in state.in_stream
         patch = Patch(
             revision=revision,
             added=_missing_owners(revision, owners),
@@ -229,22 +220,20 @@ def reconcile(
                 for owner in revision.owners
                 if owner.uid in removable and _is_stale(state, revision, owner)
             ),
-            mark=_new_mark(state, revision, is_used, now if may_mark else None),
+            mark=_new_mark(state, revision, is_used, now),
         )
         patches.append(patch)
     return [patch for patch in patches if patch.has_changes]
 
 
 def find_unused(
-    state: ClusterState,
-    scope: Scope,
-    in_stream: frozenset[RevisionRef],
+    state: RunState,
     now: datetime,
     *,
     includes_unmarked: bool = False,
     unread_reason: str = "",
 ) -> list[tuple[Revision, str]]:
-    """The unused revisions that the scope covers, each with the reason to keep it.
+    """The unused revisions that the run covers, each with the reason to keep it.
 
     The reason is "" for a revision to delete. Revisions that are being deleted are not in the
     result, and those without a mark only with includes_unmarked.
@@ -256,24 +245,22 @@ def find_unused(
         unread = ", ".join(plurals(state.unreadable))
         unread_reason = f"postrender cannot list {unread}, and {MAY_BE_USED}"
     return [
-        (revision, _keep_reason(state, revision, in_stream, now, unread_reason))
+        (revision, _keep_reason(state, revision, now, unread_reason))
         for revision in state.revisions
-        if scope.covers(revision, state)
+        if state.covers(revision)
         and (includes_unmarked or revision.unused_since is not None)
         and not consumers_of[revision.key]
         and not revision.is_deleting
     ]
 
 
-def find_related(
-    state: ClusterState, scope: Scope, others: Iterable[Revision]
-) -> tuple[Revision, ...]:
+def find_related(state: RunState, others: Iterable[Revision]) -> tuple[Revision, ...]:
     """The revisions of other attach groups, or of no group, that a run also looks after.
 
     These are the revisions
     - to which attach has added a workload of the run as an owner;
     - of which a workload of the run is a consumer, or controls a consumer;
-    - which the scope covers, and which have no consumer, unless another release looks after their
+    - which the run covers, and which have no consumer, unless another release looks after their
       group.
     """
     others = tuple(others)
@@ -281,8 +268,12 @@ def find_related(
     tied = {
         revision.key
         for revision in others
-        if revision.our_owners & scope.workloads
-        or _is_used_by(state, scope, consumers_of[revision.key])
+        if revision.our_owners & state.workloads
+        or any(
+            member.uid in state.workloads
+            for consumer in consumers_of[revision.key]
+            for member in controller_chain(state.consumers, consumer)
+        )
     }
     # Another release, with equal base names, looks after these attach groups.
     alive = {
@@ -296,22 +287,14 @@ def find_related(
         for revision in others
         if revision.key in tied
         or (
-            scope.covers(revision, state)
+            state.covers(revision)
             and not consumers_of[revision.key]
             and revision.group_name not in alive
         )
     )
 
 
-def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]) -> bool:
-    return any(
-        member.uid in scope.workloads
-        for consumer in consumers
-        for member in controller_chain(state.consumers, consumer)
-    )
-
-
-def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
+def _is_of_other_release(state: RunState, revision: Revision) -> bool:
     return bool(
         release_owners_of(revision) - ({state.release_owner.uid} if state.release_owner else set())
     )
@@ -322,15 +305,9 @@ def release_owners_of(revision: Revision) -> frozenset[str]:
     return frozenset(owner.uid for owner in revision.owners if owner.group_kind in _RELEASE_OWNERS)
 
 
-def _keep_reason(
-    state: ClusterState,
-    revision: Revision,
-    in_stream: frozenset[RevisionRef],
-    now: datetime,
-    unread_reason: str,
-) -> str:
+def _keep_reason(state: RunState, revision: Revision, now: datetime, unread_reason: str) -> str:
     since = parse_time(revision.unused_since or "")
-    if revision.key in in_stream:
+    if revision.key in state.in_stream:
         return "the applied manifests contain the revision"
     if revision.keep_reason:
         return revision.keep_reason
@@ -370,7 +347,7 @@ def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
     return not revision.is_original and (is_owned or release_owner is not None)
 
 
-def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
+def _required_owners(state: RunState, consumers: Iterable[Consumer]) -> list[Owner]:
     """The owners that the rule requires, except the release owner.
 
     They are each consumer, its controller, and so on, up to the workload. If the run cannot read
@@ -390,7 +367,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _workloads_by_base(
-    state: ClusterState, users: Mapping[RevisionRef, Sequence[Owner]]
+    state: RunState, users: Mapping[RevisionRef, Sequence[Owner]]
 ) -> defaultdict[tuple[str, ...], dict[Owner, None]]:
     """The workloads that use a revision of each attach group, and of each kind and base name."""
     found: defaultdict[tuple[str, ...], dict[Owner, None]] = defaultdict(dict)
@@ -426,7 +403,7 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
     return tuple(owner for owner in owners if owner.uid not in present)
 
 
-def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
+def _is_stale(state: RunState, revision: Revision, owner: Owner) -> bool:
     """Whether a run removes an owner that attach added and the rule does not require.
 
     The run removes
@@ -463,12 +440,12 @@ def _is_bare(consumer: Consumer) -> bool:
     return consumer.resource in _SHORT_LIVED and not consumer.controller
 
 
-def _is_readable(state: ClusterState, owner: Owner) -> bool:
+def _is_readable(state: RunState, owner: Owner) -> bool:
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 
 
-def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
+def _foreign_owners(state: RunState, revision: Revision) -> list[Owner]:
     """The owners because of which a run must not delete a revision.
 
     These are the existing owners that attach did not add, and all owners of kinds that the run did
@@ -490,7 +467,7 @@ def _is_our_release_owner(revision: Revision, owner: Owner) -> bool:
 
 
 def _new_mark(
-    state: ClusterState, revision: Revision, is_used: bool, now: datetime | None
+    state: RunState, revision: Revision, is_used: bool, now: datetime | None
 ) -> str | None:
     """The mark to write: the current time, "" to remove the mark, None for no change.
 
@@ -501,7 +478,9 @@ def _new_mark(
     """
     if is_used:
         return "" if revision.unused_since is not None else None
-    if now is None or state.unreadable or revision.keep_reason or _foreign_owners(state, revision):
+    if now is None or state.unreadable or not state.covers(revision):
+        return None
+    if revision.keep_reason or _foreign_owners(state, revision):
         return None
     marked = parse_time(revision.unused_since or "")
     is_valid = marked is not None and marked <= now + GRACE and not revision.is_applied

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
 from postrender.attach.live import Object, Revision, text_at
-from postrender.attach.reconcile import TIME_FORMAT, ClusterState
+from postrender.attach.reconcile import TIME_FORMAT, RunState
 from postrender.attach.request import (
     EVENTS,
     RELEASE_OWNER_KINDS,
@@ -49,9 +49,7 @@ def titles(refs: Sequence[RevisionRef]) -> str:
     return conjoined(list(map(title, refs)), _MOST_NAMES)
 
 
-def report_marked(
-    client: Client, marked: Sequence[Revision], state: ClusterState, uids: Uids
-) -> None:
+def report_marked(client: Client, marked: Sequence[Revision], state: RunState, uids: Uids) -> None:
     """Create the Events of the revisions that a run marked."""
     for target, uid, revisions in _by_target(marked, state, uids):
         names = titles([revision.key for revision in revisions])
@@ -60,7 +58,7 @@ def report_marked(
 
 
 def report_deleted(
-    client: Client, deleted: Sequence[Revision], state: ClusterState, uids: Uids
+    client: Client, deleted: Sequence[Revision], state: RunState, uids: Uids
 ) -> None:
     """Create the Events of the revisions that a run deleted."""
     for target, uid, revisions in _by_target(deleted, state, uids):
@@ -72,7 +70,7 @@ def report_deleted(
 
 
 def _by_target(
-    revisions: Iterable[Revision], state: ClusterState, uids: Uids
+    revisions: Iterable[Revision], state: RunState, uids: Uids
 ) -> Iterator[tuple[NamedObject, str, list[Revision]]]:
     """The objects whose Events name the revisions: the object, its uid, and its revisions.
 
@@ -94,7 +92,7 @@ def _by_target(
         yield target, uid, members
 
 
-def _fallback(state: ClusterState, uids: Uids) -> set[tuple[NamedObject, str]]:
+def _fallback(state: RunState, uids: Uids) -> set[tuple[NamedObject, str]]:
     owner = state.release_owner
     for resource in RELEASE_OWNER_KINDS:
         if owner and resource.kind == owner.kind:
@@ -174,7 +172,7 @@ def find_failures(
     arrival: Arrival,
     missing: Sequence[RevisionRef],
     stuck: Mapping[RevisionRef, str],
-    state: ClusterState,
+    state: RunState,
     uids: Uids,
 ) -> Iterator[Failure]:
     """The failures of a run, except those of revision_failures().
@@ -214,7 +212,7 @@ def unknown_group(group_name: str, namespace: str) -> UserError:
     )
 
 
-def forbidden_kinds(state: ClusterState) -> Iterator[UserError]:
+def forbidden_kinds(state: RunState) -> Iterator[UserError]:
     """One error for all kinds that the run has no permission to list."""
     if state.unreadable:
         yield UserError(
@@ -232,7 +230,7 @@ def revision_failures(
 
 
 def _missing_failure(
-    refs: Sequence[RevisionRef], problem: str, fix: str, state: ClusterState, uids: Uids
+    refs: Sequence[RevisionRef], problem: str, fix: str, state: RunState, uids: Uids
 ) -> Failure:
     """The failure, which is severe only if an object references a missing revision.
 

@@ -21,9 +21,9 @@ from postrender.attach.observe import (
     find_release_owner,
     read_consumers,
     read_revisions,
-    state_of,
+    updated,
 )
-from postrender.attach.reconcile import PAST, ClusterState, Patch, Scope, pin, reconcile
+from postrender.attach.reconcile import PAST, Patch, RunState, pin, reconcile
 from postrender.attach.report import (
     Failure,
     Uids,
@@ -75,18 +75,18 @@ def attach(
         arrival = wait(client, request, deadline, add_owners)
         group = read_revisions(client, request)
         group = content.accepted_in(group, arrival.consumers.values())
-        scope, state, patches = decide(
+        state, patches = decide(
             request, arrival, group, release_owner, *read_consumers(client), client.now()
         )
         patched, problems = send(client, patches)
         deleted: list[Revision] = []
         if may_sweep(arrival, state):
             if request.prunes:
-                deleted, refusals, now_in_use = sweep(client, request, state, scope, arguments)
+                deleted, refusals, now_in_use = sweep(client, request, state, arguments)
                 problems += refusals
                 deleted_in_use += now_in_use
             else:
-                report_unused(client, state, request, scope)
+                report_unused(client, state)
         uids = _current_uids(client, request)
         report_marked(client, [patch.revision for patch in patched if patch.mark], state, uids)
         report_deleted(client, deleted, state, uids)
@@ -96,7 +96,7 @@ def attach(
         names = ", ".join(map(str, replaced))
         _log.info(f"somebody re-created {names} during this run, so the run starts again")
     if request.deletes_finished_jobs and arrival.is_complete:
-        problems += delete_superseded(client, scope.group_name, arguments)
+        problems += delete_superseded(client, state.group_name, arguments)
     _report_paused(client, arrival)
     report_changes(client, content.changes, uids)
     failures = [
@@ -105,11 +105,11 @@ def attach(
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
     if request.group_name and not state.revisions and not failures:
-        return [*revision_failures([unknown_group(scope.group_name, client.namespace)], {})]
+        return [*revision_failures([unknown_group(state.group_name, client.namespace)], {})]
     return failures
 
 
-def may_sweep(arrival: Arrival, state: ClusterState) -> bool:
+def may_sweep(arrival: Arrival, state: RunState) -> bool:
     """Whether a run may delete unused revisions.
 
     A revision can be missing because the quota of ConfigMaps is full. The run sweeps even then,
@@ -126,29 +126,36 @@ def decide(
     consumers: Mapping[str, Consumer],
     unreadable: frozenset[Resource],
     now: datetime,
-) -> tuple[Scope, ClusterState, list[Patch]]:
+) -> tuple[RunState, list[Patch]]:
     """The patches of `reconcile`, and what they are based on.
 
     group: without foreign objects (see ContentCheck.accepted_in).
     """
-    workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
-    scope = Scope(group.group_name, workloads, group.base_names, is_by_owner=not request.group_name)
-    state = state_of(group, scope, release_owner, consumers, unreadable)
+    state = RunState(
+        revisions=(),
+        consumers={},
+        release_owner=release_owner,
+        in_stream=request.in_stream,
+        group_name=group.group_name,
+        workloads=frozenset(consumer.uid for consumer in arrival.consumers.values()),
+        base_names=group.base_names,
+        is_by_owner=not request.group_name,
+    )
+    state = updated(state, group, consumers, unreadable)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.
-    scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
-    patches = reconcile(state, scope_to_mark, request.in_stream, now)
+    patches = reconcile(state, now if request.prunes and arrival.is_complete else None)
     # A revision without an owner stays. With only the release owner, it can go before a run has
     # seen its user: while an apply is under way, also one that this run cannot know. Its revisions
     # are not in the applied stream of this run.
     patches = [
         patch._replace(added=())
         if patch.adds_only(release_owner)
-        and (arrival.pending or patch.revision.key not in request.in_stream)
+        and (arrival.pending or patch.revision.key not in state.in_stream)
         else patch
         for patch in patches
     ]
-    return scope, state, patches
+    return state, patches
 
 
 def send(client: Client, patches: Iterable[Patch]) -> tuple[list[Patch], list[UserError]]:
@@ -209,7 +216,7 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
 
 
 def _final_failures(
-    client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
+    client: Client, request: AttachRequest, arrival: Arrival, state: RunState, uids: Uids
 ) -> list[Failure]:
     """Check again that the revisions exist, and return all failures but those of writes."""
     group = read_revisions(client, request)

@@ -22,9 +22,9 @@ from postrender.attach.observe import (
     has_expected_content,
     read_consumers,
     read_revisions,
-    state_of,
+    updated,
 )
-from postrender.attach.reconcile import ClusterState, Scope, find_unused, parse_time
+from postrender.attach.reconcile import RunState, find_unused, parse_time
 from postrender.attach.request import CONFIG_MAPS, JOBS, AttachRequest
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
@@ -42,33 +42,29 @@ _log = logging.getLogger(__name__)
 
 
 def sweep(
-    client: Client,
-    request: AttachRequest,
-    state: ClusterState,
-    scope: Scope,
-    arguments: Sequence[str],
+    client: Client, request: AttachRequest, state: RunState, arguments: Sequence[str]
 ) -> tuple[list[Revision], list[UserError], list[UserError]]:
     """Delete the unused revisions with an old mark, and return them, and two lists of problems.
 
     The first list has the refused deletions. The second list has an error for each deleted revision
     that has a consumer again.
     """
-    unused = find_unused(state, scope, request.in_stream, client.now())
+    unused = find_unused(state, client.now())
     to_delete = {revision.key for revision in _without_kept(client, unused)}
     if not to_delete:
         return [], [], []
     # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
-    state = state_of(group, scope, state.release_owner, *read_consumers(client))
+    state = updated(state, group, *read_consumers(client))
     still_unused: list[Revision] = []
-    for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now()):
+    for revision, keep_reason in find_unused(state, client.now()):
         if keep_reason and revision.key in to_delete:
             _log.info(f"attach keeps the unused {revision}, because {keep_reason}")
         elif revision.key in to_delete:
             still_unused.append(revision)
     # A later apply may have created its ConfigMaps, but not yet the workloads that reference these
     # ConfigMaps.
-    conflict = _find_conflict(client, request, scope.group_name, arguments)
+    conflict = _find_conflict(client, request, state.group_name, arguments)
     if conflict:
         _log.info(
             f"attach does not delete revisions, because a later apply may be under way: {conflict}"
@@ -94,11 +90,9 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
                 )
 
 
-def report_unused(
-    client: Client, state: ClusterState, request: AttachRequest, scope: Scope
-) -> None:
+def report_unused(client: Client, state: RunState) -> None:
     """Log each unused revision that a run without --no-prune would delete or mark."""
-    unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
+    unused = find_unused(state, client.now(), includes_unmarked=True)
     for revision in _without_kept(client, unused):
         step = "delete" if revision.unused_since else "mark"
         _log.info(f"{revision} is unused, and a run without --no-prune would {step} {revision}")

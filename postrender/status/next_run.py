@@ -115,7 +115,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     content = ContentCheck(partial(_content, snapshot), request)
     arrival = _without_unread(snapshot, check_arrival(request, overview, group.revisions))
     group = content.accepted_in(group, arrival.consumers.values())
-    scope, state, patches = decide(
+    state, patches = decide(
         request, arrival, group, owner, consumers, overview.unreadable, snapshot.now
     )
     if not arrival.is_complete:  # a run already adds owners while it waits
@@ -132,7 +132,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         stop = _NO_PRUNE
     elif not may_sweep(arrival, state):
         stop = "; ".join(pending.reason for pending in arrival.pending.values())
-    decided = Group(group_name, (), patches, request, state, arrival, scope)
+    decided = Group(group_name, (), patches, request, state, arrival)
     has_owners = any(
         revision.our_owners or revision.uid in snapshot.unproven
         for revision in overview.groups[group_name]
@@ -200,8 +200,6 @@ def _outcomes(
     find = partial(
         find_unused,
         state,
-        group.scope,
-        request.in_stream,
         includes_unmarked=True,
         unread_reason=snapshot.unread_reason,
     )

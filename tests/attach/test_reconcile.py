@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.reconcile import (
     GRACE,
-    ClusterState,
     Patch,
-    Scope,
+    RunState,
     controller_chain,
     find_related,
     find_unused,
@@ -26,7 +25,7 @@ from postrender.attach.request import BY_KIND, CONFIG_MAPS, CONTROLLER_MADE_KIND
 SECOND = timedelta(seconds=1)
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 GROUP = "app-rollout-attach"
-SCOPE = Scope(GROUP, frozenset({"Rollout/app", "Rollout/0"}))
+WORKLOADS = frozenset({"Rollout/app", "Rollout/0"})
 FOREIGN = Owner(api_version="example.com/v1", kind="Widget", name="widget", uid="widget-uid")
 ACCOUNT = Owner(api_version="v1", kind="ServiceAccount", name="app-attach", uid="account-uid")
 OTHER_ACCOUNT = ACCOUNT._replace(name="other-attach", uid="other-account-uid")
@@ -83,17 +82,23 @@ def state_of(
     *consumers: Consumer,
     unreadable: Iterable[str] = (),
     release_owner: Owner | None = None,
-) -> ClusterState:
-    return ClusterState(
+) -> RunState:
+    return RunState(
         revisions=tuple(revisions),
         consumers={item.uid: item for item in consumers},
         unreadable=frozenset(BY_KIND[kind] for kind in unreadable),
         release_owner=release_owner,
+        group_name=GROUP,
+        workloads=WORKLOADS,
     )
 
 
-def changes(state: ClusterState, in_stream: Iterable[str] = ()) -> list[Patch]:
-    return reconcile(state, SCOPE, frozenset(("configmap", name) for name in in_stream), NOW)
+def with_stream(state: RunState, names: Iterable[str]) -> RunState:
+    return state._replace(in_stream=frozenset(("configmap", name) for name in names))
+
+
+def changes(state: RunState, in_stream: Iterable[str] = ()) -> list[Patch]:
+    return reconcile(with_stream(state, in_stream), NOW)
 
 
 ROLLOUT = consumer("Rollout/app", "app-new")
@@ -101,7 +106,7 @@ OLD = consumer("ReplicaSet/app-1", "app-old", controller="Rollout/app")
 NEW = consumer("ReplicaSet/app-2", "app-new", controller="Rollout/app")
 
 
-def added(state: ClusterState) -> dict[str, list[str]]:
+def added(state: RunState) -> dict[str, list[str]]:
     return {
         patch.revision.name: [str(owner) for owner in patch.added]
         for patch in changes(state)
@@ -194,7 +199,7 @@ def test_owners_by_kind_of_consumer(chain: list[Consumer], owners: list[str]) ->
     assert sorted(result.get("app-new", [])) == owners
 
 
-def dropped(state: ClusterState) -> list[str]:
+def dropped(state: RunState) -> list[str]:
     return [str(owner) for patch in changes(state) for owner in patch.removed]
 
 
@@ -335,12 +340,12 @@ def test_other_release_owners_stay() -> None:
 def test_release_owners_do_not_prevent_a_sweep() -> None:
     owners = [ACCOUNT, OTHER_ACCOUNT]
     state = state_of([revision("app-old", owners, unused_since=time(GRACE))], ROLLOUT)
-    assert [reason for _, reason in find_unused(state, SCOPE, frozenset(), NOW)] == [""]
+    assert [reason for _, reason in find_unused(state, NOW)] == [""]
 
 
 def test_a_service_account_of_another_program_prevents_a_sweep() -> None:
     old = revision("app-old", [ACCOUNT], ours=False, unused_since=time(GRACE))
-    [(_, reason)] = find_unused(state_of([old], ROLLOUT), SCOPE, frozenset(), NOW)
+    [(_, reason)] = find_unused(state_of([old], ROLLOUT), NOW)
     assert "does not manage the owner ServiceAccount/app-attach" in reason
 
 
@@ -363,7 +368,7 @@ BASES = frozenset({("configmap", "app")})
 def related(item: Revision, *consumers: Consumer, account: Owner | None = ACCOUNT) -> bool:
     """Return whether a run looks after a revision of another group."""
     state = state_of([], *consumers, release_owner=account)
-    return bool(find_related(state, SCOPE._replace(base_names=BASES), [item]))
+    return bool(find_related(state._replace(base_names=BASES), [item]))
 
 
 @pytest.mark.parametrize(
@@ -378,13 +383,13 @@ def related(item: Revision, *consumers: Consumer, account: Owner | None = ACCOUN
         ([ROLLOUT], [ROLLOUT], True),
     ],
     ids=[
-        "an object of a workload in the scope uses the revision",
+        "an object of a workload of the run uses the revision",
         "another workload uses the revision",
         "no object uses the revision",
         "another workload used the revision",
         "the release owns the revision",
         "another release owns the revision",
-        "a workload in the scope owns the revision",
+        "a workload of the run owns the revision",
     ],
 )
 def test_coverage_of_a_revision_of_another_group(
@@ -407,7 +412,7 @@ def test_revisions_of_the_stream_come_first() -> None:
     assert [patch.revision.name for patch in changes(state, ["app-new"])] == ["app-new", "app-old"]
 
 
-def marks(state: ClusterState, in_stream: Iterable[str] = ()) -> list[str | None]:
+def marks(state: RunState, in_stream: Iterable[str] = ()) -> list[str | None]:
     return [patch.mark for patch in changes(state, in_stream)]
 
 
@@ -497,7 +502,7 @@ def test_a_revision_is_not_marked(why: str) -> None:
 
 def test_without_an_attach_group_a_run_does_not_mark_revisions() -> None:
     state = state_of([revision("app-old", group_name="")], ROLLOUT)
-    assert not reconcile(state, Scope(""), frozenset(), NOW)
+    assert not changes(state._replace(group_name="", workloads=frozenset()))
 
 
 KEPT = {
@@ -517,7 +522,7 @@ KEPT = {
 
 @pytest.mark.parametrize("why", KEPT)
 def test_reasons_to_keep_an_unused_revision(why: str) -> None:
-    [(unused, reason)] = find_unused(state_of([KEPT[why]], ROLLOUT), SCOPE, frozenset(), NOW)
+    [(unused, reason)] = find_unused(state_of([KEPT[why]], ROLLOUT), NOW)
     assert unused == KEPT[why]
     assert why in reason
     assert bool(why) == bool(reason)
@@ -525,20 +530,20 @@ def test_reasons_to_keep_an_unused_revision(why: str) -> None:
 
 def test_a_revision_is_kept_if_a_kind_of_consumer_cannot_be_read() -> None:
     state = state_of([KEPT[""]], ROLLOUT, unreadable=["Job", "CronJob"])
-    [(_, reason)] = find_unused(state, SCOPE, frozenset(), NOW)
+    [(_, reason)] = find_unused(state, NOW)
     assert "cannot list cronjobs, jobs, and an object of these kinds might reference" in reason
 
 
 def test_an_unmarked_revision_is_found_only_on_request() -> None:
     state = state_of([revision("app-old", [ROLLOUT])], ROLLOUT)
-    assert not find_unused(state, SCOPE, frozenset(), NOW)
-    [(found, reason)] = find_unused(state, SCOPE, frozenset(), NOW, includes_unmarked=True)
+    assert not find_unused(state, NOW)
+    [(found, reason)] = find_unused(state, NOW, includes_unmarked=True)
     assert (found.name, reason) == ("app-old", "")
 
 
 def test_a_revision_of_the_stream_is_not_deleted() -> None:
     state = state_of([KEPT[""]], ROLLOUT)
-    [(_, reason)] = find_unused(state, SCOPE, frozenset({("configmap", "app-old")}), NOW)
+    [(_, reason)] = find_unused(with_stream(state, ["app-old"]), NOW)
     assert reason == "the applied manifests contain the revision"
 
 
@@ -559,7 +564,7 @@ KINDS = ["Rollout", "Deployment", "CronJob", "ReplicaSet", "Job", "ControllerRev
 
 
 @st.composite
-def states(draw: st.DrawFn) -> ClusterState:
+def states(draw: st.DrawFn) -> RunState:
     texts = [f"{kind}/{number}" for kind in KINDS for number in range(2)]
     existing = draw(st.lists(st.sampled_from(texts), unique=True))
     consumers = [
@@ -593,7 +598,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     return state_of(revisions, *consumers, unreadable=unreadable, release_owner=release_owner)
 
 
-def after(state: ClusterState, patches: Iterable[Patch]) -> ClusterState:
+def after(state: RunState, patches: Iterable[Patch]) -> RunState:
     """Return the state with patches applied, as the API server applies them."""
     by_name = {patch.revision.name: patch for patch in patches}
     return state._replace(revisions=tuple(patched(item, by_name) for item in state.revisions))
@@ -611,7 +616,7 @@ def patched(item: Revision, patches: Mapping[str, Patch]) -> Revision:
     )
 
 
-def must_own(state: ClusterState, name: str) -> set[str]:
+def must_own(state: RunState, name: str) -> set[str]:
     """Return the uids that must own a revision, computed object by object."""
     result: set[str] = set()
     for item in state.consumers.values():
@@ -630,12 +635,12 @@ def must_own(state: ClusterState, name: str) -> set[str]:
     return result
 
 
-def has_consumer(state: ClusterState, item: Revision) -> bool:
+def has_consumer(state: RunState, item: Revision) -> bool:
     return any(item.key in consumer.references for consumer in state.consumers.values())
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
-def test_the_rule_is_true_for_any_state(state: ClusterState, in_stream: frozenset[str]) -> None:
+def test_the_rule_is_true_for_any_state(state: RunState, in_stream: frozenset[str]) -> None:
     patches = changes(state, in_stream)
     result = after(state, patches)
     assert not changes(result, in_stream), "a second run writes nothing"
@@ -671,12 +676,12 @@ def test_the_rule_is_true_for_any_state(state: ClusterState, in_stream: frozense
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
 def test_a_revision_with_a_consumer_is_never_deleted(
-    state: ClusterState, in_stream: frozenset[str]
+    state: RunState, in_stream: frozenset[str]
 ) -> None:
-    refs = frozenset(("configmap", name) for name in in_stream)
-    doomed = [item for item, reason in find_unused(state, SCOPE, refs, NOW) if not reason]
+    state = with_stream(state, in_stream)
+    doomed = [item for item, reason in find_unused(state, NOW) if not reason]
     for item in doomed:
-        assert item.group_name == GROUP or SCOPE.workloads & {owner.uid for owner in item.owners}
+        assert item.group_name == GROUP or WORKLOADS & {owner.uid for owner in item.owners}
         assert item.name not in in_stream
         assert not has_consumer(state, item)
         assert item.is_sweepable
@@ -694,5 +699,5 @@ def test_a_chain_of_controllers_of_a_tenant_costs_little_and_keeps_the_revision(
     assert max(len(controller_chain(consumers, item)) for item in chain) == 20
     marked = revision("app-config-1", [ACCOUNT], unused_since=time(2 * GRACE))
     state = state_of([marked], *consumers.values(), release_owner=ACCOUNT)
-    assert not find_unused(state, SCOPE, frozenset(), NOW)
+    assert not find_unused(state, NOW)
     assert [(patch.mark, patch.removed) for patch in changes(state)] == [("", ())]
