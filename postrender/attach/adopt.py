@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import PERMISSION_FIX, Client
+from postrender.attach.content import edit_reason
 from postrender.attach.live import Consumer, Object, Revision, read_consumer, read_revision, text_at
 from postrender.attach.observe import read_consumers
 from postrender.attach.reconcile import consumers_by_revision
@@ -31,7 +32,6 @@ from postrender.attach.request import (
     cannot_list,
     plurals,
 )
-from postrender.attach.sweep import edit_reason
 from postrender.errors import Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -303,4 +303,4 @@ def _keep_reason(client: Client, revision: Revision, users: Sequence[Consumer]) 
         return "Kubernetes already deletes the revision"
     if revision.keep_reason:
         return f"{revision.keep_reason}. Delete the revision by hand when nothing needs it"
-    return edit_reason(client, revision)
+    return edit_reason(client, revision, revision.base_name)

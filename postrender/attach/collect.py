@@ -24,14 +24,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from postrender.attach.client import Client
+from postrender.attach.content import (
+    CheckedContent,
+    Content,
+    ContentReader,
+    check_content,
+    edit_reason,
+    find_stuck,
+)
 from postrender.attach.inventories import Inventory, Live, read_live
 from postrender.attach.live import Revision, age_text
-from postrender.attach.observe import (
-    ContentCheck,
-    ContentReader,
-    has_expected_content,
-    select_revisions,
-)
+from postrender.attach.observe import select_revisions
 from postrender.attach.reconcile import (
     PAST,
     Patch,
@@ -43,8 +46,8 @@ from postrender.attach.reconcile import (
 from postrender.attach.report import Uids, report_deleted, report_marked
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.run import decide, send
-from postrender.attach.sweep import EDITED, delete, edit_reason
-from postrender.attach.wait import Arrival, check_arrival, find_stuck
+from postrender.attach.sweep import delete
+from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL
 from postrender.kubernetes.hashing import without_hash
@@ -145,9 +148,8 @@ class Pass:
 
     def _reconcile(self, client: Client, group: Group) -> None:
         """Send the patches of a group, or report them."""
-        content = ContentCheck(ContentReader(client), group.request)
-        patches = without_foreign(group, content)
-        self.problems += content.problems().values()
+        content, patches = without_foreign(group, ContentReader(client))
+        self.problems += content.problems.values()
         self._report_states(client, group, content)
         if not self._is_dry:
             patches, refusals = send(client, patches)
@@ -162,7 +164,7 @@ class Pass:
                 f"because an apply may be under way: {'; '.join(group.arrival.reasons)}"
             )
 
-    def _report_states(self, client: Client, group: Group, content: ContentCheck) -> None:
+    def _report_states(self, client: Client, group: Group, content: CheckedContent) -> None:
         """Report the revisions of the stream that somebody changed or is deleting."""
         place = f"namespace {client.namespace}:"
         self.lines += [f"{place} {change}" for change in content.changes.values()]
@@ -173,7 +175,10 @@ class Pass:
     def _without_kept(self, client: Client, group: Group) -> Iterator[Revision]:
         """Yield what collect deletes. Report it in a dry run, and report why it keeps the rest."""
         for revision, keep_reason in group.unused:
-            reason = keep_reason or _edit_reason(client, revision)
+            base_name = revision.base_name
+            if not revision.group_name:  # of another tool
+                base_name = without_hash(revision.name) or base_name
+            reason = keep_reason or edit_reason(client, revision, base_name)
             if reason:
                 self.lines.append(
                     f"namespace {client.namespace}: collect keeps the unused {revision}, because "
@@ -236,16 +241,19 @@ def decide_groups(live: Live, older_than: timedelta | None, now: datetime) -> It
         yield Group("", list(_others(live, older_than, now)))
 
 
-def without_foreign(group: Group, content: ContentCheck) -> list[Patch]:
+def without_foreign(
+    group: Group, content_of: Callable[[Revision], Content]
+) -> tuple[CheckedContent, list[Patch]]:
     """The patches without those of foreign ConfigMaps, to which attach adds no owners."""
     workloads = group.arrival.consumers.values() if group.arrival else ()
-    foreign = set(group.in_stream) - set(content.accepted(group.in_stream, workloads))
-    return [patch for patch in group.patches if patch.revision not in foreign]
+    content = check_content(content_of, group.request, group.in_stream, workloads)
+    return content, [patch for patch in group.patches if patch.revision not in content.foreign]
 
 
 def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: datetime) -> Group:
     """The decisions about a group; request: of the inventory."""
     overview, owner = live.overview, inventory.owner
+    existing = overview.revisions
     candidates, consumers = overview.part_for(request, owner)
     revisions = select_revisions(candidates, request)
     arrival = check_arrival(request, overview, revisions.revisions)
@@ -270,9 +278,7 @@ def decide_group(live: Live, inventory: Inventory, request: AttachRequest, now: 
         request=request,
         state=state,
         arrival=arrival,
-        in_stream=tuple(
-            overview.revisions[ref] for ref in request.in_stream if ref in overview.revisions
-        ),
+        in_stream=tuple(existing[ref] for ref in sorted(request.in_stream) if ref in existing),
     )
 
 
@@ -370,16 +376,6 @@ def _mark_reason(revision: Revision, older_than: timedelta | None, now: datetime
     if older_than is None or marked is None or now - marked >= older_than:
         return ""
     return f"--older-than is not reached since the mark ({age_text(marked, now)} ago)"
-
-
-def _edit_reason(client: Client, revision: Revision) -> str:
-    base_name = without_hash(revision.name)
-    if revision.group_name or not base_name:
-        return edit_reason(client, revision)
-    data = client.read(revision.resource, revision.name)
-    if data is None or has_expected_content(revision, base_name, data):
-        return ""
-    return EDITED
 
 
 def _with_mark(revision: Revision) -> str:

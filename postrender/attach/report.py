@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.attach.client import PERMISSION_FIX, ApiError, Client
+from postrender.attach.content import stuck_fix
 from postrender.attach.live import Object, Revision, text_at
 from postrender.attach.reconcile import TIME_FORMAT, RunState
 from postrender.attach.request import (
@@ -34,6 +36,8 @@ from postrender.text import conjoined
 _MOST_NAMES = 10
 # The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
+# The longest reportingInstance that the API server accepts in each version of Events.
+_LONGEST_INSTANCE = 128
 # The maximum number of characters of a workload's name in the name of an Event. A dot and a random
 # ID of 16 characters follow. Kubernetes permits 253 characters for the whole name.
 _LONGEST_NAME = 200
@@ -128,6 +132,9 @@ def record_event(
     }
     if uid:
         involved["uid"] = uid
+    # The name of the attacher's Pod begins with that of its Job. Nothing names the Job itself.
+    is_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+    pod = os.environ.get("HOSTNAME", "")[:_LONGEST_INSTANCE] if is_pod else ""
     # If the API server generated the name (generateName), a retry could create a second Event.
     name = f"{target.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
     event: Object = {
@@ -139,6 +146,7 @@ def record_event(
         "reason": reason,
         "message": message[:_LONGEST_MESSAGE],
         "source": {"component": "postrender"},
+        **({"reportingComponent": "postrender", "reportingInstance": pod} if pod else {}),
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
@@ -156,7 +164,7 @@ class Failure(NamedTuple):
     workloads: the affected workloads with their uids, "" if absent or unknown.
     is_severe: whether the exit code is 1 even with `--on-failure report`. Only two failures are
         severe, because pods cannot start, or start with wrong content: a given revision that has a
-        consumer is missing, or is foreign (see observe.ContentCheck).
+        consumer is missing, or is foreign (see the module `content`).
     """
 
     problem: str
@@ -197,11 +205,6 @@ def find_failures(
         # Kubernetes deletes a revision together with its last owner.
         problem = f"somebody or Kubernetes deleted {titles(lost)} during this run"
         yield _missing_failure(lost, problem, _APPLY_AGAIN, state, uids)
-
-
-def stuck_fix(ref: RevisionRef) -> str:
-    """The fix for a revision of find_stuck()."""
-    return f"Remove the finalizer from {title(ref)}, then apply the manifests again"
 
 
 def unknown_group(group_name: str, namespace: str) -> UserError:
@@ -266,7 +269,7 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def report_changes(client: Client, changes: Mapping[RevisionRef, UserError], uids: Uids) -> None:
-    """Warn about each changed ConfigMap (see observe.ContentCheck), also in Events."""
+    """Warn about each changed ConfigMap (see the module `content`), also in Events."""
     for ref, change in changes.items():
         _log.warning(str(change))
         users = [workload for workload in uids if ref in workload.references]

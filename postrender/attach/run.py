@@ -13,10 +13,9 @@ from datetime import datetime
 
 from postrender.attach.client import CONFLICT, ApiError, Client
 from postrender.attach.connect import Account
+from postrender.attach.content import CheckedContent, ContentReader, check_content, find_stuck
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import (
-    ContentCheck,
-    ContentReader,
     GroupRevisions,
     find_release_owner,
     read_consumers,
@@ -36,13 +35,12 @@ from postrender.attach.report import (
     try_to_record,
     unknown_group,
 )
-from postrender.attach.request import AttachRequest, Resource, WantedWorkload
+from postrender.attach.request import AttachRequest, Resource, RevisionRef, WantedWorkload
 from postrender.attach.sweep import delete_superseded, report_unused, sweep
 from postrender.attach.wait import (
     Arrival,
     Watched,
     find_missing,
-    find_stuck,
     is_paused,
     wait,
 )
@@ -63,18 +61,26 @@ def attach(
     """
     deadline = time.monotonic() + request.timeout
     release_owner = find_release_owner(client, request.release_owner, account)
-    content = ContentCheck(ContentReader(client), request)
+    content_of = ContentReader(client)
+    changes: dict[RevisionRef, UserError] = {}
+
+    def checked(arrival: Arrival, revisions: Iterable[Revision]) -> CheckedContent:
+        found = check_content(content_of, request, revisions, arrival.consumers.values())
+        changes.update(found.changes)
+        return found
 
     def add_owners(arrival: Arrival) -> None:
         # The patches of `decide` contain a refused patch again, and the run reports the refusal.
-        revisions = content.accepted(arrival.revisions, arrival.consumers.values())
+        foreign = checked(arrival, arrival.revisions).foreign
+        revisions = (item for item in arrival.revisions if item not in foreign)
         send(client, pin(revisions, arrival.consumers_of, release_owner))
 
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
         group = read_revisions(client, request)
-        group = content.accepted_in(group, arrival.consumers.values())
+        content = checked(arrival, (*group.revisions, *group.others))
+        group = group.without(content.foreign)
         state, patches = decide(
             request, arrival, group, release_owner, *read_consumers(client), client.now()
         )
@@ -98,10 +104,10 @@ def attach(
     if request.deletes_finished_jobs and arrival.is_complete:
         problems += delete_superseded(client, state.group_name, arguments)
     _report_paused(client, arrival)
-    report_changes(client, content.changes, uids)
+    report_changes(client, changes, uids)
     failures = [
         *_final_failures(client, request, arrival, state, uids),
-        *revision_failures(content.problems().values(), uids, are_severe=bool(request.workloads)),
+        *revision_failures(content.problems.values(), uids, are_severe=bool(request.workloads)),
         *revision_failures([*deleted_in_use, *problems], uids),
     ]
     if request.group_name and not state.revisions and not failures:
@@ -129,7 +135,7 @@ def decide(
 ) -> tuple[RunState, list[Patch]]:
     """The patches of `reconcile`, and what they are based on.
 
-    group: without foreign objects (see ContentCheck.accepted_in).
+    group: without foreign objects (see the module `content`).
     """
     state = RunState(
         revisions=(),

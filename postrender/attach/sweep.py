@@ -17,15 +17,15 @@ from itertools import pairwise
 from operator import attrgetter
 
 from postrender.attach.client import ApiError, Client
+from postrender.attach.content import edit_reason
 from postrender.attach.live import Object, Revision, text_at
 from postrender.attach.observe import (
-    has_expected_content,
     read_consumers,
     read_revisions,
     updated,
 )
 from postrender.attach.reconcile import RunState, find_unused, parse_time
-from postrender.attach.request import CONFIG_MAPS, JOBS, AttachRequest
+from postrender.attach.request import JOBS, AttachRequest
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
@@ -35,8 +35,6 @@ from postrender.yaml.paths import mappings_in, value_at
 # The Pod of a Job usually starts within this time. START_LIMIT plus the default of --timeout must
 # be below five minutes, the default time for which Helm waits for a hook.
 START_LIMIT = timedelta(minutes=1)
-
-EDITED = "the content does not match the hash in the name"
 
 _log = logging.getLogger(__name__)
 
@@ -101,30 +99,11 @@ def report_unused(client: Client, state: RunState) -> None:
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
     """Yield the revisions that attach does not keep, and log why it keeps the others."""
     for revision, keep_reason in unused:
-        reason = keep_reason or edit_reason(client, revision)
+        reason = keep_reason or edit_reason(client, revision, revision.base_name)
         if reason:
             _log.info(f"attach keeps the unused {revision}, because {reason}")
         else:
             yield revision
-
-
-def edit_reason(client: Client, revision: Revision) -> str:
-    """The reason to keep an edited ConfigMap, "" if nobody has edited it.
-
-    attach never reads the content of a Secret, and the name of an adopted original has no hash.
-    """
-    if revision.resource != CONFIG_MAPS or not revision.base_name:
-        return ""
-    data = client.read(revision.resource, revision.name)
-    return EDITED if data and is_edited(revision, data) else ""
-
-
-def is_edited(revision: Revision, data: Object) -> bool:
-    """Whether the content of a whole ConfigMap is not what its name stands for.
-
-    The name of an adopted original has no hash.
-    """
-    return bool(revision.base_name) and not has_expected_content(revision, revision.base_name, data)
 
 
 def delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:

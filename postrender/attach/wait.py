@@ -31,6 +31,7 @@ from functools import partial
 from typing import Union
 
 from postrender.attach.client import Client
+from postrender.attach.content import find_stuck
 from postrender.attach.live import Consumer, Revision, read_consumer, text_at
 from postrender.attach.observe import read_revisions
 from postrender.attach.overview import Overview
@@ -107,16 +108,6 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
     """The given revisions that do not exist or are being deleted."""
     existing = {revision.key for revision in revisions if not revision.is_deleting}
     return [ref for ref in request.given if ref not in existing]
-
-
-def find_stuck(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """The problem of each revision whose deletion a finalizer delays."""
-    return {
-        revision.key: f"{revision} is being deleted, but waits for the finalizer "
-        f"{', '.join(revision.finalizers)}"
-        for revision in revisions
-        if revision.is_deleting and revision.finalizers
-    }
 
 
 def wait(

@@ -319,10 +319,14 @@ def _arguments(
     arguments = ["--group", group.name]
     if group.namespace:
         arguments += ["--namespace", group.namespace]
-    for workload in workloads:
-        title = f"{workload.identity.kind}/{workload.identity.name}@{workload.render_id}"
-        for ref_list in _ref_lists(workload.names):
-            arguments += ["--workload", f"{title}={ref_list}"]
+    # An object can be in the input twice, with and without its namespace.
+    wanted = dict.fromkeys(
+        f"{one.identity.kind}/{one.identity.name}@{one.render_id}={ref_list}"
+        for one in workloads
+        for ref_list in _ref_lists(one.names)
+    )
+    for text in wanted:
+        arguments += ["--workload", text]
     for ref_list in _ref_lists([ref for ref in group.emitted if ref not in referenced]):
         arguments += ["--emitted", ref_list]
     for ref_list in _ref_lists(group.retired):

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from postrender.attach.content import WRONG_BASE_NAME
 from postrender.attach.live import Consumer, Object, Owner
-from postrender.attach.observe import WRONG_BASE_NAME
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_MADE_KINDS,

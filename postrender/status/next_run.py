@@ -11,9 +11,10 @@ from datetime import datetime
 from functools import partial
 
 from postrender.attach.collect import Group, decide_group, keep_reason, without_foreign
+from postrender.attach.content import EDITED, EXPECTED, Content, check_content
 from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
-from postrender.attach.observe import EXPECTED, Content, ContentCheck, select_revisions
+from postrender.attach.observe import select_revisions
 from postrender.attach.reconcile import GRACE, find_unused, parse_time, pin
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,
@@ -28,7 +29,7 @@ from postrender.attach.request import (
     request_of_job,
 )
 from postrender.attach.run import decide, may_sweep
-from postrender.attach.sweep import EDITED, AttacherJob, conflict_of
+from postrender.attach.sweep import AttacherJob, conflict_of
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.attach_groups import group_of_inventory
@@ -59,6 +60,11 @@ class Outcome(NamedTuple):
     deletable_from: datetime | None = None
     unknown: str = ""
     job: str = ""
+
+    @property
+    def stays(self) -> bool:
+        """Whether more than time must pass before a run deletes the unused revision."""
+        return bool(self.is_unused and self.keep_reason) and self.deletable_from is None
 
 
 def merged(one: Outcome, other: Outcome) -> Outcome:
@@ -112,9 +118,12 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
     owner = _release_owner(snapshot, group_name, request)
     candidates, consumers = overview.part_for(request, owner)
     group = select_revisions(candidates, request)
-    content = ContentCheck(partial(_content, snapshot), request)
     arrival = _without_unread(snapshot, check_arrival(request, overview, group.revisions))
-    group = content.accepted_in(group, arrival.consumers.values())
+    revisions = (*group.revisions, *group.others)
+    content = check_content(
+        partial(_content, snapshot), request, revisions, arrival.consumers.values()
+    )
+    group = group.without(content.foreign)
     state, patches = decide(
         request, arrival, group, owner, consumers, overview.unreadable, snapshot.now
     )
@@ -147,7 +156,7 @@ def next_run(snapshot: Snapshot, group_name: str) -> NextRun:
         source=source,
         running_job=running[0].name if running else "",
         waits=tuple(arrival.reasons),
-        problems=content.problems(),
+        problems=content.problems,
         outcomes=_outcomes(snapshot, decided, lambda _: stop, conflict, job),
         is_expected=bool(source or (has_attacher and request.workloads)),
         reason=reason,
@@ -160,8 +169,8 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
     request = _readable(snapshot, request)
     inventory = inventory._replace(request=request)
     group = decide_group(live, inventory, request, snapshot.now)
-    content = ContentCheck(partial(_content, snapshot), request)
-    group = group._replace(patches=without_foreign(group, content))
+    content, patches = without_foreign(group, partial(_content, snapshot))
+    group = group._replace(patches=patches)
     if group.arrival:
         group = group._replace(arrival=_without_unread(snapshot, group.arrival))
     waits = tuple(group.arrival.reasons) if group.arrival else ()
@@ -177,7 +186,7 @@ def _next_pass(snapshot: Snapshot, inventory: Inventory, request: AttachRequest)
         source=f"ConfigMap/{inventory.owner.name}",
         running_job="",
         waits=waits,
-        problems=content.problems(),
+        problems=content.problems,
         outcomes=_outcomes(snapshot, group, block),
     )
 

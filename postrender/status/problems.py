@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from postrender.attach.content import WRONG_BASE_NAME, find_stuck, stuck_fix
 from postrender.attach.live import Revision
-from postrender.attach.observe import WRONG_BASE_NAME
-from postrender.attach.report import stuck_fix
 from postrender.attach.request import (
     BY_GROUP_KIND,
     CONTROLLER_MADE_KINDS,
@@ -16,7 +15,6 @@ from postrender.attach.request import (
     plurals,
     title,
 )
-from postrender.attach.wait import find_stuck
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL
 from postrender.kubernetes.hashing import without_hash
 from postrender.status.model import MISSING, UNKNOWN, Problem, RevisionStatus

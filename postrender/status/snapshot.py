@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from itertools import starmap
 
 from postrender.attach.client import Client
+from postrender.attach.content import Content, examine, is_edited
 from postrender.attach.inventories import Inventory, Live, read_inventory
 from postrender.attach.live import (
     Consumer,
@@ -22,7 +23,7 @@ from postrender.attach.live import (
     read_revision,
     text_at,
 )
-from postrender.attach.observe import Content, examine, read_consumers
+from postrender.attach.observe import read_consumers
 from postrender.attach.overview import Overview
 from postrender.attach.reconcile import MAY_BE_USED, parse_time
 from postrender.attach.request import (
@@ -46,7 +47,7 @@ from postrender.attach.request import (
     plurals,
     request_of_job,
 )
-from postrender.attach.sweep import AttacherJob, is_edited, read_job
+from postrender.attach.sweep import AttacherJob, read_job
 from postrender.errors import Location, UserError
 from postrender.kubernetes.annotations import GROUP_LABEL, INVENTORY_LABEL
 from postrender.kubernetes.hashing import without_hash
@@ -306,7 +307,7 @@ class Snapshot:
     def _add_content(self, data: Object) -> None:
         revision = read_revision(CONFIG_MAPS, data)
         self.contents[revision.uid] = examine(revision, data)
-        if is_edited(revision, data):
+        if is_edited(revision, revision.base_name, data):
             self.edited.add(revision.uid)
         if self._wanted is None or revision.key in self._wanted:
             self.data[revision.uid] = data

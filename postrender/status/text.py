@@ -204,8 +204,12 @@ def _count(user: User) -> str:
 
 
 def _state(revision: RevisionStatus) -> str:
-    is_unread = revision.state == UNKNOWN and revision.users
-    return revision.state.upper() if is_unread else revision.state
+    outcome = revision.if_met if revision.condition else revision.outcome
+    if revision.state == UNKNOWN and revision.users:
+        return revision.state.upper()
+    if revision.state == UNUSED and outcome and outcome.stays:
+        return "stays"
+    return revision.state
 
 
 def suffix_of(revision: RevisionStatus) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from postrender.attach.connect import Account
+from postrender.attach.report import record_event
+from postrender.attach.request import DEPLOYMENTS, NamedObject
 from postrender.kubernetes.hashing import hashed_content, revision_name
 from postrender.kubernetes.kinds import CONFIG_MAP
 from tests.attach.cluster import (
@@ -1270,6 +1272,30 @@ def test_a_squatted_name_that_no_workload_uses_is_reported(case: str) -> None:
         )
     if expected.startswith("the "):
         assert not any(OLD_NAME in write for write in cluster.writes)
+
+
+def test_the_fix_for_a_squat_that_is_being_deleted_is_its_finalizer() -> None:
+    for case, is_deleting in (("with all marks", False), ("being deleted, with other data", True)):
+        run = Run(Cluster(*APPLIED, SQUATS[case][0]), WANTED, emitted=[f"configmap/{OLD_NAME}"])
+        [problem] = [text for text in run.problems if "does not match the hash" in text]
+        assert ("Delete ConfigMap/" in problem) != is_deleting
+        assert ("Remove the finalizer from ConfigMap/" in problem) == is_deleting
+
+
+@pytest.mark.parametrize("is_pod", [False, True])
+def test_an_event_names_the_pod_of_the_attacher(
+    monkeypatch: pytest.MonkeyPatch, is_pod: bool
+) -> None:
+    """The name of the Pod begins with that of its Job."""
+    monkeypatch.setenv("HOSTNAME", "app-attach-1a2b3c4d5e-x7k2p")
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if is_pod:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    cluster = Cluster()
+    client = cluster.client()
+    record_event(client, NamedObject(DEPLOYMENTS, "app"), "", "Normal", "RevisionUnused", "x")
+    [event] = cluster.events
+    assert event.get("reportingInstance") == ("app-attach-1a2b3c4d5e-x7k2p" if is_pod else None)
 
 
 def test_a_squat_in_a_release_without_workloads_is_a_failure() -> None:

@@ -81,6 +81,16 @@ def test_a_group_has_the_name_of_the_argo_cd_application(
     assert group_in(tmp_path, "--group", "chosen") == "chosen-attach"
 
 
+def test_a_workload_that_is_twice_in_the_input_is_one_argument(tmp_path: Path) -> None:
+    deployment = STREAM[STREAM.index("apiVersion: apps/v1") :]
+    twice = deployment.replace("name: web", "name: web\n  namespace: prod", 1)
+    assert twice != deployment
+    (tmp_path / "stream.yaml").write_text(f"{STREAM}---\n{twice}")
+    options = ("--attacher-image=postrender:test", "--namespace=prod")
+    done = run(["render", "stream.yaml", *options], tmp_path)
+    assert done.stdout.count("Deployment/web@") == 1, done.stderr
+
+
 def test_an_invalid_document_with_the_name_of_a_group_is_left_to_helm(tmp_path: Path) -> None:
     (tmp_path / "stream.yaml").write_text(f"kind: a\nmetadata: [web-attach\n---\n{STREAM}")
     options = ("--attacher-image=postrender:test", "--group=web")

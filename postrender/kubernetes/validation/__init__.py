@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from postrender.kubernetes.kinds import (
@@ -39,8 +39,8 @@ from postrender.kubernetes.validation.checks import (
     ROLLOUTS,
     SERVER_SIDE,
     STRICT,
+    Check,
     Problem,
-    Rows,
     is_label,
     is_label_key,
     is_label_value,
@@ -216,7 +216,7 @@ def _pod_rows(is_checked: bool, is_rollout: bool) -> PatternTree:
     return tree
 
 
-def _add(tree: PatternTree, rows: Rows, judge: str) -> None:
+def _add(tree: PatternTree, rows: Iterable[tuple[str, Check]], judge: str) -> None:
     for path, check in rows:
         tree.add(parse_pattern(path) if path else (), (check, judge))
 

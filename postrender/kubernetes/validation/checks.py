@@ -32,7 +32,7 @@ _PLACEHOLDERS = ("${", "$(", "{{", "<", "ref+", "ENC[", "vault:", "bao:")
 Problem = tuple[Path, str]
 Check = Callable[[Json], Iterable[str]]
 # The checks of a kind or a pod, each with the pattern of its path, "" for the whole value.
-Rows = Iterable[tuple[str, Check]]
+Rows = Sequence[tuple[str, Check]]
 _LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
 _SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
 _LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
