@@ -46,7 +46,7 @@ from postrender.attach.reconcile import (
 from postrender.attach.report import Uids, report_deleted, report_marked
 from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.run import decide, send
-from postrender.attach.sweep import delete
+from postrender.attach.sweep import delete, used_again
 from postrender.attach.wait import Arrival, check_arrival
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import BY_INVENTORY, COLLECT_LABEL
@@ -211,20 +211,10 @@ class Pass:
         return deleted
 
     def _check_users(self, deleted: Mapping[str, Sequence[Revision]]) -> None:
-        # A new consumer does not change the revision, so the preconditions of the delete request do
-        # not prevent the deletion.
         found = self._read()
         for place, revisions in deleted.items():
             users = found[place].overview.users if place in found else {}
-            self.problems += [
-                UserError(
-                    f"collect deleted {revision} in namespace {place}, but "
-                    f"{users[revision.key][0]} now references {revision}",
-                    f"Apply the manifests that contain {revision}",
-                )
-                for revision in revisions
-                if users.get(revision.key)
-            ]
+            self.problems += used_again(revisions, users, "collect", f" in namespace {place}")
 
     def _report(self, client: Client, verb: str, text: str) -> None:
         action = f"would {verb}" if self._is_dry else PAST[verb]

@@ -11,21 +11,21 @@ ttlSecondsAfterFinished. A run finds its own Job by `arguments`, the command lin
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from operator import attrgetter
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.content import edit_reason
-from postrender.attach.live import Object, Revision, text_at
+from postrender.attach.live import Consumer, Object, Revision, text_at
 from postrender.attach.observe import (
     read_consumers,
     read_revisions,
     updated,
 )
-from postrender.attach.reconcile import RunState, find_unused, parse_time
-from postrender.attach.request import JOBS, AttachRequest
+from postrender.attach.reconcile import RunState, consumers_by_revision, find_unused, parse_time
+from postrender.attach.request import JOBS, AttachRequest, RevisionRef
 from postrender.errors import UserError
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
@@ -70,22 +70,29 @@ def sweep(
         return [], [], []
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if delete(client, revision, refusals)]
-    return deleted, refusals, list(_deleted_in_use(client, deleted))
+    users = consumers_by_revision(read_consumers(client)[0]) if deleted else {}
+    return deleted, refusals, list(used_again(deleted, users))
 
 
-def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
-    # A new consumer does not change the revision, so the preconditions of the delete request do not
-    # prevent the deletion.
-    if deleted:
-        consumers, _ = read_consumers(client)
-        for revision in deleted:
-            users = consumers.values()
-            consumer = next((item for item in users if revision.key in item.references), None)
-            if consumer:
-                yield UserError(
-                    f"attach deleted {revision}, but {consumer} now references {revision}",
-                    f"Apply the manifests that contain {revision}",
-                )
+def used_again(
+    deleted: Iterable[Revision],
+    users: Mapping[RevisionRef, Sequence[Consumer]],
+    who: str = "attach",
+    place: str = "",
+) -> Iterator[UserError]:
+    """An error for each deleted revision that has a consumer again.
+
+    A new consumer does not change the revision, so the preconditions of the delete request do not
+    prevent the deletion.
+    users: the consumers of each revision, read after the deletion.
+    """
+    for revision in deleted:
+        if users.get(revision.key):
+            yield UserError(
+                f"{who} deleted {revision}{place}, but {users[revision.key][0]} now references "
+                f"{revision}",
+                f"Apply the manifests that contain {revision}",
+            )
 
 
 def report_unused(client: Client, state: RunState) -> None:

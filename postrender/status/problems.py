@@ -60,47 +60,44 @@ def find_problems(
         for ref, text in find_stuck(item for item in live if item).items():
             if ref not in used and (is_whole or ref in shown):
                 yield Problem("missing", (ref,), text, stuck_fix(ref))
-    if snapshot.is_file:
-        return
-    kinds, owners = snapshot.unlisted, plurals(snapshot.unknown_owners)
-    secrets = _unknown_secrets(revisions)
-    if kinds:
-        yield _forbidden(kinds, "whether objects of these kinds use a revision")
-    if owners:
-        yield _forbidden(owners, "whether such an owner of a revision exists")
-    if secrets:
-        yield _forbidden([SECRETS.plural], f"whether these exist: {secrets}")
-
-
-def _forbidden(kinds: Sequence[str], unknown: str) -> Problem:
-    text = f"{cannot_list(kinds)}, so it is unknown {unknown}"
-    return Problem("unreadable", (), text, PERMISSION_FIX)
+    for kinds, unknown, _ in () if snapshot.is_file else _unread(snapshot, revisions):
+        text = f"{cannot_list(kinds)}, so it is unknown {unknown}"
+        yield Problem("unreadable", (), text, PERMISSION_FIX)
 
 
 def find_lacks(snapshot: Snapshot, revisions: Iterable[RevisionStatus]) -> Iterator[str]:
     """A sentence for each thing that a file lacks."""
-    if not snapshot.is_file:
-        return
+    if snapshot.is_file:
+        yield from (lack for _, _, lack in _unread(snapshot, revisions))
+        for time, message in sorted(snapshot.deletions)[-_SHOWN_EVENTS:]:
+            yield f"Event RevisionDeleted at {time or 'an unknown time'}: {message}"
+
+
+def _unread(
+    snapshot: Snapshot, revisions: Iterable[RevisionStatus]
+) -> Iterator[tuple[list[str], str, str]]:
+    """Kinds that were not read, what is therefore unknown, and a sentence about a file."""
     kinds, owners = snapshot.unlisted, plurals(snapshot.unknown_owners)
-    secrets = _unknown_secrets(revisions)
     if kinds:
+        lack = conjoined(kinds, word="or")
         yield (
-            f"The file has no {conjoined(kinds, word='or')}. Such an object can use a revision. "
-            f"The command in {ALL_KINDS} reads all kinds."
+            kinds,
+            "whether objects of these kinds use a revision",
+            f"The file has no {lack}. Such an object can use a revision. The command in "
+            f"{ALL_KINDS} reads all kinds.",
         )
     if owners:
         lack = conjoined(owners, word="or")
-        yield f"The file has no {lack}, so such an owner counts as existing."
-    if secrets:
-        yield f"The file has no secrets, so it is unknown whether these exist: {secrets}."
-    for time, message in sorted(snapshot.deletions)[-_SHOWN_EVENTS:]:
-        yield f"Event RevisionDeleted at {time or 'an unknown time'}: {message}"
-
-
-def _unknown_secrets(revisions: Iterable[RevisionStatus]) -> str:
-    """The revisions of Secrets in use, if Secrets were not listed."""
+        yield (
+            owners,
+            "whether such an owner of a revision exists",
+            f"The file has no {lack}, so such an owner counts as existing.",
+        )
     names = [title(item.ref) for item in revisions if item.state == UNKNOWN and item.users]
-    return conjoined(names, _SHOWN_NAMES)
+    if names:
+        unknown = f"whether these exist: {conjoined(names, _SHOWN_NAMES)}"
+        lack = f"The file has no secrets, so it is unknown {unknown}."
+        yield [SECRETS.plural], unknown, lack
 
 
 def _revision_problems(
