@@ -53,9 +53,10 @@ from postrender.kubernetes.validation.field_types import (
     find_wrong_types,
     string,
 )
+from postrender.kubernetes.validation.network_rows import ADDED_NETWORK_ROWS
 from postrender.kubernetes.validation.pods import POD_TABLES, across_containers, restart_policy
 from postrender.kubernetes.validation.rollouts import METRIC_ROWS, SPEC_ROWS, find_invalid_weights
-from postrender.kubernetes.validation.rows import ADDED_KIND_ROWS, NEW_KIND_ROWS, kind_rows
+from postrender.kubernetes.validation.rows import NEW_KIND_ROWS, kind_rows
 from postrender.text import decoded
 from postrender.yaml.paths import (
     Json,
@@ -180,7 +181,7 @@ def _of_pod(
 _KIND_ROWS = (
     (kind_rows, API_SERVER),
     (NEW_KIND_ROWS.get, NEW),
-    (ADDED_KIND_ROWS.get, ADDED),
+    (ADDED_NETWORK_ROWS.get, ADDED),
     (SPEC_ROWS.get, ROLLOUTS),
     (METRIC_ROWS.get, ANALYSES),
 )
