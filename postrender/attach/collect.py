@@ -32,9 +32,9 @@ from postrender.attach.content import (
     edit_reason,
     find_stuck,
 )
-from postrender.attach.inventories import Inventory, Live, read_live
 from postrender.attach.live import Revision, age_text
 from postrender.attach.observe import select_revisions
+from postrender.attach.overview import Inventory, Live, read_live
 from postrender.attach.reconcile import (
     PAST,
     Patch,

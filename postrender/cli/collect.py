@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from postrender.attach.collect import Pass
 from postrender.attach.command import open_clients
-from postrender.attach.inventories import COLLECTOR_FIX
+from postrender.attach.overview import COLLECTOR_FIX
 from postrender.cli.options import CLUSTER, SWITCH, Option, command
 from postrender.cli.report import DONE, FOUND, is_quiet, report_error, write_changes
 from postrender.errors import UsageError

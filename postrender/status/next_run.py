@@ -12,9 +12,9 @@ from functools import partial
 
 from postrender.attach.collect import Group, decide_group, keep_reason, without_foreign
 from postrender.attach.content import EDITED, EXPECTED, Content, check_content
-from postrender.attach.inventories import Inventory
 from postrender.attach.live import Owner, Revision
 from postrender.attach.observe import select_revisions
+from postrender.attach.overview import Inventory
 from postrender.attach.reconcile import GRACE, find_unused, parse_time, pin
 from postrender.attach.request import (
     CONTROLLER_MADE_KINDS,

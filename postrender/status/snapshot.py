@@ -11,7 +11,6 @@ from itertools import starmap
 
 from postrender.attach.client import Client
 from postrender.attach.content import Content, examine, is_edited
-from postrender.attach.inventories import Inventory, Live, read_inventory
 from postrender.attach.live import (
     Consumer,
     Object,
@@ -24,7 +23,7 @@ from postrender.attach.live import (
     text_at,
 )
 from postrender.attach.observe import read_consumers
-from postrender.attach.overview import Overview
+from postrender.attach.overview import Inventory, Live, Overview, read_inventory
 from postrender.attach.reconcile import MAY_BE_USED, parse_time
 from postrender.attach.request import (
     BY_GROUP_KIND,
