@@ -61,10 +61,11 @@ def run_attach(
     signal.signal(signal.SIGTERM, _interrupt)
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     configure_log("error" if is_quiet else log_level(), is_json=not is_terminal)
+    in_cluster = is_in_cluster()
     client = None
     try:
         with time_limit(request.timeout + RUN_SECONDS) as deadline:
-            connection = connect(is_in_cluster(), context, kubeconfig)
+            connection = connect(in_cluster, context, kubeconfig)
             actual = namespace or connection.namespace
             client = Client(connection.session, actual, FIELD_MANAGER, deadline)
             _log.info(_start_line(request, actual))

@@ -99,6 +99,15 @@ MISSING = (
 )
 
 
+def test_a_wrong_variable_is_not_reported_as_a_bug(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IS_IN_CLUSTER", "perhaps")
+    assert terminal.run(*ATTACH)[0] == 2
+    assert "the variable IS_IN_CLUSTER is" in terminal.stderr
+    assert "bug" not in terminal.stderr
+
+
 def test_a_run_logs_its_start_and_its_end(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
