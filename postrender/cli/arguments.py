@@ -12,14 +12,10 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import (
-    CHOICE,
-    CHOICES,
     COMMANDS,
     FLAG,
     INPUT,
-    REPEATED,
     SWITCH,
-    VALUE,
     load,
 )
 from postrender.cli.report import set_presentation
@@ -37,8 +33,6 @@ _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-# The values of absent options. Those of the other forms have a default.
-_ABSENT: Mapping[str, object] = {SWITCH: False, CHOICES: (), REPEATED: ()}
 # The options of `postrender` itself.
 _GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
 
@@ -112,7 +106,7 @@ def read_quickly(
 def _default(option: Option, environment: Mapping[str, str]) -> object:
     text = environment.get(option.variable)
     if not text:
-        return _ABSENT.get(option.form, option.default)
+        return option.absent
     if option.form != FLAG:
         return _checked(option, text)
     word = text.strip().lower()
@@ -149,7 +143,8 @@ def _split(command: Command, words: Sequence[str]) -> tuple[list[str], dict[str,
 
 
 def _checked(option: Option, text: str) -> str:
-    if option.form not in (VALUE, CHOICE) or (option.choices and text not in option.choices):
+    is_wrong = option.choices and text not in option.choices
+    if is_wrong or option.limit or option.is_repeated:
         raise _ForClickError
     return text
 

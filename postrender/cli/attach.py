@@ -7,7 +7,7 @@ from typing import Any
 
 from postrender.attach.command import run_attach
 from postrender.attach.request import read_request
-from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Option, command
+from postrender.cli.options import CLUSTER, SWITCH, Option, command
 from postrender.cli.report import is_quiet, report_bug
 from postrender.errors import UsageError
 
@@ -37,7 +37,7 @@ from postrender.errors import UsageError
             "workload",
             "Make a workload an owner of revisions. ID is the render ID of the workload. "
             "Example: Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="KIND/NAME@ID=…",
             own_parameter="workloads",
         ),
@@ -45,7 +45,7 @@ from postrender.errors import UsageError
             "emitted",
             "Do not delete these revisions. Pass each revision of the manifests that is not in a "
             "--workload option, such as configmap/web-c. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="KIND/NAME,…",
         ),
         Option(
@@ -59,7 +59,7 @@ from postrender.errors import UsageError
             "retired",
             "Delete these Secrets when unused. If the setting `secrets` was switched off, pass the "
             "revisions of Secrets in earlier manifests, such as secret/web-d. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="KIND/NAME,…",
         ),
         Option(
@@ -87,7 +87,6 @@ from postrender.errors import UsageError
             "With report, only two failures cause exit code 1, and the log and Events have the "
             "others. The two failures are a missing revision that an object references, and a "
             "ConfigMap of another program with the name of a revision.",
-            CHOICE,
             metavar="fail|report",
             default="fail",
             choices=("report", "fail"),

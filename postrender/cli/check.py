@@ -11,7 +11,6 @@ from postrender import __version__
 from postrender.cli.options import (
     FILENAME,
     PLANNING,
-    REPEATED,
     Argument,
     command,
     output_option,
@@ -64,7 +63,7 @@ Result = TypeVar("Result")
     arguments=(Argument("files", "[FILE|FOLDER]...", default="-", is_many=True),),
     options=(
         FILENAME._replace(
-            help="Read this file in addition to each FILE. Repeatable.", form=REPEATED
+            help="Read this file in addition to each FILE. Repeatable.", is_repeated=True
         ),
         output_option(("text", "json", "sarif")),
         *settings_options(*PLANNING, "kube-context", "kubeconfig", "allow-empty", "log-file"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -17,14 +17,9 @@ from click.core import ParameterSource
 
 from postrender.cli.arguments import call, terminal_argument
 from postrender.cli.options import (
-    CHOICE,
-    CHOICES,
     COMMANDS,
     FLAG,
-    NUMBER,
-    REPEATED,
     SWITCH,
-    VALUE,
     Argument,
     Command,
     Option,
@@ -296,8 +291,13 @@ def _click_option(option: Option) -> click.Option:
         "envvar": option.variable or None,
         "help": f"{option.help}{_extra_help(option)}",
         "metavar": option.metavar,
-        **_FORMS[option.form](option),
     }
+    if option.form == SWITCH:
+        settings |= {"is_flag": True, "default": False}
+    elif option.form == FLAG:
+        settings["default"] = None
+    else:
+        settings |= {"type": _type_of(option), "multiple": option.is_repeated}
     if option.default is not None:
         settings["default"] = option.default
     return _Option([*names, option.parameter], **settings)
@@ -327,15 +327,12 @@ def _extra_help(option: Option) -> str:
     return f"  [{text}]" if text else ""
 
 
-_FORMS: Mapping[str, Any] = {
-    VALUE: lambda option: {"type": click.Path() if option.is_path else None},
-    CHOICE: lambda option: {"type": click.Choice(option.choices)},
-    CHOICES: lambda option: {"type": click.Choice(option.choices), "multiple": True},
-    NUMBER: lambda option: {"type": _Number(0, option.limit)},
-    FLAG: lambda _option: {"default": None},
-    SWITCH: lambda _option: {"is_flag": True, "default": False},
-    REPEATED: lambda option: {"type": click.Path() if option.is_path else None, "multiple": True},
-}
+def _type_of(option: Option) -> click.ParamType[Any] | None:
+    if option.choices:
+        return click.Choice(option.choices)
+    if option.limit:
+        return _Number(0, option.limit)
+    return click.Path() if option.is_path else None
 
 
 class _Number(click.IntRange):

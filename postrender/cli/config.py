@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from postrender.cli.options import (
-    CHOICE,
     FLAG,
     SETTINGS,
     SWITCH,
@@ -165,7 +164,6 @@ def _settings(config: str | None, given: Mapping[str, object]) -> Settings:
             "mode",
             "Print the permissions for this attacher.mode. auto needs the permissions of hook and "
             "job, and external needs none.",
-            CHOICE,
             choices=("auto", "hook", "job", "external"),
             default_text="attacher.mode in the configuration",
         ),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from postrender.cli.options import (
-    CHOICES,
-    NUMBER,
     PLANNING,
     SWITCH,
     Argument,
@@ -64,7 +62,7 @@ from postrender.yaml.stream import Stream, read_streams
         Option(
             "fail-on",
             "Exit with code 4 if there is a risk. Repeatable.",
-            CHOICES,
+            is_repeated=True,
             choices=("risk",),
             default_text="none",
         ),
@@ -85,7 +83,6 @@ from postrender.yaml.stream import Stream, read_streams
         Option(
             "unified",
             "Show N unchanged lines around each change.",
-            NUMBER,
             metavar="N",
             default=3,
             limit=1_000_000,
@@ -95,7 +92,7 @@ from postrender.yaml.stream import Stream, read_streams
         Option(
             "only",
             "Show only this section. configmaps includes Secrets. Repeatable.",
-            CHOICES,
+            is_repeated=True,
             choices=SECTIONS,
             default_text="all sections",
         ),

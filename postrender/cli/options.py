@@ -10,11 +10,8 @@ from collections.abc import Callable
 
 from postrender.records import NamedTuple
 
-# The forms of an option. VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
-# number. REPEATED is a VALUE that users can repeat, and CHOICES is a CHOICE that users can repeat.
-# SWITCH is `--name` without a value. FLAG is `--name` or `--no-name`, also without a value.
-VALUE, CHOICE, CHOICES, NUMBER = "value", "choice", "choices", "number"
-FLAG, SWITCH, REPEATED = "flag", "switch", "repeated"
+# The forms of an option: with a value; `--name` without one; and `--name` or `--no-name`.
+VALUE, SWITCH, FLAG = "value", "switch", "flag"
 
 
 class Argument(NamedTuple):
@@ -41,10 +38,12 @@ class Option(NamedTuple):
     help: the help, without the default and the environment variable.
     form: one of the forms above.
     metavar: the name of the value in the help, None for the one that click chooses.
-    default: the value of an absent option. A SWITCH is then False, CHOICES and REPEATED are ().
+    default: the value of an absent option, unless it is a SWITCH or repeated (see `absent`).
     variable: the environment variable that also sets the option, "" for none.
     key: the path of the configuration key that the option overrides, () for none.
-    limit: the maximum of a NUMBER.
+    choices: the allowed values, () for any.
+    limit: the maximum of a whole number, 0 for another value.
+    is_repeated: whether users can repeat the option. The value is then a tuple.
     short: the letter of the short name, "" for none.
     aliases: more long names.
     default_text: the default in the help, "" to show `default`.
@@ -60,6 +59,7 @@ class Option(NamedTuple):
     key: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     limit: int = 0
+    is_repeated: bool = False
     short: str = ""
     aliases: tuple[str, ...] = ()
     default_text: str = ""
@@ -68,6 +68,13 @@ class Option(NamedTuple):
     @property
     def parameter(self) -> str:
         return self.own_parameter or self.name.replace("-", "_")
+
+    @property
+    def absent(self) -> object:
+        """The value of an absent option."""
+        if self.form == SWITCH:
+            return False
+        return () if self.is_repeated else self.default
 
     @property
     def shown_default(self) -> str:
@@ -141,7 +148,6 @@ COMMON = (
     Option(
         "color",
         "Use colours.",
-        CHOICE,
         default="auto",
         choices=("auto", "always", "never"),
         aliases=("colour",),
@@ -228,7 +234,6 @@ SETTINGS = _with_variables(
         "attacher-mode",
         "Set the form of the attacher. external appends an inventory, for postrender collect.",
         key=("attacher", "mode"),
-        form=CHOICE,
         choices=("auto", "hook", "job", "external"),
         default_text="auto",
     ),
@@ -336,7 +341,6 @@ def output_option(formats: tuple[str, ...]) -> Option:
     return Option(
         "output",
         "Choose the output format.",
-        CHOICE,
         default="text",
         choices=formats,
         short="o",

@@ -12,7 +12,6 @@ from postrender.attach.command import open_clients
 from postrender.attach.request import CONSUMER_KINDS, REVISED_KINDS, NamedObject, Resource
 from postrender.cli.options import (
     CLUSTER,
-    REPEATED,
     SWITCH,
     Argument,
     Option,
@@ -48,7 +47,7 @@ from postrender.yaml.stream import read_streams
         Option(
             "filename",
             "Read this file or folder, not the cluster.",
-            REPEATED,
+            is_repeated=True,
             metavar="FILE",
             short="f",
             own_parameter="files",

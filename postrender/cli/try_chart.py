@@ -16,7 +16,6 @@ from tempfile import NamedTemporaryFile
 
 from postrender.cli.options import (
     PLANNING,
-    REPEATED,
     SETTINGS,
     SWITCH,
     Argument,
@@ -81,21 +80,21 @@ _MOST_FINDINGS = 5
             "values",
             "Pass this values file to helm. The file applies before and after the change. "
             "Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="FILE",
             short="f",
         ),
         Option(
             "new-values",
             "Pass this values file only after the change. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="FILE",
         ),
         Option(
             "set",
             "Set this value after the change. With NEW_CHART, the value also applies before the "
             "change. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="KEY=VALUE",
             own_parameter="sets",
         ),
@@ -103,7 +102,7 @@ _MOST_FINDINGS = 5
             "set-string",
             "Set this string after the change. With NEW_CHART, the string also applies before the "
             "change. Repeatable.",
-            REPEATED,
+            is_repeated=True,
             metavar="KEY=VALUE",
             own_parameter="set_strings",
         ),
