@@ -101,6 +101,10 @@ class Consumer(NamedTuple):
     status_problems: str = ""
 
     @property
+    def named(self) -> NamedObject:
+        return NamedObject(self.resource, self.name)
+
+    @property
     def owner(self) -> Owner:
         return Owner(
             api_version=self.resource.api_version,

@@ -91,7 +91,7 @@ class Overview:
         # The names with a hash that objects use, and that are of no group, by base name.
         self.loose: defaultdict[RevisionRef, list[RevisionRef]] = defaultdict(list)
         self.groups: defaultdict[str, list[Revision]] = defaultdict(list)
-        self._names = {(item.resource, item.name): item for item in consumers.values()}
+        self._names = {item.named: item for item in consumers.values()}
         # The answers of top_of and group_of, by uid. A tenant can write a long chain.
         self._tops: dict[str, Consumer] = {}
         self._groups_of: dict[str, str] = {}
@@ -117,9 +117,9 @@ class Overview:
             if base_name and not (found and found.group_name):
                 self.loose[kind, base_name].append((kind, name))
 
-    def find(self, resource: Resource, name: str) -> Consumer | None:
-        """The object with a name, None if it does not exist."""
-        return self._names.get((resource, name))
+    def find(self, target: NamedObject) -> Consumer | None:
+        """The live object, None if it does not exist."""
+        return self._names.get(target)
 
     def under(self, controller: Consumer, resource: Resource | None = None) -> list[Consumer]:
         """The objects, or those of a kind, under the control of another object."""
@@ -128,12 +128,12 @@ class Overview:
 
     def with_template_of(self, workload: Consumer) -> list[Consumer]:
         """The Rollouts whose workloadRef references a workload."""
-        return self._users_of_template.get(NamedObject(workload.resource, workload.name), [])
+        return self._users_of_template.get(workload.named, [])
 
     def source_of(self, workload: Consumer) -> Consumer | None:
         """The object with the pod template: the target of workloadRef, or the workload itself."""
         target = workload.template_from
-        return self.find(target.resource, target.name) if target else workload
+        return self.find(target) if target else workload
 
     def below(self, controllers: Iterable[Consumer]) -> dict[str, Consumer]:
         """Objects, the objects under their control, and so on, by uid."""
@@ -174,7 +174,7 @@ class Overview:
         self, request: AttachRequest, release_owner: Owner | None
     ) -> tuple[list[Revision], dict[str, Consumer]]:
         """The part for a run: the candidates for select_revisions, and the consumers by uid."""
-        found = [self.find(workload.resource, workload.name) for workload in request.workloads]
+        found = [self.find(workload.target) for workload in request.workloads]
         workloads = [item for item in found if item]
         related = self.below(workloads)
         refs = {ref for item in related.values() for ref in item.references}

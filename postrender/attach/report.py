@@ -89,7 +89,7 @@ def _by_target(
     grouped: dict[tuple[NamedObject, str], list[Revision]] = defaultdict(list)
     for revision in revisions:
         workloads = users.get((revision.key[0], revision.base_name), [])
-        targets = {(NamedObject(item.resource, item.name), uids[item]) for item in workloads}
+        targets = {(item.target, uids[item]) for item in workloads}
         for pair in sorted(targets or _fallback(state, uids), key=str):
             grouped[pair].append(revision)
     for (target, uid), members in grouped.items():
@@ -101,12 +101,10 @@ def _fallback(state: RunState, uids: Uids) -> set[tuple[NamedObject, str]]:
     for resource in RELEASE_OWNER_KINDS:
         if owner and resource.kind == owner.kind:
             return {(NamedObject(resource, owner.name), owner.uid)}
-    return {(NamedObject(item.resource, item.name), uid) for item, uid in uids.items()}
+    return {(item.target, uid) for item, uid in uids.items()}
 
 
-def try_to_record(
-    client: Client, target: WantedWorkload | NamedObject, uid: str, reason: str, message: str
-) -> None:
+def try_to_record(client: Client, target: NamedObject, uid: str, reason: str, message: str) -> None:
     """Without the Event, the log still has what the run did."""
     try:
         record_event(client, target, uid, "Normal", reason, message)
@@ -116,7 +114,7 @@ def try_to_record(
 
 def record_event(
     client: Client,
-    target: WantedWorkload | NamedObject,
+    target: NamedObject,
     uid: str,
     event_type: str,
     reason: str,
@@ -276,7 +274,7 @@ def report_changes(client: Client, changes: Mapping[RevisionRef, UserError], uid
         for workload in users or uids:
             with contextlib.suppress(UserError):
                 record_event(
-                    client, workload, uids[workload], "Warning", "AttachChanged", str(change)
+                    client, workload.target, uids[workload], "Warning", "AttachChanged", str(change)
                 )
 
 
@@ -285,20 +283,22 @@ def record_abort(client: Client, request: AttachRequest, error: UserError) -> No
     failure = Failure(
         problem=error.problem,
         fix=error.fix,
-        workloads=tuple((workload, _find_uid(client, workload)) for workload in request.workloads),
+        workloads=tuple(
+            (workload, _find_uid(client, workload.target)) for workload in request.workloads
+        ),
     )
     with contextlib.suppress(UserError):
         _record(client, failure)
 
 
-def _find_uid(client: Client, workload: WantedWorkload) -> str:
+def _find_uid(client: Client, target: NamedObject) -> str:
     """The uid of a live workload, "" if it cannot be read.
 
     `kubectl describe` shows only Events with the uid.
     """
     with contextlib.suppress(UserError):
         uids, _ = client.list_all(
-            workload.resource, lambda data: text_at(data, "metadata", "uid"), name=workload.name
+            target.resource, lambda data: text_at(data, "metadata", "uid"), name=target.name
         )
         return next(iter(uids), "")
     return ""
@@ -306,4 +306,4 @@ def _find_uid(client: Client, workload: WantedWorkload) -> str:
 
 def _record(client: Client, failure: Failure) -> None:
     for workload, uid in failure.workloads:
-        record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
+        record_event(client, workload.target, uid, "Warning", "AttachFailed", str(failure))

@@ -143,13 +143,12 @@ class WantedWorkload(NamedTuple):
     render_id: the expected value of postrender/render-id on the workload, "" if unknown.
     """
 
-    resource: Resource
-    name: str
+    target: NamedObject
     render_id: str
     references: tuple[RevisionRef, ...]
 
     def __str__(self) -> str:
-        return f"{self.resource.kind}/{self.name}"
+        return str(self.target)
 
 
 class AttachRequest(NamedTuple):
@@ -290,7 +289,7 @@ def _workloads_of_configmap_attacher(rollout: str, config_maps: str) -> list[Wan
         return []
     names = (name.strip() for name in config_maps.split(","))
     references = tuple(("configmap", name) for name in names if name)
-    return [WantedWorkload(resource=ROLLOUTS, name=rollout, render_id="", references=references)]
+    return [WantedWorkload(NamedObject(ROLLOUTS, rollout), "", references)]
 
 
 def parse_workload(text: str) -> WantedWorkload:
@@ -311,8 +310,7 @@ def parse_workload(text: str) -> WantedWorkload:
             f"{', '.join(sorted(BY_KIND))}"
         )
     return WantedWorkload(
-        resource=resource,
-        name=match["name"],
+        target=NamedObject(resource, match["name"]),
         render_id=match["id"] or "",
         references=parse_revision_refs(match["references"], "--workload"),
     )

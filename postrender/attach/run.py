@@ -196,7 +196,7 @@ def _current_uids(client: Client, request: AttachRequest) -> Uids:
     watched = Watched(client)
     uids = {}
     for workload in request.workloads:
-        consumer = watched.find(workload.resource, workload.name)
+        consumer = watched.find(workload.target)
         uids[workload] = consumer.uid if consumer and not consumer.is_deleting else ""
     return uids
 
@@ -218,7 +218,7 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
                 f"To create the ReplicaSet, resume {workload}."
             )
             _log.warning(text)
-            try_to_record(client, workload, consumer.uid, "AttachPaused", text)
+            try_to_record(client, workload.target, consumer.uid, "AttachPaused", text)
 
 
 def _final_failures(

@@ -210,7 +210,7 @@ def _find_conflict(
         jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     else:
         all_jobs, _ = client.list_all(JOBS, read_job)
-        rollouts = {workload.name for workload in request.workloads}
+        rollouts = {workload.target.name for workload in request.workloads}
         jobs = [job for job in all_jobs if _rollouts_in(job.arguments) & rollouts]
     return conflict_of(jobs, arguments, request.timeout, client.now())
 

@@ -40,6 +40,7 @@ from postrender.attach.request import (
     HISTORY_KINDS,
     REPLICA_SETS,
     AttachRequest,
+    NamedObject,
     Resource,
     RevisionRef,
     WantedWorkload,
@@ -168,7 +169,7 @@ def check_arrival(
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
     for workload in request.workloads:
-        consumer = watched.find(workload.resource, workload.name)
+        consumer = watched.find(workload.target)
         if consumer and not consumer.is_deleting:
             consumers[workload] = consumer
         pending = _find_pending(workload, watched)
@@ -183,15 +184,15 @@ def check_arrival(
 
 
 def _find_pending(workload: WantedWorkload, watched: LiveObjects) -> Pending | None:
-    consumer = watched.find(workload.resource, workload.name)
+    consumer = watched.find(workload.target)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
         fix = f"Check that the manifests contain {workload}, then apply the manifests again"
-        return Pending(f"{workload} {state}", workload.resource, fix)
+        return Pending(f"{workload} {state}", workload.target.resource, fix)
     # The object with the pod template: the target of workloadRef, or the workload itself.
     source = consumer
     if consumer.template_from:
-        target = watched.find(*consumer.template_from)
+        target = watched.find(consumer.template_from)
         if target is None:
             reference = f"spec.workloadRef of {workload} references {consumer.template_from}"
             return Pending(
@@ -203,7 +204,7 @@ def _find_pending(workload: WantedWorkload, watched: LiveObjects) -> Pending | N
     if not _has_wanted_template(source, workload):
         fix = f"If no later apply has changed {source}, apply the manifests again"
         return Pending(_describe_other_template(source, workload), source.resource, fix)
-    history_kind = HISTORY_KINDS.get(workload.resource)
+    history_kind = HISTORY_KINDS.get(workload.target.resource)
     if (
         history_kind is None
         or is_paused(consumer)
@@ -284,8 +285,9 @@ class Watched:
     def under(self, controller: Consumer, resource: Resource) -> Iterable[Consumer]:
         return (item for item in self.objects(resource) if item.controller == controller.uid)
 
-    def find(self, resource: Resource, name: str) -> Consumer | None:
-        return next((item for item in self.objects(resource) if item.name == name), None)
+    def find(self, target: NamedObject) -> Consumer | None:
+        objects = self.objects(target.resource)
+        return next((item for item in objects if item.name == target.name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
         """Watch a kind that was listed until `is_enough` returns True; return whether it did."""

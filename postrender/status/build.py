@@ -121,7 +121,7 @@ class _Builder:
         self._group = chosen_group(snapshot, group) if group else ""
 
     def _find(self, target: NamedObject) -> Consumer:
-        found = self._overview.find(*target)
+        found = self._overview.find(target)
         if found:
             return found
         if target.resource in self._overview.unreadable:

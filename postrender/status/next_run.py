@@ -301,9 +301,9 @@ def _is_current(snapshot: Snapshot, request: AttachRequest) -> bool:
     """Whether the live workloads are those of a request."""
     overview = snapshot.overview
     for workload in request.workloads:
-        if workload.resource in overview.unreadable:
+        if workload.target.resource in overview.unreadable:
             continue
-        live = overview.find(workload.resource, workload.name)
+        live = overview.find(workload.target)
         source = overview.source_of(live) if live else None
         if source is None or source.render_id != workload.render_id:
             return False
@@ -331,8 +331,7 @@ def _live_workloads(snapshot: Snapshot, group_name: str) -> Iterator[WantedWorkl
         if not source.render_id and item.resource in CONTROLLER_MADE_KINDS:
             continue
         yield WantedWorkload(
-            resource=item.resource,
-            name=item.name,
+            target=item.named,
             render_id=source.render_id,
             references=tuple(
                 ref

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import starmap
 
 from postrender.attach.client import Client
 from postrender.attach.content import Content, examine, is_edited
@@ -184,7 +183,7 @@ class Snapshot:
         self.has_secrets = _is_listed(client, SECRETS, self._add_revision)
         self._connect(*read_consumers(client, self._add_consumer))
         overview = self.overview
-        live = [item for item in starmap(overview.find, targets) if item]
+        live = [item for item in map(overview.find, targets) if item]
         self._wanted = {ref for item in overview.below(live).values() for ref in item.references}
         if overview.groups.keys() - {""}:
             selector = _selector(overview, self._wanted)
