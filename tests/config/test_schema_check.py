@@ -78,6 +78,18 @@ def test_the_verdicts_equal_those_of_jsonschema() -> None:
     assert min(counts.values()) > 20
 
 
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [("history.keep", (0, 1)), ("attacher.ttlSecondsAfterFinished", (2**31 - 1, 2**31))],
+)
+def test_the_verdicts_at_a_bound(key: str, values: tuple[int, int]) -> None:
+    mapping, _, name = key.partition(".")
+    configurations = [{mapping: {name: value}} for value in values]
+    verdicts = [surely_fits(data, SCHEMA) for data in configurations]
+    assert verdicts == [VALIDATOR.is_valid(data) for data in configurations]
+    assert set(verdicts) == {True, False}
+
+
 def _has_floats(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_has_floats, value.values()))

@@ -109,6 +109,12 @@ MISTAKES: list[tuple[str, str, str, str]] = [
         "the value on, which means true, is not a string",
         "Put the value in quotes",
     ),
+    (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {a: 3}}\n",
+        "metadata.labels.a",
+        "the value 3 is not a string",
+        "Put the value in quotes",
+    ),
 ]
 NO_MISTAKES = [
     "kind: DaemonSet\nmetadata: {labels: {a: b}}\nspec: {}\n",  # values of a chart
