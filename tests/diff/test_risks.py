@@ -41,6 +41,23 @@ def test_a_limit_range_reads_only_the_requests_of_a_claim(tmp_path: Path) -> Non
     assert not claim_risks(tmp_path, accepted)
 
 
+@pytest.mark.parametrize(("limit", "is_exceeded"), [(2, True), (3, False)])
+def test_a_quota_counts_the_objects_that_do_not_change(
+    tmp_path: Path, limit: int, is_exceeded: bool
+) -> None:
+    quota = QUOTA.format(
+        kind="ResourceQuota", spec=f"{{hard: {{count/statefulsets.apps: {limit}}}}}"
+    )
+    old, new = (
+        "".join(
+            f"---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: {name}}}\nspec: {{}}\n"
+            for name in names
+        )
+        for names in ("ab", "abc")
+    )
+    assert ("exceeded-limit" in told(tmp_path, quota + old, quota + new)) == is_exceeded
+
+
 def application(url: str, *, namespace: str = "argocd", space: str = "n") -> str:
     spec = (
         f"{{project: p, source: {{repoURL: '{url}', path: c}}, "
