@@ -203,6 +203,17 @@ def test_another_object_is_not_valid(kind: str, path: str, body: str) -> None:
     assert problems(kind, body) == [path]
 
 
+@pytest.mark.parametrize(
+    ("code", "is_valid"),
+    [("", True), ("containerName: app, ", True), ("containerName: x, ", False)],
+)
+def test_a_rule_about_exit_codes_names_a_container(code: str, is_valid: bool) -> None:
+    rule = f"{{action: Ignore, onExitCodes: {{{code}operator: In, values: [1]}}}}"
+    template = f"{{spec: {POD % ('', ', restartPolicy: Never')}}}"
+    body = f"{{spec: {{podFailurePolicy: {{rules: [{rule}]}}, template: {template}}}}}"
+    assert (problems("Job", body) == []) == is_valid
+
+
 @pytest.mark.parametrize("spec", VALID_SERVICES)
 def test_a_service_is_valid(spec: str) -> None:
     assert not problems("Service", f"{{spec: {spec}}}")
