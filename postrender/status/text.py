@@ -12,7 +12,6 @@ from postrender.attach.live import age_text
 from postrender.attach.reconcile import GRACE, TIME_FORMAT, parse_time
 from postrender.attach.request import (
     CONTROLLER_REVISIONS,
-    PODS,
     REPLICA_SETS,
     RevisionRef,
     title,
@@ -306,12 +305,11 @@ def _matrix(
 
 
 def _label_title(columns: Sequence[Template]) -> str:
-    resource = columns[0].consumer.resource
-    if resource in (REPLICA_SETS, CONTROLLER_REVISIONS):
+    resource, *others = {template.consumer.resource for template in columns}
+    if resource in (REPLICA_SETS, CONTROLLER_REVISIONS) and not others:
         return resource.kind
-    resources = {template.consumer.resource for template in columns}
-    is_pod_group = resource == PODS and columns[0].label != columns[0].consumer.name
-    return "template" if len(resources) > 1 or is_pod_group else "object"
+    is_named = all(template.label == template.consumer.name for template in columns)
+    return "object" if is_named and not others else "template"
 
 
 def _pods(template: Template, now: datetime) -> str:
