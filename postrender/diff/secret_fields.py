@@ -15,7 +15,7 @@ from postrender.yaml.paths import EVERY_ITEM, EVERY_KEY, Json, PatternTree, pars
 _TEMPLATE = "template.data.*"
 _TRANSFORMATION = "spec.destination.transformation.templates.*.text"
 _LITERALS = "secretGenerator[].literals[]"
-_HELM = ("helm.parameters", "helm.valuesObject")
+_HELM = ("helm.parameters", "helm.valuesObject", "plugin.env")
 _SOURCES = tuple(f"spec.{source}.{field}" for source in ("source", "sources[]") for field in _HELM)
 
 # By kind, the paths of the fields whose every value is secret.
@@ -46,6 +46,8 @@ _FIELDS = {
 _CHART_VALUES = {
     "HelmRelease": ("spec.values",),
     "HelmChart": ("spec.set",),
+    "Release": ("spec.forProvider.values", "spec.forProvider.set"),
+    "Bundle": ("spec.helm.values",),
     "Application": _SOURCES,
     "ApplicationSet": tuple(f"spec.template.{path}" for path in _SOURCES),
 }

@@ -393,7 +393,14 @@ SECRET_FIELDS: dict[str, object] = {
     },
     "HelmRelease": {"spec": {"values": HELM_VALUES}},
     "HelmChart": {"spec": {"set": {"token": "PLANTED", "tokenSecretName": "VISIBLE"}}},
-    "Application": {"spec": {"source": {"helm": HELM}, "sources": [{"helm": HELM}]}},
+    "Release": {"spec": {"forProvider": {"values": HELM_VALUES, "set": HELM_PARAMETERS}}},
+    "Bundle": {"spec": {"helm": {"values": HELM_VALUES}}},
+    "Application": {
+        "spec": {
+            "source": {"helm": HELM, "plugin": {"env": [{"name": "A_TOKEN", "value": "PLANTED"}]}},
+            "sources": [{"helm": HELM}],
+        }
+    },
     "ApplicationSet": {"spec": {"template": {"spec": {"source": {"helm": HELM}}}}},
     # postrender does not know these kinds or fields, which are no Secrets.
     "SecretProviderClass": {"spec": {"parameters": {"objects": "VISIBLE", "tokens": "VISIBLE"}}},
