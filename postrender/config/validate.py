@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from postrender.config.settings import EXPECTED_IMAGE, STRATEGIES
 from postrender.errors import Location, UserError, raise_all
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Schema = Mapping[str, Any]
 
 
+# More mistakes are not reported, because each one costs a search for similar keys.
+_MOST_ERRORS = 100
 # The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
 _TYPES = {
@@ -60,16 +63,18 @@ def validate(
     schema = json.loads(packaged_text(CONFIG_SCHEMA))
     errors: dict[Path, UserError] = {}
     if not surely_fits(values, schema):
-        errors = dict(_schema_errors(values, schema, document, in_document))
+        found = _schema_errors(values, schema, document, in_document)
+        errors = dict(islice(found, _MOST_ERRORS))
     rules = value_at(values, ("rules",))
+    unreadable = {path[:2] for path in errors}
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         place: Path = ("rules", number)
-        is_readable = not any(path[:2] == place for path in errors)
+        is_readable = place not in unreadable and len(errors) < _MOST_ERRORS
         mistake = _mistake_in_rule(rule) if is_readable else None
         if mistake:
             errors[place] = UserError(*mistake, document.location_of(in_document(place)))
     for path in _pattern_paths(values):
-        text = value_at(values, path)
+        text = value_at(values, path) if len(errors) < _MOST_ERRORS else None
         if isinstance(text, str) and path not in errors:
             try:
                 _check_pattern(text, document.location_of(in_document(path)))

@@ -184,3 +184,20 @@ def test_a_name_that_no_image_can_have(image: str) -> None:
 )
 def test_a_name_that_an_image_can_have(image: str) -> None:
     assert settings_from({"attacher": {"image": image}}).attacher.image == image
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"key{number}: 1" for number in range(5000)),
+        "rules:\n" + "- {immutable: true}\n" * 5000,
+        "rules:\n" + "- {strategi: rename}\n" * 5000,
+        "references:\n" + '- {kind: A, path: "a..b"}\n' * 5000,
+    ],
+)
+def test_of_many_mistakes_the_first_hundred_are_reported(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "postrender.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as caught:
+        load_config(explicit_file(str(file)))
+    assert len(caught.value.others) == 99

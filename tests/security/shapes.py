@@ -930,6 +930,13 @@ def a_chain_of_controllers(count: int) -> list[Any]:
     return [*objects, *links]
 
 
+@of_run
+def mistakes_in_a_configuration(count: int) -> Run:
+    count *= 20  # the first hundred mistakes are reported
+    lines = ["rules:", *["- {immutable: true}"] * count, *(f"{name}: 1" for name in names(count))]
+    return Run(("config", "validate"), "", {"postrender.yaml": "\n".join(lines)})
+
+
 # ------------------------------------------------------------------------------------- repetition
 
 
