@@ -116,6 +116,25 @@ def test_a_program_writes_the_manifests_in_an_unknown_kind() -> None:
     assert (rule.is_written, rule.is_guess) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "is_written", "family"),
+    [
+        ("Bundle", {"secretRef": {"name": "web", "generate": True}}, True, OUTSIDE),
+        ("Bundle", {"a": {"secretRef": {"name": "web"}, "generate": True}}, False, OUTSIDE),
+        ("WebCertificate", {"secretName": "web"}, True, OUTSIDE),
+        ("WebCertificate", {"issuer": {"secretRef": {"name": "web"}}}, False, OUTSIDE),
+        ("Bundle", {"selectors": [{"kind": "ConfigMap", "name": "web"}]}, False, SELECTOR),
+        ("Bundle", {"selector": {"kind": "ConfigMap", "name": "web"}}, False, OUTSIDE),
+        ("Bundle", {"selectors": [{"configMapName": "web"}]}, False, OUTSIDE),
+    ],
+)
+def test_what_a_field_of_an_unknown_kind_does(
+    kind: str, spec: Obj, is_written: bool, family: str
+) -> None:
+    _, others = find_catalogued(("example.com", kind), TARGETS, {"spec": spec})
+    assert [(rule.is_written, rule.family) for _, _, rule in others] == [(is_written, family)]
+
+
 def clone_set(name: str = "web-config") -> str:
     return f"""\
 ---

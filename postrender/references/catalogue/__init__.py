@@ -143,7 +143,7 @@ def _manifests(data: Json, targets: tuple[GroupKind, ...], reason: str) -> list[
         ((*path, "metadata", "name"), name, rule)
         for path, value in nested_mappings(data)
         for target in targets
-        if path and value.get("kind") == target[1] and "apiVersion" in value
+        if value.get("kind") == target[1] and "apiVersion" in value
         for name in [value_at(value, ("metadata", "name"))]
         for rule in [_rule(target, keep=reason, is_written=True, is_guess=True)]
         if isinstance(name, str)
