@@ -45,7 +45,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.summary import summary_line
 from postrender.diff.texts import find_key_changes
-from postrender.diff.values import Terminal, name_of, namer, terminal_of
+from postrender.diff.values import Terminal, braced, name_of, namer, terminal_of
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from postrender.yaml.paths import Json
@@ -497,3 +497,16 @@ def test_many_names_that_begin_alike_have_braces() -> None:
     assert "Deployment/orders-{api, cron, queue, web}\n" in text
     text = text_of(NOTHING._replace(workloads=tuple(workloads[:3])))
     assert "Deployment/orders-api, Deployment/orders-cron, Deployment/orders-queue\n" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("shop-a shop-b shop-c", "shop-{a, b, c}"),
+        ("shop-a shop-b", "shop-a, shop-b"),
+        ("app-a app-b app-c", "app-a, app-b, app-c"),
+        ("team/web/a team/web/b team/web/ac", "team/web/{a, b, ac}"),
+    ],
+)
+def test_three_names_with_a_long_start_have_braces(names: str, text: str) -> None:
+    assert braced(names.split()) == text
