@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
@@ -26,43 +26,18 @@ from postrender.attach.request import (
     AttachRequest,
     NamedObject,
     Resource,
-    RevisionRef,
 )
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     SWEEP_ANNOTATION,
 )
 from postrender.kubernetes.attach_groups import group_name_for_release
-from postrender.records import NamedTuple
 
 _log = logging.getLogger(__name__)
 
 
-class GroupRevisions(NamedTuple):
-    """The live revisions that a run reads.
-
-    revisions: the given revisions (AttachRequest.given), and those of the run's attach group.
-    others: the revisions of other attach groups, if the attach group of the run is known, and what
-        has a name of AttachRequest.revised without a label. For a request without a group, also the
-        ConfigMaps without a label to which attach added owners.
-    group_name: the attach group of the run, "" if unknown.
-    base_names: of the live revisions in AttachRequest.in_stream, with the kinds.
-    """
-
-    revisions: tuple[Revision, ...]
-    others: tuple[Revision, ...]
-    group_name: str
-    base_names: frozenset[RevisionRef]
-
-    def without(self, foreign: Container[Revision]) -> GroupRevisions:
-        return self._replace(
-            revisions=tuple(item for item in self.revisions if item not in foreign),
-            others=tuple(item for item in self.others if item not in foreign),
-        )
-
-
-def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
-    """The live revisions of a run.
+def read_revisions(client: Client, request: AttachRequest) -> RunState:
+    """The live revisions of a run, without the consumers.
 
     If the request has no attach group, the group is the label of the given revisions. If no given
     revision has a label, or if the labels differ, the group is unknown. The attach group of a
@@ -83,7 +58,7 @@ def reads_kind(resource: Resource, request: AttachRequest) -> bool:
     return resource == CONFIG_MAPS or resource.kind.lower() in kinds
 
 
-def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> GroupRevisions:
+def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> RunState:
     """The revisions of a run among live ConfigMaps and Secrets, as in read_revisions."""
     given, in_stream = set(request.given), request.in_stream
     labels = {revision.group_name for revision in candidates if revision.key in given} - {""}
@@ -105,8 +80,10 @@ def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> 
             or (not (request.group_name or revision.group_name) and revision.proven_owners)
         ):
             others.append(revision)
-    return GroupRevisions(
+    return RunState(
         revisions=tuple(revisions),
+        consumers={},
+        in_stream=in_stream,
         others=tuple(others),
         group_name=group_name,
         base_names=frozenset(
@@ -114,6 +91,7 @@ def select_revisions(candidates: Sequence[Revision], request: AttachRequest) -> 
             for revision in candidates
             if revision.key in in_stream and revision.base_name
         ),
+        is_by_owner=not request.group_name,
     )
 
 
@@ -164,20 +142,17 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
     return revisions
 
 
-def updated(
-    state: RunState,
-    group: GroupRevisions,
-    consumers: Mapping[str, Consumer],
-    unreadable: frozenset[Resource],
+def with_consumers(
+    state: RunState, consumers: Mapping[str, Consumer], unreadable: frozenset[Resource]
 ) -> RunState:
-    """A state with what a run has read now.
+    """What a run knows after it has listed the consumers, with the related ones of `others`.
 
     consumers, unreadable: from read_consumers, listed after the revisions. In the other order, an
         owner that was created between the lists would count as deleted.
     """
-    state = state._replace(revisions=group.revisions, consumers=consumers, unreadable=unreadable)
-    related = find_related(state, group.others)
-    return state._replace(revisions=(*group.revisions, *related))
+    state = state._replace(consumers=consumers, unreadable=unreadable)
+    related = find_related(state, state.others)
+    return state._replace(revisions=(*state.revisions, *related), others=())
 
 
 def read_consumers(

@@ -31,7 +31,7 @@ the annotation again. A run then renews the mark.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from postrender.attach.live import Consumer, Object, Owner, Revision
@@ -69,12 +69,17 @@ class RunState(NamedTuple):
     The name of an attach group can change between two applies. A run recognises the revisions of
     the group with the earlier name by their consumers, owners and base names.
 
+    revisions: the given revisions (AttachRequest.given), those of the run's attach group, and, with
+        the consumers, the related ones of `others`.
     consumers: by uid, read after the revisions.
     unreadable: the kinds that the run has no permission to list.
     in_stream: the revisions of the applied stream, which are never marked or deleted.
     group_name: "" if unknown.
     workloads: the uids of the run's workloads.
-    base_names: of the revisions in the applied stream, with the kinds.
+    base_names: of the live revisions in the applied stream, with the kinds.
+    others: before the consumers are read, the revisions of other attach groups, if the attach group
+        of the run is known, and what has a name of AttachRequest.revised without a label. For a
+        request without a group, also the ConfigMaps without a label to which attach added owners.
     is_by_owner: whether the run also covers ConfigMaps without the label of a group to which
         attach has added a workload of the run as an owner. The command line of configmap-attacher
         has no groups.
@@ -88,7 +93,14 @@ class RunState(NamedTuple):
     group_name: str = ""
     workloads: frozenset[str] = frozenset()
     base_names: frozenset[RevisionRef] = frozenset()
+    others: tuple[Revision, ...] = ()
     is_by_owner: bool = False
+
+    def without(self, foreign: Container[Revision]) -> RunState:
+        return self._replace(
+            revisions=tuple(item for item in self.revisions if item not in foreign),
+            others=tuple(item for item in self.others if item not in foreign),
+        )
 
     def covers(self, revision: Revision) -> bool:
         """Whether the run may mark and delete the revision if it is unused."""

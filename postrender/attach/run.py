@@ -16,11 +16,10 @@ from postrender.attach.connect import Account
 from postrender.attach.content import CheckedContent, ContentReader, check_content, find_stuck
 from postrender.attach.live import Consumer, Owner, Revision
 from postrender.attach.observe import (
-    GroupRevisions,
     find_release_owner,
     read_consumers,
     read_revisions,
-    updated,
+    with_consumers,
 )
 from postrender.attach.reconcile import PAST, Patch, RunState, pin, reconcile
 from postrender.attach.report import (
@@ -78,11 +77,11 @@ def attach(
     deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, add_owners)
-        group = read_revisions(client, request)
-        content = checked(arrival, (*group.revisions, *group.others))
-        group = group.without(content.foreign)
+        read = read_revisions(client, request)
+        content = checked(arrival, (*read.revisions, *read.others))
+        read = read.without(content.foreign)
         state, patches = decide(
-            request, arrival, group, release_owner, *read_consumers(client), client.now()
+            request, arrival, read, release_owner, *read_consumers(client), client.now()
         )
         patched, problems = send(client, patches)
         deleted: list[Revision] = []
@@ -127,7 +126,7 @@ def may_sweep(arrival: Arrival, state: RunState) -> bool:
 def decide(
     request: AttachRequest,
     arrival: Arrival,
-    group: GroupRevisions,
+    state: RunState,
     release_owner: Owner | None,
     consumers: Mapping[str, Consumer],
     unreadable: frozenset[Resource],
@@ -135,19 +134,11 @@ def decide(
 ) -> tuple[RunState, list[Patch]]:
     """The patches of `reconcile`, and what they are based on.
 
-    group: without foreign objects (see the module `content`).
+    state: as read_revisions() returns it, without foreign objects (see the module `content`).
     """
-    state = RunState(
-        revisions=(),
-        consumers={},
-        release_owner=release_owner,
-        in_stream=request.in_stream,
-        group_name=group.group_name,
-        workloads=frozenset(consumer.uid for consumer in arrival.consumers.values()),
-        base_names=group.base_names,
-        is_by_owner=not request.group_name,
-    )
-    state = updated(state, group, consumers, unreadable)
+    workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
+    state = state._replace(workloads=workloads, release_owner=release_owner)
+    state = with_consumers(state, consumers, unreadable)
     # Until the arrival is complete, the run does not mark revisions, because another apply may be
     # under way.
     patches = reconcile(state, now if request.prunes and arrival.is_complete else None)

@@ -22,7 +22,7 @@ from postrender.attach.live import Consumer, Object, Revision, text_at
 from postrender.attach.observe import (
     read_consumers,
     read_revisions,
-    updated,
+    with_consumers,
 )
 from postrender.attach.reconcile import RunState, consumers_by_revision, find_unused, parse_time
 from postrender.attach.request import JOBS, AttachRequest, RevisionRef
@@ -52,8 +52,9 @@ def sweep(
     if not to_delete:
         return [], [], []
     # The writes of this run took time, so the run reads everything again just before the deletion.
-    group = read_revisions(client, request)
-    state = updated(state, group, *read_consumers(client))
+    read = read_revisions(client, request)
+    state = state._replace(revisions=read.revisions, others=read.others)
+    state = with_consumers(state, *read_consumers(client))
     still_unused: list[Revision] = []
     for revision, keep_reason in find_unused(state, client.now()):
         if keep_reason and revision.key in to_delete:
