@@ -68,26 +68,17 @@ def init(file: str) -> int:
     try:
         with open(file, "x", encoding="utf-8") as output:
             output.write(_EXAMPLE_FILE)
-    except FileExistsError:
-        problem, fix = "the file already exists", "Edit the file, or pass another path"
-        if os.path.isdir(file):
-            problem, fix = (
-                "the path is a folder, expected a new file",
-                "Pass the path of a new file",
-            )
-        raise UserError(problem, fix, Location(file)) from None
-    except FileNotFoundError:
-        raise UserError(
-            "the folder of the file does not exist",
-            "Create the folder, or pass another path",
-            Location(file),
-        ) from None
     except OSError as error:
-        raise UserError(
-            f"postrender cannot write the file ({error.strerror})",
-            "Pass another path",
-            Location(file),
-        ) from None
+        problem, fix = f"postrender cannot write the file ({error.strerror})", "Pass another path"
+        if isinstance(error, FileExistsError) and os.path.isdir(file):
+            problem = "the path is a folder, expected a new file"
+            fix = "Pass the path of a new file"
+        elif isinstance(error, FileExistsError):
+            problem, fix = "the file already exists", "Edit the file, or pass another path"
+        elif isinstance(error, FileNotFoundError):
+            problem = "the folder of the file does not exist"
+            fix = "Create the folder, or pass another path"
+        raise UserError(problem, fix, Location(file)) from None
     write([f"postrender created {visible_line(printable(file))}\n"])
     return DONE
 
