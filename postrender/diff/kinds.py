@@ -165,7 +165,7 @@ def is_workload(compared: ComparedObject) -> bool:
 
 
 @cache
-def template_pattern(group_kind: GroupKind) -> PatternTree | None:
+def _template_pattern(group_kind: GroupKind) -> PatternTree | None:
     """The tree of template_path(), None for a Pod or a kind without pod templates."""
     path = template_path(group_kind)
     if not path:
@@ -177,7 +177,7 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
 
 def pod_templates_of(group_kind: GroupKind, data: dict[str, Json]) -> list[tuple[Path, Json]]:
     """The path and value of each pod template in an object; a Pod is its own."""
-    tree = template_pattern(group_kind)
+    tree = _template_pattern(group_kind)
     if tree:
         return [(path, template) for path, template, _ in tree.find(data)]
     return [((), data)] if group_kind == POD else []

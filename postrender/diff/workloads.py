@@ -13,7 +13,7 @@ from functools import cache
 
 from postrender.diff.contents import Compared
 from postrender.diff.fields import find_field_changes
-from postrender.diff.kinds import effect_of, template_path, template_pattern
+from postrender.diff.kinds import effect_of, pod_templates_of, template_path
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -39,7 +39,7 @@ from postrender.diff.normalise import (
 from postrender.diff.pairs import ComparedObject, Comparison, Pair
 from postrender.diff.reads import Reads, Usages, paired_usages, read_key, template_usages
 from postrender.diff.usages import MOUNTS, Target, Usage, UsageIndex
-from postrender.kubernetes.kinds import SECRET, GroupKind, Identity
+from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity
 from postrender.kubernetes.validation.updates import are_stored_alike
 from postrender.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, value_at
@@ -212,11 +212,10 @@ def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    tree = template_pattern(group_kind)
-    if tree is None:
+    if group_kind == POD:
         # The API server accepts new labels and annotations of a Pod.
         return [as_stored({"spec": data.get("spec")})]
-    return [as_stored(template) for _, template, _ in tree.find(data)]
+    return [as_stored(template) for _, template in pod_templates_of(group_kind, data)]
 
 
 def _config_causes(usages: Mapping[Target, Usages], known: KnownChanges) -> Iterator[Cause]:

@@ -15,7 +15,7 @@ from postrender.kubernetes.validation.checks import ONE, quantity
 from postrender.kubernetes.validation.containers import CONTAINERS
 from postrender.kubernetes.validation.rows import RATIO
 from postrender.kubernetes.validation.security import find_violations
-from postrender.records import grouped
+from postrender.records import NamedTuple, grouped
 from postrender.yaml.paths import Json, format_path, mapping_at, mappings_in, value_at
 
 _QUOTA, _PODS = "ResourceQuota", ("pods", "count/pods")
@@ -184,8 +184,18 @@ _SOME = "The API server rejects some of the new objects, and Helm stops with an 
 _Amounts = Mapping[str, int]
 # A namespace, and what a quota counts there.
 _Counted = tuple["str | None", str]
-# What a quota allows in the unit of quantity(), the quota, and the texts of its new and old limit.
-_Limit = tuple[int, Identity, Json, Json]
+
+
+class _Limit(NamedTuple):
+    """A limit of a quota, which allows an amount in the unit of quantity().
+
+    text, old_text: the limit in the newer and in the older quota.
+    """
+
+    allowed: int
+    quota: Identity
+    text: Json
+    old_text: Json
 
 
 def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
@@ -201,15 +211,16 @@ def find_exceeded_limit(facts: Facts) -> Iterator[Risk]:
     grown = _grown(facts) if quotas else {}
     limits = _lowest(facts, quotas, grown)
     needed = _needed(facts, {name for _, name in limits}) if limits else {}
-    for key, (allowed, quota, bound, last) in limits.items():
+    for key, limit in limits.items():
         name, new = key[1], grown.get(key, {})
-        over, earlier = needed.get(key, 0) + ONE * (name in _OWN) - allowed, quantity(last)
+        over = needed.get(key, 0) + ONE * (name in _OWN) - limit.allowed
         if over <= 0:
             continue
         own = ", of which Kubernetes creates one" if name in _OWN else ""
-        fact = f"the objects need more {name} than the {bound} of {quota}{own}"
-        if earlier is None or earlier > allowed or over < sum(new.values()):
-            yield Risk(quota, fact, _SOME if new else _NEXT, "spec.hard")
+        fact = f"the objects need more {name} than the {limit.text} of {limit.quota}{own}"
+        earlier = quantity(limit.old_text)
+        if earlier is None or earlier > limit.allowed or over < sum(new.values()):
+            yield Risk(limit.quota, fact, _SOME if new else _NEXT, "spec.hard")
         else:
             yield from (rejection(facts, identity, fact) for identity in new)
 
@@ -237,8 +248,8 @@ def _lowest(
             allowed, last = quantity(bound), value_at(before, ("spec", "hard", name))
             if name in _PODS or allowed is None or not (key in grown or bound != last):
                 continue
-            if key not in limits or allowed < limits[key][0]:
-                limits[key] = allowed, identity, bound, last
+            if key not in limits or allowed < limits[key].allowed:
+                limits[key] = _Limit(allowed, identity, bound, last)
     return limits
 
 
