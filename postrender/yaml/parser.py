@@ -333,7 +333,7 @@ def _apply_tags(root: YamlNode, text: str) -> None:
     nodes = list(_every_node(root))
     for node in nodes:
         if node.__class__ is ScalarNode:
-            is_string = node.style or _BARE_TAG.match(text, node.start_mark.index)
+            is_string = _BARE_TAG.match(text, node.start_mark.index)
             if is_string and node.tag is UNTAGGED and node.value != MERGE:
                 node.tag = STRING
     for node in nodes:

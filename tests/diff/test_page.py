@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ from postrender.diff.model import CHANGED, REMOVED, FieldChange, Hunk, Line, Pre
 from postrender.diff.values import Terminal
 from postrender.yaml.paths import Json
 from tests.browser.large import labelled, large
+from tests.diff.change_cases import run
 from tests.diff.previews import sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,6 +239,16 @@ def test_a_null_that_is_removed_is_not_a_change_of_notation() -> None:
     text = Structure(fields_markup(fields)).text
     assert "removed spec.a null" in text
     assert "changed spec.b differs only in notation or in a revision name" in text
+
+
+def test_an_equal_change_of_several_items_is_told_once(tmp_path: Path) -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+    for name, number in (("old", 1), ("new", 2)):
+        data = json.dumps([{"name": "a", "size": number}, {"name": "b", "size": number}])
+        (tmp_path / name).write_text(config + json.dumps({"data": {"a.json": data}})[1:-1])
+    page = run(["diff", "--output=html", "old", "new"], tmp_path).stdout
+    assert page.count("<code>[*].size</code>") == 1
+    assert "<small> 2 times</small>" in page
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

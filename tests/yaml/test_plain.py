@@ -241,6 +241,7 @@ def test_other_yaml_is_left_to_the_parser(text: str) -> None:
         ("a: 0o7\nb: 1e3\nc: on\nd: 1_0\n", {"a": 7, "b": 1000, "c": True, "d": 10}),
         ("on: a\n1: b\n", {"true": "a", "1": "b"}),
         ("a:\n- b\n-  c: d\n   e: f\n", {"a": ["b", {"c": "d", "e": "f"}]}),
+        ("a:\n  b:\n    c: d\n  e: f\ng: h\n", {"a": {"b": {"c": "d"}, "e": "f"}, "g": "h"}),
         ("a: {b: c, d: 1}\n", {"a": {"b": "c", "d": 1}}),
         ("a: [b, 'c', 1]\n", {"a": ["b", "c", 1]}),
         ("a: |\n  b\n\n   c\nd: |-\n  e\n", {"a": "b\n\n c\n", "d": "e"}),

@@ -9,7 +9,8 @@ import pytest
 
 from postrender.errors import Location
 from postrender.yaml.nodes import compose
-from postrender.yaml.scalars import Scalar, resolve_plain
+from postrender.yaml.paths import Json
+from postrender.yaml.scalars import Scalar, block_text, resolve_plain
 
 EXPECTED: dict[str, Scalar] = {
     "": None, "~": None, "null": None, "Null": None, "nUll": "nUll",
@@ -43,3 +44,8 @@ def test_a_plain_scalar_is_read_as_by_the_api_server(text: str) -> None:
 def test_a_binary_tag(text: str, value: str) -> None:
     """kubectl rejects values that are not base64, so only its error matters."""
     assert compose(f"a: !!binary {text}\n", Location("document", line=1)).read() == {"a": value}
+
+
+def test_empty_collections_are_written_in_flow_style() -> None:
+    data: Json = {"a": [{}, [], ["b"]], "c": {}, "d": []}
+    assert block_text(data).splitlines() == ["a:", "- {}", "- []", "- - b", "c: {}", "d: []"]
