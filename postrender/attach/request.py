@@ -157,7 +157,7 @@ class AttachRequest(NamedTuple):
     group_name: the attach group. The command line of configmap-attacher has no groups. Without a
         name, a run uses the label of the given revisions, does not check their content, because
         the names can have the hashes of another tool, only warns of kinds that it may not list, and
-        also marks and deletes ConfigMaps without a label (see reconcile.Scope).
+        also marks and deletes ConfigMaps without a label (see reconcile.RunState).
     emitted: revisions and originals in the applied stream, which a run never deletes.
     timeout: the maximum time of the wait, in seconds.
     prunes: whether to mark and delete unused revisions.
