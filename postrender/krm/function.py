@@ -19,7 +19,10 @@ input, and the exit code is 1.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from postrender.config.find import FUNCTION_CONFIG, check_trust
@@ -34,6 +37,7 @@ from postrender.config.settings import Values
 from postrender.config.validate import validate
 from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
 from postrender.krm.input import INDEX_ANNOTATIONS, PATH_ANNOTATIONS, sole_index
+from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.text import CONFIG_SCHEMA, packaged_text, shown, similar_words
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
@@ -199,7 +203,8 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     parsed = parse_document(texts[index], Location(""))
     current = value_at(parsed.data, ("results",))
     earlier = current if isinstance(current, list) else []
-    added = [result for result in results if result not in earlier]
+    known = set(map(canonical_json, earlier))
+    added = [result for result in results if canonical_json(result) not in known]
     if added and current is None:
         texts[index] = edited_text(parsed, [AddKeys((), {"results": added})], stream.newline)
     elif added:
@@ -214,12 +219,15 @@ class _Objects:
 
     def __init__(self, stream: Stream) -> None:
         parsed = parse_in(stream, sole_index(stream))
-        self.located: list[tuple[Location, dict[str, Json]]] = []
+        # By subject, the first line and the data of each object.
+        self.located: defaultdict[str, list[tuple[int, dict[str, Json]]]] = defaultdict(list)
         for path, data in roots_of(parsed.data):
             if isinstance(data, dict):
                 # location_of sets the subject only for a path inside an object.
                 location = parsed.location_of((*path, ""), fallback=path)
-                self.located.append((location, data))
+                self.located[location.subject].append((location.line, data))
+        for found in self.located.values():
+            found.sort(key=itemgetter(0))  # an alias can be below its anchor
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
         is_error = finding.strict and is_strict
@@ -259,10 +267,9 @@ class _Objects:
         Of several objects with the same kind and name, it is the last one that starts at or above
         the location.
         """
-        for start, data in reversed(self.located):
-            if start.subject == location.subject != "" and start.line <= location.line:
-                return data
-        return None
+        found = self.located.get(location.subject, ()) if location.subject else ()
+        index = bisect_right(found, location.line, key=itemgetter(0))
+        return found[index - 1][1] if index else None
 
 
 def _file_of(data: dict[str, Json]) -> Result:

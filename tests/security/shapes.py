@@ -937,6 +937,18 @@ def mistakes_in_a_configuration(count: int) -> Run:
     return Run(("config", "validate"), "", {"postrender.yaml": "\n".join(lines)})
 
 
+@of_run
+def a_function_with_findings(count: int) -> Run:
+    results = "".join(f"- {{message: {name}, severity: info}}\n" for name in names(count))
+    items = "".join(
+        f"- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, "
+        "annotations: {postrender/keep-orig: x}}, data: {a: b}}\n"
+        for name in names(count)
+    )
+    head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+    return Run(("fn", "--no-attacher"), f"{head}results:\n{results}items:\n{items}")
+
+
 # ------------------------------------------------------------------------------------- repetition
 
 
