@@ -27,6 +27,7 @@ from postrender.attach.request import (
     parse_revision_refs,
     parse_seconds,
     parse_workload,
+    request_of_job,
 )
 from postrender.cli import main
 from postrender.cli import report as reporting
@@ -393,3 +394,12 @@ def test_the_role_has_every_kind_that_a_run_reads() -> None:
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
     assert listed == {resource.plural for resource in (*CONSUMER_KINDS, CONFIG_MAPS)}
+
+
+def test_the_last_of_a_repeated_option_of_a_job_counts() -> None:
+    workload = "--workload=Deployment/app=configmap/app-0123456789"
+    request = request_of_job(
+        [workload, "--group=a", "--group", "b", "--timeout=1s", "--timeout=2s"]
+    )
+    assert request
+    assert (request.group_name, request.timeout) == ("b", 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.config.find import find_config, is_owner_trusted
+from postrender.config.find import find_config, is_owner_trusted, shown_path
 from postrender.config.repository import git_reads_only
 from postrender.errors import UserError
 
@@ -32,6 +32,23 @@ def test_the_nearest_file_is_found(chart: Path) -> None:
     assert found(chart) == str(chart.parent / NAME)
     (chart / NAME).touch()
     assert found(chart) == str(chart / NAME)
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [("web", "postrender.yaml"), ("web/chart", "../postrender.yaml"), ("other", "postrender.yaml")],
+)
+def test_the_path_is_shown_from_the_folder_or_from_the_other_repository(
+    folder: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("web/.git", "web/chart", "other/.git"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "web" / ".git" / "HEAD").touch()
+    (tmp_path / "web" / "postrender.yaml").touch()
+    monkeypatch.chdir(tmp_path / folder)
+    source, _ = find_config(str(tmp_path / "web" / "chart"), is_untrusted=False)
+    assert source
+    assert shown_path(source) == expected
 
 
 def test_the_search_ends_at_the_repository(chart: Path) -> None:

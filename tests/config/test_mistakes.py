@@ -12,6 +12,7 @@ from postrender.config.settings import settings_from
 from postrender.errors import UserError
 
 MISTAKES = {
+    "kind: Deployment": ":1 kind: the key is unknown.",
     "image: x": ":1 image: the key is unknown. Write attacher.image instead.",
     "strct: true": ':1 strct: the key is unknown. Use "strict" instead, or remove the key.',
     "rules: [{name: a, strategy: ignore}]": "Write rules[].match.name instead.",
