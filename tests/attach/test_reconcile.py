@@ -503,6 +503,13 @@ def test_a_revision_is_not_marked(why: str) -> None:
 def test_without_an_attach_group_a_run_does_not_mark_revisions() -> None:
     state = state_of([revision("app-old", group_name="")], ROLLOUT)
     assert not changes(state._replace(group_name="", workloads=frozenset()))
+    state = state_of([revision("app-old", [ROLLOUT], group_name="other")], ROLLOUT)
+    assert marks(state)
+    assert not marks(state._replace(group_name=""))
+
+
+def test_an_object_without_a_label_is_not_marked_although_only_the_run_owns_it() -> None:
+    assert not marks(state_of([revision("app-old", [ROLLOUT], group_name="")], ROLLOUT))
 
 
 KEPT = {
