@@ -125,10 +125,9 @@ def first_release_lines(
 def risk_lines(risks: Sequence[Risk]) -> list[str]:
     """The lines about the risks of unstable renders."""
     lines = ["", "Risks"] if risks else []
-    for group in grouped(risks, lambda risk: (risk.fact, risk.consequence)).values():
+    for words, group in grouped(risks, lambda risk: (risk.fact, risk.consequence)).items():
         names = _names([risk.identity for risk in group])
-        words = sentences(group[0].fact, group[0].consequence).removesuffix(".")
-        lines += _row("unstable", f"{names}: {words}")
+        lines += _row("unstable", f"{names}: {sentences(*words).removesuffix('.')}")
     return lines
 
 

@@ -72,6 +72,6 @@ def risk_texts() -> dict[str, str]:
     """The text about each risk, without the sources, which are for maintainers."""
     rules = {**REJECTIONS, **OTHERS, "unstable-render": find_unstable_render}
     return {
-        code: cleandoc(rule.__doc__ or "").partition("\n\nSource: ")[0]
+        code: cleandoc(str(rule.__doc__)).partition("\n\nSource: ")[0]
         for code, rule in sorted(rules.items())
     }

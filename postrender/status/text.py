@@ -100,7 +100,7 @@ def _fitting(widths: list[int], page: _Page) -> list[int]:
     if page.width is None:
         return widths
     room = page.width - len(_GAP) * (len(widths) - 1)
-    for limit in range(max(widths, default=0), _NARROWEST, -1):
+    for limit in range(max(widths), _NARROWEST, -1):
         if sum(widths) <= room:
             break
         widths = [min(width, limit) for width in widths]
