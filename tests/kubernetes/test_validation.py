@@ -214,6 +214,15 @@ def test_a_rule_about_exit_codes_names_a_container(code: str, is_valid: bool) ->
     assert (problems("Job", body) == []) == is_valid
 
 
+@pytest.mark.parametrize(("number", "is_valid"), [(100_000, True), (100_001, False)])
+def test_the_most_pods_of_an_indexed_job(number: int, is_valid: bool) -> None:
+    template = f"{{spec: {POD % ('', ', restartPolicy: Never')}}}"
+    counts = f"completions: {number}, parallelism: {number}, maxFailedIndexes: 1"
+    body = f"{{spec: {{completionMode: Indexed, {counts}, template: {template}, "
+    body += "backoffLimitPerIndex: 1}}"
+    assert (problems("Job", body) == []) == is_valid
+
+
 @pytest.mark.parametrize("spec", VALID_SERVICES)
 def test_a_service_is_valid(spec: str) -> None:
     assert not problems("Service", f"{{spec: {spec}}}")
