@@ -1021,6 +1021,22 @@ def test_a_running_job_deletes_now(targets: Sequence[str]) -> None:
     assert "the next run deletes it" not in text
 
 
+@pytest.mark.parametrize(
+    ("title", "render_id", "owners", "is_expected"),
+    [
+        ("Deployment/app", "bb", ["Deployment/app"], True),
+        ("Deployment/app", "bb", [], False),  # nothing shows that an attacher was there
+        ("ReplicaSet/app", "", ["ReplicaSet/app"], False),  # no output has wanted it
+    ],
+)
+def test_without_a_job_the_owners_of_a_workload_show_that_a_run_comes(
+    title: str, render_id: str, owners: list[str], is_expected: bool
+) -> None:
+    new = revision("new", owners=owners)
+    status = status_of(Cluster(new, workload(title, render_id, name_of(new))))
+    assert bool(status.runs) == is_expected
+
+
 def test_a_running_job_of_another_release_decides_nothing() -> None:
     objects = stories.canary_after_its_job()
     objects[-1] = stories.attacher_job("--workload=Rollout/shop-web@ff=configmap/x")
