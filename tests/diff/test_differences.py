@@ -251,7 +251,9 @@ def test_a_changed_comment_is_shown_with_the_lines() -> None:
 
 def test_words_that_differ_near_each_other_are_told_as_one() -> None:
     near, far = "." * 40, "." * 41
-    assert [*word_changes(f"a{near}b", f"long{near}c")] == [(f"a{near}b", f"long{near}c")]
+    start, shown = "=" * 50, f"…{'=' * 20}"
+    old, new = f"word{near}b", f"longer{near}c"
+    assert [*word_changes(start + old, start + new)] == [(shown + old, shown + new)]
     begin, end = f"{'.' * 20}…", f"…{'.' * 20}"
     assert [*word_changes(f"a{far}b", f"long{far}c")] == [
         (f"a{begin}", f"long{begin}"),
