@@ -40,6 +40,7 @@ from postrender.plan.build import Plan, make_plan
 from postrender.plan.findings import find_lost_owners, lasting_titles, planned_owners
 from postrender.plan.history import NO_HISTORY, History, PreviousOwners, read_owners
 from postrender.plan.namespaces import Resolver
+from postrender.plan.strategy import is_known_revision
 from postrender.yaml.stream import Stream
 
 _RANKS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
@@ -208,13 +209,25 @@ def with_fates(
             return None
         if resolver.key_of(content.identity, revision.name) in in_manifests:
             return Fate(IN_MANIFESTS)
-        # render marks the revisions of an input so that no tool deletes them.
-        if old.is_rendered and not keeper_of(old.written_data(revision)):
+        is_marked = not old.is_rendered and _marks(old, revision, settings)
+        if not is_marked and not keeper_of(old.written_data(revision)):
             is_optional = (target, content.old_revision) not in required
             return Fate(DELETED, is_optional=is_optional)
         return _until_pruned(users) if is_attached else Fate(LEFT)
 
     return [item[1]._replace(fate=fate_of(*item)) for item in contents]
+
+
+def _marks(side: Side, revision: ComparedObject, settings: Settings) -> bool:
+    """Whether a render of an input marks a revision so that no tool deletes it.
+
+    It does not mark an object with a hashed name, as of kustomize, that opts out.
+    """
+    item = revision.item
+    if item is None or item.is_revision or not is_known_revision(item):
+        return True
+    context = _plan(side.inventory.stream, settings).context
+    return context is not None and context.decisions[item.key].is_adopted
 
 
 def _is_moved(content: ContentChange) -> bool:

@@ -32,6 +32,13 @@ def unmet_needs(
         yield from find(rollout, path, target)
 
 
+def needs_differ(old: dict[str, Json], new: dict[str, Json]) -> bool:
+    """Whether what Rollouts need differs between two sides of an object."""
+    kind = str(new.get("kind"))
+    path = ("spec", "selector") if kind == "Service" else ("spec",)
+    return kind in NEEDED_KINDS and value_at(old, path) != value_at(new, path)
+
+
 def _of_analysis(
     rollout: dict[str, Json], path: Path, template: dict[str, Json]
 ) -> Iterator[tuple[str, str]]:
@@ -133,3 +140,4 @@ _NEEDS: dict[str, _Needs] = {
     "VirtualService": _of_virtual_service,
     "Ingress": _of_ingress,
 }
+NEEDED_KINDS = frozenset(_NEEDS)

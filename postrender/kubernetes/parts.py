@@ -14,15 +14,13 @@ USERS_OF_PARTS: dict[str, tuple[str, ...]] = {
     "ConfigMap": (),
     "Secret": (),
     "Service": (
-        *("Ingress", *ROUTES, "APIService", "Rollout"),
+        *("Ingress", *ROUTES, "APIService"),
         *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
     ),
     "Gateway": ROUTES,
     "DestinationRule": ("VirtualService",),
-    **dict.fromkeys(("VirtualService", "Ingress"), ("Rollout",)),
     "WorkflowTemplate": ("Workflow", "CronWorkflow", "WorkflowTemplate"),
     **dict.fromkeys(_SCALED, ("HorizontalPodAutoscaler",)),
-    **dict.fromkeys(ANALYSES, ("Rollout",)),
 }
 # Where the name of a part is, next to the name of the object.
 _PART_FIELDS = {
@@ -53,7 +51,7 @@ def parts_of(data: dict[str, Json]) -> set[str]:
     spec = mapping_at(data, ("spec",))
     if not spec:
         return parts
-    for field in ("ports", "listeners", "subsets", "templates", "http"):
+    for field in ("ports", "listeners", "subsets", "templates"):
         for item in mappings_in(spec.get(field)):
             parts |= {str(item.get("port")), str(item.get("name"))}
     containers = mappings_in(value_at(spec, ("template", "spec", "containers")))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, Identity, is_built_in
+from postrender.kubernetes.needs import NEEDED_KINDS
 from postrender.kubernetes.parts import ANALYSES, ROUTES, parts_named_at, request_of
 from postrender.records import NamedTuple
 from postrender.yaml.paths import (
@@ -259,7 +260,7 @@ def _named(
         keys = parts_named_at(around, kind)
         if kind == "DestinationRule":  # which has another name than its host
             names = [_service_of(name, None)[0] for name in names] if keys else []
-        is_wanted = keys or with_objects or identity.kind == "Rollout"
+        is_wanted = keys or with_objects or kind in NEEDED_KINDS
         if around.get("optional") is True or kind not in TARGETS or not is_wanted:
             continue
         namespace = around.get("namespace") or identity.namespace

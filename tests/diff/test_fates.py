@@ -142,6 +142,28 @@ def test_the_settings_decide_for_inputs() -> None:
     assert fate(old, new, OFF) == Fate(LEFT)
 
 
+HASHED = "4e5-k289f9d562"  # by kustomize
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ("{postrender/strategy: ignore}", Fate(DELETED)),
+        ("{}", Fate(UNTIL_PRUNED, ("ReplicaSets",), (10,))),
+    ],
+)
+def test_render_does_not_mark_an_ignored_object_with_the_name_of_a_revision(
+    annotations: str, expected: Fate
+) -> None:
+    config_map = configmap("info", annotations).replace("web-config", HASHED)
+    config_map = config_map.replace("level: info", "named: 'by kustomize in '")
+    # What has another reference to the ConfigMap makes it one of the compared objects.
+    users = workload(reference=f"configMapRef: {{name: {HASHED}}}") + NEW + workload("StatefulSet")
+    for old in (config_map + users, rendered(config_map + users, ON)):
+        contents = preview(old, users, ON).contents
+        assert [one.fate for one in contents if one.old_revision == HASHED] == [expected]
+
+
 OPTIONAL = workload(reference="configMapRef: {name: web-config, optional: true}")
 
 

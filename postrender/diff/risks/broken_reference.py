@@ -20,7 +20,7 @@ from postrender.kubernetes.kinds import (
     is_built_in,
     strings_at,
 )
-from postrender.kubernetes.needs import unmet_needs
+from postrender.kubernetes.needs import NEEDED_KINDS, needs_differ, unmet_needs
 from postrender.kubernetes.parts import (
     USERS_OF_PARTS,
     parts_named_at,
@@ -57,7 +57,6 @@ _NOUNS = {
     "Service": "port",
     "Gateway": "listener",
     "DestinationRule": "subset",
-    "VirtualService": "route",
     "WorkflowTemplate": "template",
 }
 # The objects with parts, each with its parts, found when a use needs them.
@@ -190,13 +189,14 @@ def _candidates(
     rolling: Collection[Identity],
 ) -> Iterator[tuple[Object, Parts]]:
     """The objects with uses that can be broken, with the parts in which they are."""
-    words = {*(one.name for one in lost), *(key.name for key in removed)}
-    users = [USERS_OF_PARTS[one.kind] for one in lost]
+    needed = _needed_differently(facts)
+    words = {one.name for one in (*lost, *needed)} | {key.name for key in removed}
+    users = [USERS_OF_PARTS[one.kind] for one in lost] + [("Rollout",)] * bool(needed)
     if removed or () in users:
         yield from ((item, None) for item in facts.objects((), is_new=True, words=words))
         return
     kinds = {kind for one in users for kind in one}
-    if lost:
+    if kinds:
         yield from ((item, None) for item in facts.objects(kinds, is_new=True, words=words))
     for pair in facts.changes:
         if pair.new and pair.identity.kind not in kinds:
@@ -213,8 +213,17 @@ def _kinds_with_parts(facts: Facts) -> set[str]:
     }
 
 
+def _needed_differently(facts: Facts) -> set[Identity]:
+    """The objects in which what a Rollout needs differs."""
+    return {
+        pair.identity
+        for pair in facts.changes
+        if pair.both and needs_differ(*(one.data for one in pair.both))
+    }
+
+
 def _without_a_part(facts: Facts) -> Iterator[Identity]:
-    """The objects that no longer have a part, or that want another argument."""
+    """The objects that no longer have a part."""
     kinds = _kinds_with_parts(facts)
     for pair in facts.changes:
         if not pair.both:
@@ -222,7 +231,7 @@ def _without_a_part(facts: Facts) -> Iterator[Identity]:
         identity, sides = pair.identity, [Object(pair.identity, one.data) for one in pair.both]
         if identity.kind in kinds:
             before, after = (parts_of(one.data) for one in sides)
-            if not before <= after or "Rollout" in USERS_OF_PARTS[identity.kind]:
+            if not before <= after:
                 yield _owner(sides[1])
         elif identity.kind in _WRITERS:
             written = [_written(side, identity) for side in (facts.both.old, facts.both.new)]
@@ -312,13 +321,16 @@ def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
         found[key_of(target)] = item
     # The Service of an Ingress or route need not differ.
     kinds = _kinds_with_parts(facts)
-    users = {user for kind in kinds for user in USERS_OF_PARTS[kind]}
-    used = {
-        use.name
+    users = {user for kind in kinds for user in USERS_OF_PARTS[kind]} | {"Rollout"}
+    uses = [
+        use
         for pair in facts.pairs
         if pair.new and pair.identity.kind in users
         for use in uses_of(pair.identity, pair.new.data, ())
-    }
+    ]
+    kinds |= NEEDED_KINDS & {use.group_kind[1] for use in uses}
+    kinds |= {one.kind for one in _needed_differently(facts)}
+    used = {use.name for use in uses}
     for item in facts.objects(kinds, is_new=is_new, words=used):
         found[key_of(_owner(item))] = item
     return {key: (item, parts_of(item.data)) for key, item in found.items()}
@@ -401,10 +413,12 @@ def _broken(
             found = contents().get(names.resolver.key_of(target)) or contents().get(key)
             if found and use.key not in found[1]:
                 yield use._replace(name=found[0].identity.name)
-        elif item.identity.kind == "Rollout" and (found := contents().get(key)):
-            place = f"{target.kind}/{name}"
-            for part, fact in unmet_needs(item.data, use.path, found[0].data):
-                yield use._replace(key=part, fact=fact.replace("{}", place))
+        elif item.identity.kind == "Rollout" and target.kind in NEEDED_KINDS:
+            found = contents().get(key)
+            needs = unmet_needs(item.data, use.path, found[0].data) if found else ()
+            for part, fact in needs:
+                fact = fact.replace("{}", f"{target.kind}/{name}")
+                yield use._replace(key=part, fact=fact)
 
 
 def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:
