@@ -1,5 +1,7 @@
 """What a Rollout needs in the objects that it names, and that these objects do not have.
 
+Of a VirtualService, only the HTTP routes are compared.
+
 Source: `pkg/apis/rollouts/validation/validation_references.go` and
 `rollout/trafficrouting/istio` of Argo Rollouts 1.10.
 """
@@ -8,28 +10,39 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
-# A Rollout, the path of the name in it, and the object.
-_Needs = Callable[[dict[str, Json], Path, dict[str, Json]], Iterator[tuple[str, str]]]
+# The path of the name of an object in a Rollout, what the object does not have, and a fact in which
+# `{}` is the object.
+Unmet = tuple[Path, str, str]
+# A Rollout, the paths of the name in it, the object, and the others that a list of names has.
+_Needs = Callable[
+    [dict[str, Json], Sequence[Path], dict[str, Json], Sequence[dict[str, Json] | None]],
+    Iterator[Unmet],
+]
 # An argument in a metric of an analysis.
 _ARGUMENT = r"\{\{\s*args\.([\w.-]+)\s*\}\}"
 _CANARY = ("spec", "strategy", "canary")
+_BACKGROUND = (*_CANARY, "analysis")  # the rollout does not wait for this analysis
 _POD_HASH = "rollouts-pod-template-hash"  # Argo Rollouts adds this label to selectors
 
 
 def unmet_needs(
-    rollout: dict[str, Json], path: Path, target: dict[str, Json]
-) -> Iterator[tuple[str, str]]:
-    """What a Rollout does not find in an object: its name, and a fact with `{}` for the object.
+    rollout: dict[str, Json],
+    paths: Sequence[Path],
+    target: dict[str, Json],
+    others: Sequence[dict[str, Json] | None] = (),
+) -> Iterator[Unmet]:
+    """What a Rollout does not find in an object that it names.
 
-    path: of the name of the object in the Rollout.
+    paths: of the name of the object in the Rollout.
+    others: the templates that the same analyses use too, None for one that is not in the input.
     """
     find = _NEEDS.get(str(target.get("kind")))
     if find:
-        yield from find(rollout, path, target)
+        yield from find(rollout, paths, target, others)
 
 
 def needs_differ(old: dict[str, Json], new: dict[str, Json]) -> bool:
@@ -39,35 +52,64 @@ def needs_differ(old: dict[str, Json], new: dict[str, Json]) -> bool:
     return kind in NEEDED_KINDS and value_at(old, path) != value_at(new, path)
 
 
+def _text_at(data: Json, path: Path) -> str:
+    """The text at a path, "" for anything else."""
+    value = value_at(data, path)
+    return value if isinstance(value, str) else ""
+
+
 def _of_analysis(
-    rollout: dict[str, Json], path: Path, template: dict[str, Json]
-) -> Iterator[tuple[str, str]]:
-    if "templates" not in path:  # of an experiment
+    rollout: dict[str, Json],
+    paths: Sequence[Path],
+    template: dict[str, Json],
+    others: Sequence[dict[str, Json] | None],
+) -> Iterator[Unmet]:
+    arguments = _arguments(template)
+    missing = {name for name, value in arguments.items() if value is None}
+    elsewhere = {name: value for one in others if one for name, value in _arguments(one).items()}
+    for path in paths:
+        is_background = path[: len(_BACKGROUND)] == _BACKGROUND
+        given = value_at(rollout, (*path[: path.index("templates")], "args"))
+        names = {str(arg.get("name")) for arg in mappings_in(given)}
+        lacking = missing - names
+        if lacking and not is_background:
+            # The templates of an analysis share their arguments.
+            lacking = {name for name in lacking if elsewhere.get(name) is None}
+            lacking = set() if None in others else lacking
+        yield from ((path, name, f"the argument {name} of {{}} has no value") for name in lacking)
+        missing -= lacking
+    waiting = next((path for path in paths if path[: len(_BACKGROUND)] != _BACKGROUND), None)
+    if waiting is None:
         return
-    spec = mapping_at(template, ("spec",))
-    given = value_at(rollout, (*path[: path.index("templates")], "args"))
-    names = {str(arg.get("name")) for arg in mappings_in(given)}
-    arguments = mappings_in(spec.get("args"))
-    for argument in arguments:
-        name = str(argument.get("name"))
-        has_value = argument.get("value") is not None or bool(argument.get("valueFrom"))
-        if not has_value and name not in names:
-            yield name, f"the argument {name} of {{}} has no value"
-    if path[: len(_CANARY) + 1] == (*_CANARY, "analysis"):
-        return  # the rollout does not wait for this analysis
-    metrics = mappings_in(spec.get("metrics"))
+    metrics = mappings_in(value_at(template, ("spec", "metrics")))
     for metric in metrics:
-        if metric.get("interval") and metric.get("count") is None:
+        if metric.get("interval") and not _has_count(metric, arguments):
             name = str(metric.get("name"))
-            yield name, f"the metric {name} of {{}} has no count, and never ends"
+            yield waiting, name, f"the metric {name} of {{}} has no count, and never ends"
     used = set(re.findall(_ARGUMENT, json.dumps(metrics)))
-    for name in sorted(used - {str(argument.get("name")) for argument in arguments}):
-        yield name, f"a metric of {{}} uses the argument {name}, which {{}} does not have"
+    for name in sorted(used - arguments.keys()):
+        yield waiting, name, f"a metric of {{}} uses the argument {name}, which {{}} does not have"
+
+
+def _arguments(template: dict[str, Json]) -> dict[str, Json]:
+    """The arguments of a template with their values, None for one without a value."""
+    return {
+        str(argument.get("name")): argument.get("valueFrom") or argument.get("value")
+        for argument in mappings_in(value_at(template, ("spec", "args")))
+    }
+
+
+def _has_count(metric: dict[str, Json], arguments: Mapping[str, Json]) -> bool:
+    count = str(metric.get("count", 0))
+    argument = re.fullmatch(_ARGUMENT, count)
+    if argument:
+        count = str(arguments.get(argument[1]))
+    return count.isdecimal() and int(count) > 0
 
 
 def _of_service(
-    rollout: dict[str, Json], _: Path, service: dict[str, Json]
-) -> Iterator[tuple[str, str]]:
+    rollout: dict[str, Json], paths: Sequence[Path], service: dict[str, Json], _: object
+) -> Iterator[Unmet]:
     if mapping_at(rollout, ("spec", "workloadRef")):
         return
     labels = mapping_at(rollout, ("spec", "template", "metadata", "labels"))
@@ -77,60 +119,70 @@ def _of_service(
     for label, value in mapping_at(service, ("spec", "selector")).items():
         if label != _POD_HASH and labels.get(label) != value:
             text = f"{label}: {value}"
-            yield text, f"{{}} selects the label {text}, which the pods do not have"
+            yield paths[0], text, f"{{}} selects the label {text}, which the pods do not have"
 
 
 def _of_virtual_service(
-    rollout: dict[str, Json], path: Path, service: dict[str, Json]
-) -> Iterator[tuple[str, str]]:
+    rollout: dict[str, Json], paths: Sequence[Path], service: dict[str, Json], _: object
+) -> Iterator[Unmet]:
     """The HTTP routes that are missing, and their destinations."""
     canary = mapping_at(rollout, _CANARY)
     routes = mappings_in(value_at(service, ("spec", "http")))
-    around = path[:-1] if path[-1] == "name" else path
-    wanted = value_at(rollout, (*around, "routes"))
-    by_name = {str(route.get("name")): route for route in reversed(routes)}
-    names = list(map(str, wanted)) if isinstance(wanted, list) else []
-    for name in names if routes else ():
-        if name not in by_name:
-            yield name, f"the route {name} of {{}} does not exist"
-    chosen = [by_name[name] for name in names if name in by_name]
-    if len(routes) > 1 and not names and not value_at(canary, ("trafficRouting", "managedRoutes")):
-        yield "routes", f"{{}} has {len(routes)} routes, and the Rollout names none"
-    elif not names:
-        chosen = routes[:1]
-    for route in chosen:
-        found = [mapping_at(one, ("destination",)) for one in mappings_in(route.get("route"))]
-        for destination in _destinations(canary, found):
-            of_route = f"the route {route.get('name')} of {{}}" if route.get("name") else "{}"
-            yield destination, f"{of_route} has no destination {destination}"
+    by_name = {_text_at(route, ("name",)): route for route in reversed(routes)}
+    # The controller adds the managed routes itself.
+    managed = {
+        _text_at(route, ("name",))
+        for route in mappings_in(value_at(canary, ("trafficRouting", "managedRoutes")))
+    }
+    unmanaged = [name for route in routes if (name := _text_at(route, ("name",))) not in managed]
+    for path in paths if routes else ():
+        around = path[:-1] if path[-1] == "name" else path
+        wanted = value_at(rollout, (*around, "routes"))
+        names = list(map(str, wanted)) if isinstance(wanted, list) else []
+        for name in dict.fromkeys(names):
+            if name not in by_name:
+                yield path, name, f"the route {name} of {{}} does not exist"
+        if not names and len(unmanaged) > 1:
+            yield path, "routes", f"{{}} has {len(unmanaged)} routes, and the Rollout names none"
+        chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
+        if not names and (len(routes) == 1 or "" in by_name):
+            chosen = [routes[0] if len(routes) == 1 else by_name[""]]
+        for route in chosen:
+            name = _text_at(route, ("name",))
+            of_route = f"the route {name} of {{}}" if name else "{}"
+            for destination in _missing_destinations(canary, route):
+                yield path, destination, f"{of_route} has no destination {destination}"
 
 
-def _destinations(canary: dict[str, Json], found: list[dict[str, Json]]) -> Iterator[str]:
+def _missing_destinations(canary: dict[str, Json], route: dict[str, Json]) -> Iterator[str]:
     """The Services or subsets of a canary that are not among the destinations of a route."""
+    found = [mapping_at(one, ("destination",)) for one in mappings_in(route.get("route"))]
     subsets = mapping_at(canary, ("trafficRouting", "istio", "destinationRule"))
     for field in ("canarySubsetName", "stableSubsetName"):
-        if (name := subsets.get(field)) and all(one.get("subset") != name for one in found):
+        name = _text_at(subsets, (field,))
+        if name and all(one.get("subset") != name for one in found):
             yield f"with the subset {name}"
-    hosts = {str(one.get("host")).partition(".")[0] for one in found}
+    hosts = {_text_at(one, ("host",)).partition(".")[0] for one in found}
     for field in () if subsets else ("canaryService", "stableService"):
-        if (service := canary.get(field)) and service not in hosts:
-            yield str(service)
+        service = _text_at(canary, (field,))
+        if service and service not in hosts:
+            yield service
 
 
 def _of_ingress(
-    rollout: dict[str, Json], path: Path, ingress: dict[str, Json]
-) -> Iterator[tuple[str, str]]:
-    canary = mapping_at(rollout, _CANARY)
-    router = mapping_at(canary, path[len(_CANARY) : len(_CANARY) + 2])
-    service = router.get("rootService") or canary.get("stableService")
-    rules = mappings_in(value_at(ingress, ("spec", "rules")))
+    rollout: dict[str, Json], paths: Sequence[Path], ingress: dict[str, Json], _: object
+) -> Iterator[Unmet]:
     backends = {
-        value_at(one, ("backend", "service", "name"))
-        for rule in rules
+        _text_at(one, ("backend", "service", "name")) or _text_at(one, ("backend", "serviceName"))
+        for rule in mappings_in(value_at(ingress, ("spec", "rules")))
         for one in mappings_in(value_at(rule, ("http", "paths")))
     }
-    if service and service not in backends:
-        yield str(service), f"no path of {{}} leads to Service/{service}"
+    for path in paths:
+        router = path[: len(_CANARY) + 2]
+        service = _text_at(rollout, (*router, "rootService"))
+        service = service or _text_at(rollout, (*_CANARY, "stableService"))
+        if service and service not in backends:
+            yield path, service, f"no path of {{}} leads to Service/{service}"
 
 
 _NEEDS: dict[str, _Needs] = {

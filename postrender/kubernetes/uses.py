@@ -268,6 +268,8 @@ def _named(
         path = (*start, *(item_path(inner) or (*inner, field)))
         target = TARGETS[kind], kind
         for name in names:
+            if kind == "VirtualService" and "." in name:  # of Istio: name.namespace
+                name, _, space = name.removesuffix(".cluster.local").rpartition(".")
             for key in keys or [""]:
                 yield Use(target, name, key, space, path, len(start), consequence)
 

@@ -260,12 +260,15 @@ VALID_CANARIES = [
     f"trafficRouting: {{alb: {{ingress: i, rootService: c}}}}, {PING_PONG}",
     f"{PAIR}, trafficRouting: {{nginx: {{stableIngress: i}}, maxTrafficWeight: 1000}}",
     f"{PAIR}, trafficRouting: {{smi: {{}}}}, scaleDownDelaySeconds: 0",
+    f"{ISTIO}, {HEADER % 'prefix: x'}".replace(ROUTER, f"{ROUTER}, alb: null"),
+    "steps: [{pause: {duration: 1h30m}}, {pause: {duration: '60'}}]",
 ]
 INVALID_CANARIES = {
     "maxSurge: 0, maxUnavailable: 0%": "maxSurge and maxUnavailable are both 0",
     "canaryService: a, stableService: a": "canaryService and stableService are the same",
     "pingPong: {pingService: a, pongService: a}": "pingService and pongService are the same",
     "steps: [{}]": "is missing",
+    "steps: [{pause: {duration: -1m}}]": "is not a duration",
     "steps: [{setWeight: 5, pause: {}}]": "setWeight and pause are both set",
     "steps: [{setCanaryScale: {weight: 5}}]": "the step setCanaryScale needs trafficRouting",
     f"{ISTIO}, {HEADER % ''}": "one of the fields exact, regex, prefix is missing",
@@ -308,6 +311,22 @@ def test_a_canary_is_not_valid(canary: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("template", "is_valid"),
+    [
+        ("{spec: {containers: [{name: a, image: a:1}]}}", True),
+        ("{metadata: {annotations: {a: b}}}", False),
+    ],
+)
+def test_a_template_besides_a_workload(template: str, is_valid: bool) -> None:
+    reference = "workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}"
+    spec = f"{{{reference}, strategy: {{canary: {{}}}}, template: {template}}}"
+    root = YAML(typ="safe").load(f"{{spec: {spec}}}")
+    root |= {"apiVersion": KINDS["Rollout"], "kind": "Rollout"}
+    found = [text for judge, _, text in find_rejections(root) if judge == ROLLOUTS]
+    assert ("template and workloadRef are both set" in found) is not is_valid
+
+
+@pytest.mark.parametrize(
     ("metric", "clause"),
     [
         ("count: 3, interval: 1m, failureLimit: 2, consecutiveSuccessLimit: 1", ""),
@@ -319,6 +338,8 @@ def test_a_canary_is_not_valid(canary: str) -> None:
         ("count: 3, interval: 1m, inconclusiveLimit: 4", "inconclusiveLimit (4) is above"),
         ("failureLimit: -1", "the metric needs a consecutiveSuccessLimit"),
         ("failureLimit: -2", "failureLimit (-2) is below -1"),
+        ("interval: 1h30m, initialDelay: +5m", ""),
+        ("interval: '60'", 'the value "60" is not a duration'),
         ("consecutiveErrorLimit: -1", "consecutiveErrorLimit (-1) is below 0"),
     ],
 )

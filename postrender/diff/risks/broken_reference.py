@@ -22,6 +22,7 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.needs import NEEDED_KINDS, needs_differ, unmet_needs
 from postrender.kubernetes.parts import (
+    ANALYSES,
     USERS_OF_PARTS,
     parts_named_at,
     parts_of,
@@ -397,6 +398,7 @@ def _broken(
     if names.kinds:
         uses = [*uses_by_convention(item.identity, item.data, names.kinds), *uses]
     uses += names.custom.get(item.identity, ())
+    needed: dict[ObjectKey, list[Use]] = {}
     for use in dict.fromkeys(uses):
         if use.group_kind == CONTAINER or (
             use.group_kind == VARIABLE and _is_undefined(names, item, use, contents)
@@ -414,11 +416,37 @@ def _broken(
             if found and use.key not in found[1]:
                 yield use._replace(name=found[0].identity.name)
         elif item.identity.kind == "Rollout" and target.kind in NEEDED_KINDS:
-            found = contents().get(key)
-            needs = unmet_needs(item.data, use.path, found[0].data) if found else ()
-            for part, fact in needs:
-                fact = fact.replace("{}", f"{target.kind}/{name}")
+            needed.setdefault(key, []).append(use._replace(name=name))
+    yield from _unmet(item, needed, contents)
+
+
+def _unmet(
+    item: Object, needed: Mapping[ObjectKey, Sequence[Use]], contents: _Contents
+) -> Iterator[Use]:
+    """What a Rollout does not find in the objects that it needs."""
+    lists: dict[Path, set[ObjectKey]] = {}  # the templates of each analysis
+    for key, uses in needed.items():
+        for use in uses:
+            lists.setdefault(_list_of(use), set()).add(key)
+    for key, uses in needed.items():
+        found = contents().get(key)
+        is_analysis = key.group_kind[1] in ANALYSES
+        # An experiment gives its own arguments.
+        by_path = {use.path: use for use in uses if "templates" in use.path or not is_analysis}
+        if found and by_path:
+            others = {other for use in by_path.values() for other in lists[_list_of(use)]} - {key}
+            there = [one[0].data if (one := contents().get(other)) else None for other in others]
+            for path, part, fact in unmet_needs(
+                item.data, list(by_path), found[0].data, there if is_analysis else ()
+            ):
+                use = by_path[path]
+                fact = fact.replace("{}", f"{use.group_kind[1]}/{use.name}")
                 yield use._replace(key=part, fact=fact)
+
+
+def _list_of(use: Use) -> Path:
+    path = use.path
+    return path[: path.index("templates") + 1] if "templates" in path else path
 
 
 def _is_undefined(names: Names, item: Object, use: Use, contents: _Contents) -> bool:

@@ -6,6 +6,7 @@ validates the pod template as Kubernetes does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import ROLLOUT, GroupKind
@@ -39,13 +40,22 @@ _MOST_WEIGHT = ("spec", "strategy", "canary", "trafficRouting", "maxTrafficWeigh
 _HISTORY = 10  # the default of revisionHistoryLimit
 
 
+_DURATION = re.compile(r"[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)\Z")
+
+
 def _is_duration(text: str) -> bool:
-    return text.isdigit() or (text[-1] in "smh" and not text.strip("0123456789.nuµmsh"))
+    return _DURATION.match(text) is not None
+
+
+def _is_pause(text: str) -> bool:
+    return text.isdecimal() or (_is_duration(text) and text[0] != "-")
 
 
 def _spec(value: Json) -> Iterator[str]:
-    # A template that only has what Argo Rollouts ignores, such as labels, is no second one.
-    if mapping_at(value, ("workloadRef",)) and value_at(value, ("template", "spec", "containers")):
+    # Argo Rollouts looks only at the labels and annotations, and replaces the rest.
+    metadata = mapping_at(value, ("template", "metadata"))
+    has_template = bool(metadata.get("labels") or metadata.get("annotations"))
+    if mapping_at(value, ("workloadRef",)) and has_template:
         yield "template and workloadRef are both set"
     kept = value_at(value, ("revisionHistoryLimit",))
     limit = value_at(value, ("strategy", "blueGreen", "scaleDownDelayRevisionLimit"))
@@ -140,7 +150,7 @@ def _routes(canary: Json) -> Iterator[str]:
             if isinstance(name, str) and name not in managed:
                 yield f"the step {action} needs {name} in the managedRoutes of trafficRouting"
         for match in mappings_in(value_at(step, ("setHeaderRoute", "match"))):
-            if "alb" in traffic and not value_at(match, ("headerValue", "exact")):
+            if "alb" in _routers(canary) and not value_at(match, ("headerValue", "exact")):
                 yield "with alb, the step setHeaderRoute needs headerValue.exact"
 
 
@@ -203,7 +213,7 @@ SPEC_ROWS: dict[GroupKind, Rows] = {
             )
         ),
         (_STEPS, _step),
-        (f"{_STEPS}.pause.duration", matching(_is_duration, "a duration")),
+        (f"{_STEPS}.pause.duration", matching(_is_pause, "a duration")),
         (f"{_STEPS}.setHeaderRoute.match[].headerValue", _MATCH),
         *((f"{_STEPS}.setMirrorRoute.match[].{field}", _MATCH) for field in ("method", "path")),
         *((f"spec.strategy.{one}.templates[]", needs("templateName")) for one in _ANALYSES),
