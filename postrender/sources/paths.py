@@ -214,16 +214,17 @@ def finish(process: Popen[bytes], data: bytes = b"") -> tuple[bytes, bytes]:
             if size > MAX_OUTPUT:
                 raise UserError(
                     f"a program has printed more than {MAX_OUTPUT >> 20} MiB, which is the limit "
-                    f"for what postrender reads of git and helm",
+                    "for what postrender reads of git and helm",
                     "Pass a part of the manifests, such as one folder",
                 )
     except BaseException:
+        # A child of the program can hold its stderr open, and a join would wait for the child.
         process.kill()
-        raise
-    finally:
-        for thread in threads:
-            thread.join()
         process.wait()
+        raise
+    for thread in threads:
+        thread.join()
+    process.wait()
     return b"".join(parts), b"".join(errors)
 
 

@@ -8,13 +8,14 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from postrender.errors import UserError
 from postrender.sources import git as git_source
 from postrender.sources.inputs import read_input, read_inputs
-from postrender.sources.paths import find_program
+from postrender.sources.paths import find_program, finish, start
 from tests.repositories import git, new_repository, nobody
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: b\n"
@@ -196,3 +197,12 @@ def test_small_files_that_unpack_to_much_text_are_refused(
     for name in ("git:main:", "git:main:zeros.yaml"):
         with pytest.raises(UserError, match="more than 4 MiB"):
             read_inputs(name)
+
+
+def test_an_ended_program_does_not_wait_for_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postrender.sources.paths.MAX_OUTPUT", 4 << 20)
+    started = monotonic()
+    process = start(["sh", "-c", "sleep 8 >/dev/null & exec yes"])
+    with pytest.raises(UserError, match="more than 4 MiB"):
+        finish(process)
+    assert monotonic() - started < 6
