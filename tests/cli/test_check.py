@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 
 from postrender.cli import main
+from postrender.diff.risks import misspelt
+from postrender.kubernetes.hashing import canonical_json
 from postrender.text import packaged_text
 
 Check = Callable[..., tuple[int, str, str]]
@@ -218,8 +220,12 @@ MISSPELT = GOOD.replace("{name: app, key: key}", "{name: NAME, key: key}")
 @pytest.mark.parametrize(
     ("unused", "name"),
     [
-        *[("web-config", name) for name in ("web-confg", "web-ocnfig", "web-configs", "webconfig")],
+        *[("web-config", name) for name in ("web-confg", "web-ocnfig", "web-configg", "webconfig")],
         *[("web-config", name) for name in ("wab.config", "veb-config", "web-conf")],
+        # Words that differ in a letter, or in a plural, are words of their own.
+        *[("tenanta", "tenantb"), ("app-north", "app-forth"), ("kafka-reader", "kafka-header")],
+        *[("shop-faster", "shop-master"), ("web-config-blue", "web-config-blues")],
+        *[("web-configs", "web-config"), ("web-config", "web-configs"), ("config-a", "configs-a")],
         *[("web-prod", "web-prof"), ("app-eu", "app-us"), ("web-1", "web-2"), ("web-a", "web-b")],
         *[("web-config1", "web-config2"), ("web-config", "web-config1"), ("logging", "login")],
     ],
@@ -227,7 +233,7 @@ MISSPELT = GOOD.replace("{name: app, key: key}", "{name: NAME, key: key}")
 def test_a_name_that_is_most_likely_misspelt_is_a_warning(
     check: Check, unused: str, name: str
 ) -> None:
-    is_misspelt = name in ("web-confg", "web-ocnfig", "web-configs", "webconfig")
+    is_misspelt = name in ("web-confg", "web-ocnfig", "web-configg", "webconfig")
     config, worker = CONFIG.replace("app", unused), MISSPELT.replace("NAME", name)
     code, _, err = check("a.yaml", "b.yaml", a=config, b=worker)
     assert code == 0
@@ -273,6 +279,33 @@ def test_many_names_cost_little(check: Check) -> None:
     texts = [CONFIG.replace("app", f"web-{one}config") for one in letters]
     texts += [MISSPELT.replace("NAME", f"app-{one}config") for one in letters]
     assert check("a.yaml", a="---\n".join(texts))[0] == 0
+
+
+def test_similar_names_are_searched_once(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[object] = []
+    replaced: list[object] = []
+
+    class Text(str):
+        __slots__ = ()
+
+        def __contains__(self, name: object) -> bool:
+            searches.append(name)
+            return super().__contains__(str(name))
+
+        def replace(self, *names: Any) -> str:
+            replaced.append(names)
+            return super().replace(*names)
+
+    monkeypatch.setattr(misspelt, "canonical_json", lambda data: Text(canonical_json(data)))
+    names = [f"settings{letter}" for letter in "abcdefghijklmnopqrtuvwxyz"]
+    texts = [CONFIG.replace("app", "settings"), *(MISSPELT.replace("NAME", name) for name in names)]
+    texts.append("kind: Other\napiVersion: a/v1\nspec: {a: settings}")
+    # The names contain the name of the ConfigMap, so the texts can need another search.
+    assert check("a.yaml", a="---\n".join(texts))[::2] == (0, "")
+    assert len(searches) == len(texts)
+    assert len(replaced) == 20 * len(texts)
+    assert misspelt.is_typo("settings", "settingsx")
+    assert not misspelt.is_typo("settings", "settings\u4e00")
 
 
 def test_the_json_conforms_to_the_schema(check: Check) -> None:

@@ -15,8 +15,10 @@ from postrender.kubernetes.kinds import CONTENT_KINDS, ObjectKey
 from postrender.kubernetes.uses import Use, uses_of
 from postrender.plan.namespaces import Resolver
 
-# Of more names, only the first count, so that the time stays linear.
+# Of more names, only the first count, because each pair of names is compared.
 _MOST_NAMES = 300
+# Each recount reads all texts. After so many, a name counts as used.
+_MOST_RECOUNTS = 20
 # The fewest letters of a word with a mistake. `app-eu` and `app-us` are two names.
 _SHORTEST = 5
 
@@ -47,27 +49,31 @@ def find_misspelt(
                     missing.setdefault(key, (item, use))
     unused = [key for key in there if key not in used][:_MOST_NAMES] if missing else []
     texts: list[str] = []
+    holders: dict[str, list[str]] = {}
+    recounts = _MOST_RECOUNTS
     for key, (item, use) in list(missing.items())[:_MOST_NAMES]:
         for other in unused:
             if key._replace(name=other.name) == other and is_typo(key.name, other.name):
                 texts = texts or [canonical_json(one.data) for one in objects]
-                # `web-configs` contains `web-config`, and does not use it.
-                hidden = key.name if other.name in key.name else ""
-                if sum(_contains(text, other.name, hidden) for text in texts) == 1:
+                if other.name not in holders:
+                    holders[other.name] = [text for text in texts if other.name in text]
+                found = holders[other.name]
+                # `web-configg` contains `web-config`, and does not use it.
+                if len(found) > 1 and other.name in key.name and recounts:
+                    recounts -= 1
+                    found = [text for text in found if other.name in text.replace(key.name, " ")]
+                if len(found) == 1:
                     yield item, use, there[other]
                     break
 
 
-def _contains(text: str, name: str, hidden: str) -> bool:
-    return name in text and (not hidden or name in text.replace(hidden, " "))
-
-
 def is_typo(first: str, second: str) -> bool:
-    """Whether two names differ in one letter of a long word, in its order, or in a dash.
+    """Whether one name has a letter more in a long word, two letters swapped, or a dash more.
 
-    Names that differ in a digit are the names of two objects.
+    Names that differ otherwise are the names of two objects: `app-north` and `app-forth`,
+    `tenanta` and `tenantb`, `web-blue` and `web-blues`, `web-1` and `web-2`.
     """
-    if first == second or abs(len(first) - len(second)) > 1:
+    if first == second or abs(len(first) - len(second)) > 1 or not (first + second).isascii():
         return False
     start = _common(first, second)
     rest, other_rest = first[start:], second[start:]
@@ -77,9 +83,11 @@ def is_typo(first: str, second: str) -> bool:
     if letters == "-":
         return True
     is_swapped = len(letters) == 4 and middle[0] == middle[1][::-1]
-    if not (is_swapped or max(map(len, middle)) == 1) or not letters.isalpha():
+    if not (is_swapped or len(letters) == 1) or not letters.isalpha():
         return False
     before, after = first[:start].replace(".", "-"), rest[len(rest) - end :].replace(".", "-")
+    if letters == "s" and not after[:1].isalpha():
+        return False
     word = len(before.rpartition("-")[2]) + max(map(len, middle)) + len(after.partition("-")[0])
     return word >= _SHORTEST
 
