@@ -20,6 +20,8 @@ from typing import NamedTuple
 import pytest
 
 from postrender.diff.formats import REPORTERS
+from postrender.diff.redact import Redacted
+from postrender.diff.secret_fields import mark_fields
 from postrender.explain import REPORTERS as EXPLAIN_REPORTERS
 from postrender.kubernetes.hashing import (
     HASH_SUFFIX,
@@ -27,6 +29,7 @@ from postrender.kubernetes.hashing import (
     hashed_content,
     revision_name,
 )
+from postrender.yaml.paths import Json
 from tests.diff.change_cases import Result, run
 from tests.diff.reporters import check_shows
 
@@ -357,20 +360,53 @@ def test_a_secret_without_a_kind_is_not_revealed(form: str, tmp_path: Path) -> N
 
 
 TEMPLATE = {"template": {"data": {"app.ini": "PLANTED"}}}
-HELM_VALUES = {"db": {"adminPassword": "PLANTED", "existingSecret": "VISIBLE"}}
+LITERAL = {"templateFrom": [{"literal": "PLANTED", "configMap": {"name": "VISIBLE"}}]}
+HELM_VALUES = {
+    "db": {"adminPassword": "PLANTED", "existingSecret": "VISIBLE"},
+    "s3": {"secretAccessKey": "PLANTED", "aws_secret_access_key": "PLANTED"},
+    "password": {"value": "PLANTED", "secretName": "VISIBLE", "passwordKey": "VISIBLE"},
+    "token": {"valueFrom": {"secretKeyRef": {"name": "VISIBLE"}}, "inner": {"a": "PLANTED"}},
+    "passwords": ["PLANTED", {"name": "VISIBLE", "value": "PLANTED"}],
+    "apiKeys": {"web": "PLANTED"},
+    "secretKeys": {"adminPasswordKey": "VISIBLE"},
+}
 HELM_PARAMETERS = [
     {"name": "db.api_key", "value": "PLANTED"},
     {"name": "db.passwordKey", "value": "VISIBLE"},
+    {"name": "db.passwords[0]", "value": "PLANTED"},
+    {"name": "db.token.value", "value": "PLANTED"},
 ]
+PLUGIN = {
+    "env": [{"name": "A_TOKEN", "value": "PLANTED"}],
+    "parameters": [
+        {"name": "password", "string": "PLANTED"},
+        {"name": "db", "map": {"password": "PLANTED", "host": "VISIBLE"}},
+        {"name": "tokens", "array": ["PLANTED"]},
+        {"name": "host", "string": "VISIBLE"},
+    ],
+}
+FAKE = {"provider": {"fake": {"data": [{"key": "VISIBLE", "value": "PLANTED"}]}}}
 HELM = {"valuesObject": HELM_VALUES, "parameters": HELM_PARAMETERS}
 # By kind, an object with PLANTED in each field that is the content of a Secret, and VISIBLE in
 # a field next to it.
 SECRET_FIELDS: dict[str, object] = {
     "SealedSecret": {"spec": {"encryptedData": {"a": "VISIBLE"}, **TEMPLATE}},
-    "ExternalSecret": {"spec": {"target": {"name": "VISIBLE", **TEMPLATE}}},
+    "ExternalSecret": {
+        "spec": {"target": {"name": "VISIBLE", "template": {**TEMPLATE["template"], **LITERAL}}}
+    },
     "ClusterExternalSecret": {"spec": {"externalSecretSpec": {"target": {**TEMPLATE}}}},
-    "PushSecret": {"spec": TEMPLATE},
-    "InfisicalSecret": {"spec": {"managedKubeSecretReferences": [TEMPLATE]}},
+    "PushSecret": {"spec": {"template": LITERAL}},
+    "ClusterPushSecret": {"spec": {"pushSecretSpec": {"template": LITERAL}}},
+    "Fake": {"spec": {"controller": "VISIBLE", "data": {"a": "PLANTED"}}},
+    "ClusterGenerator": {"spec": {"generator": {"fakeSpec": {"data": {"a": "PLANTED"}}}}},
+    "SecretStore": {"spec": FAKE},
+    "ClusterSecretStore": {"spec": FAKE},
+    "InfisicalSecret": {
+        "spec": {
+            "managedKubeSecretReferences": [TEMPLATE, {"template": {"data": ["PLANTED"]}}],
+            "managedSecretReference": {"secretName": "VISIBLE", "template": {"data": "PLANTED"}},
+        }
+    },
     "VaultStaticSecret": {
         "spec": {
             "path": "VISIBLE",
@@ -384,7 +420,12 @@ SECRET_FIELDS: dict[str, object] = {
     "Kustomization": {
         "secretGenerator": [{"name": "a", "literals": ["a=PLANTED"], "files": ["VISIBLE"]}],
         "configMapGenerator": [{"name": "a", "literals": ["a=VISIBLE"]}],
+        "helmCharts": [{"name": "VISIBLE", "valuesInline": HELM_VALUES}],
+        "spec": {"postBuild": {"substitute": {"DB_PASSWORD": "PLANTED", "HOST": "VISIBLE"}}},
     },
+    # The shape is wrong.
+    "Component": {"secretGenerator": [{"name": "VISIBLE", "literals": "a=PLANTED"}]},
+    "VaultPKISecret": {"spec": {"destination": {"transformation": {"templates": ["PLANTED"]}}}},
     "Certificate": {
         "spec": {"dnsNames": ["VISIBLE"], "keystores": {"jks": {"password": "PLANTED"}}}
     },
@@ -397,11 +438,22 @@ SECRET_FIELDS: dict[str, object] = {
     "Bundle": {"spec": {"helm": {"values": HELM_VALUES}}},
     "Application": {
         "spec": {
-            "source": {"helm": HELM, "plugin": {"env": [{"name": "A_TOKEN", "value": "PLANTED"}]}},
+            "source": {"helm": HELM, "plugin": PLUGIN},
             "sources": [{"helm": HELM}],
         }
     },
-    "ApplicationSet": {"spec": {"template": {"spec": {"source": {"helm": HELM}}}}},
+    "ApplicationSet": {
+        "spec": {
+            "template": {
+                "spec": {
+                    "source": {"helm": HELM},
+                    "sources": [
+                        {"helm": {"valuesObject": "a: PLANTED", "parameters": ["PLANTED"]}}
+                    ],
+                }
+            }
+        }
+    },
     # postrender does not know these kinds or fields, which are no Secrets.
     "SecretProviderClass": {"spec": {"parameters": {"objects": "VISIBLE", "tokens": "VISIBLE"}}},
     "Widget": {"spec": {"template": {"data": {"a": "VISIBLE"}}, "password": "VISIBLE"}},
@@ -433,3 +485,47 @@ def test_fields_that_become_the_content_of_a_secret_are_not_revealed(
         (tmp_path / f"{name}.yaml").write_text(json.dumps(data))
     code = run(["diff", "--exit-code", "old.yaml", "new.yaml"], tmp_path).code
     assert code == (4 if "PLANTED" in only_planted else 0)
+
+
+def test_the_number_of_tokens_is_not_secret() -> None:
+    values: dict[str, Json] = {
+        "maxTokens": 4096,
+        "tokens": [4096],
+        "token": 4096,
+        "password": {"length": 16},
+    }
+    marked = mark_fields({"kind": "HelmRelease", "spec": {"values": values}})
+    expected = {**values, "tokens": [Redacted("4096")], "token": Redacted("4096")}
+    assert marked["spec"] == {"values": expected}
+
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "pushsecrets.a"},
+    "spec": {
+        "group": "a",
+        "names": {"kind": "PushSecret", "plural": "pushsecrets"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    },
+}
+
+
+@pytest.mark.parametrize("form", REPORTERS)
+def test_a_risk_of_a_secret_field_does_not_show_its_value(form: str, tmp_path: Path) -> None:
+    schema: dict[str, object] = {"type": "object", "additionalProperties": {"enum": ["x"]}}
+    schema = {"type": "object", "properties": {"data": schema, "stringData": schema}}
+    for key in ("template", "spec"):
+        schema = {"type": "object", "properties": {key: schema}}
+    crd = json.loads(json.dumps(CRD))
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    for name, value in (("old", "x"), ("new", "planted")):
+        spec = {"template": {"data": {"a": value}, "stringData": {"a": value}}}
+        data = {"apiVersion": "a/v1", "kind": "PushSecret", "metadata": {"name": "x"}, "spec": spec}
+        (tmp_path / f"{name}.yaml").write_text(f"{json.dumps(crd)}\n---\n{json.dumps(data)}")
+    done = run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path)
+    check_shows(form, done.stdout, "PushSecret")
+    assert "planted" not in done.stdout
+    if form == "text":
+        assert "the schema does not allow the value" in done.stdout

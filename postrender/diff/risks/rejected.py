@@ -9,6 +9,7 @@ from postrender.diff.model import REFUSED, Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
 from postrender.diff.risks.losses import LOSSES
+from postrender.diff.secret_fields import is_redacted, with_marks
 from postrender.diff.values import capitalised
 from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import CRD, GroupKind, Identity, is_built_in
@@ -185,6 +186,10 @@ def _node_ports(service: Object) -> set[tuple[str, ...]]:
     }
 
 
+# A fact about a secret field, because others can contain the value.
+_NOT_ALLOWED = "the schema does not allow the value"
+
+
 def find_invalid_custom_object(facts: Facts) -> Iterator[Risk]:
     """A custom object lacks a required field, or has a value that its definition does not allow.
 
@@ -202,9 +207,15 @@ def find_invalid_custom_object(facts: Facts) -> Iterator[Risk]:
     for pair in changed:
         old, new = ((one and one.data) or {} for one in (pair.old, pair.new))
         known = set(find_unlike(old, before.get(_version(old), {})))
-        for path, fact in find_unlike(new, after.get(_version(new), {})):
-            if (path, fact) not in known and parts_at(pair.parts, path) != {}:
-                yield rejection(facts, pair.identity, fact, readable_path(new, path))
+        found = list(find_unlike(new, after.get(_version(new), {})))
+        marked = with_marks(new) if found else None
+        shown = dict.fromkeys(
+            (path, _NOT_ALLOWED if is_redacted(marked, path) else fact)
+            for path, fact in found
+            if (path, fact) not in known and parts_at(pair.parts, path) != {}
+        )
+        for path, fact in shown:
+            yield rejection(facts, pair.identity, fact, readable_path(new, path))
 
 
 def _version(data: dict[str, Json]) -> tuple[str, str]:
