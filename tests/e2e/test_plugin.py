@@ -190,7 +190,7 @@ def test_an_archive_contains_only_the_necessary_files(archive: Path) -> None:
     }
     suffixes = {Path(name).suffix for name in files}
     documents = {"", ".cmd", ".json", ".md", ".py", ".toml", ".txt", ".typed", ".yaml"}
-    assert suffixes == documents | {".css", ".js"}  # the page of `diff --format html`
+    assert suffixes == documents | {".css", ".html", ".js"}  # the page of `diff --format html`
     assert not [part for part in parts if "__pycache__" in part]
 
 
