@@ -118,20 +118,25 @@ def _owned_wrongly(api: Api) -> list[str]:
     for user in objects.values():
         for name in referenced_config_maps(user):
             expected.setdefault(name, set()).update(_upward(user, objects))
-    workloads: dict[str, set[str]] = {}
+    found = revisions(api)
+    bases = {revision["metadata"]["name"]: _base_name(revision) for revision in found}
+    tops = {uid for uid, obj in objects.items() if _upward(obj, objects) == [uid]}
+    workloads: dict[str, set[str]] = {}  # by the base name of a revision
     for name, uids in expected.items():
-        tops = {uid for uid in uids if _upward(objects[uid], objects) == [uid]}
-        workloads.setdefault(_base(name), set()).update(tops)
+        workloads.setdefault(bases.get(name, name), set()).update(uids & tops)
     return [
         f"{name} is owned by {owners(revision)}"
-        for revision in revisions(api)
+        for revision in found
         if owner_uids(revision)
-        != expected.get(name := revision["metadata"]["name"], workloads.get(_base(name)))
+        != expected.get(name := revision["metadata"]["name"], workloads.get(bases[name], tops))
     ]
 
 
-def _base(revision: str) -> str:
-    return revision.rpartition("-")[0]
+def _base_name(revision: Json) -> str:
+    """The name in the chart, which an adopted original has in the cluster, too."""
+    metadata = revision["metadata"]
+    name: str = metadata.get("annotations", {}).get("postrender/base-name", metadata["name"])
+    return name
 
 
 def _upward(obj: Json, objects: Mapping[str, Json]) -> list[str]:

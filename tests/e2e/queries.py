@@ -45,16 +45,26 @@ def apply_attached(api: Api, change: Callable[[], object]) -> Json:
 
 
 def wait_until_pruned(api: Api, left: int = 1, labels: str = "") -> None:
-    """Wait until so many ReplicaSets are left, and no Pod is being deleted.
+    """Wait until so many ReplicaSets are left, and the Pods of the others are gone.
 
-    A Pod uses its revisions until it is deleted, so an earlier run would keep the revisions.
+    A Pod uses its revisions until it is deleted, so an earlier run would keep the revisions. The
+    garbage collector deletes it some time after its ReplicaSet.
     """
 
     def is_pruned() -> bool:
         is_left = len(api.list("ReplicaSet", labels)) == left
-        return is_left and not any(map(is_deleting, api.list("Pod")))
+        pods, there = api.list("Pod"), {one["metadata"]["uid"] for one in api.list("ReplicaSet")}
+        return is_left and not any(is_deleting(pod) or _is_orphan(pod, there) for pod in pods)
 
     api.wait_for(is_pruned, f"{left} ReplicaSets are left, and the Pods of the others are gone")
+
+
+def _is_orphan(pod: Json, replica_sets: set[str]) -> bool:
+    """Return whether the ReplicaSet of a Pod is gone; replica_sets: the uids of the others."""
+    return any(
+        owner["kind"] == "ReplicaSet" and owner["uid"] not in replica_sets
+        for owner in pod["metadata"].get("ownerReferences", [])
+    )
 
 
 def wait_for_collector(api: Api) -> None:
