@@ -6,7 +6,6 @@ A ConfigMap that is not in the input can exist in the cluster, so an unknown nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from postrender.diff.kinds import pod_templates_of
 from postrender.diff.risks.facts import Object
@@ -14,6 +13,7 @@ from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.kinds import CONTENT_KINDS, ObjectKey
 from postrender.kubernetes.uses import Use, uses_of
 from postrender.plan.namespaces import Resolver
+from postrender.text import common_length
 
 # Of more names, only the first count, because each pair of names is compared.
 _MOST_NAMES = 300
@@ -75,9 +75,9 @@ def is_typo(first: str, second: str) -> bool:
     """
     if first == second or abs(len(first) - len(second)) > 1 or not (first + second).isascii():
         return False
-    start = _common(first, second)
+    start = common_length(first, second)
     rest, other_rest = first[start:], second[start:]
-    end = _common(rest[::-1], other_rest[::-1])
+    end = common_length(rest[::-1], other_rest[::-1])
     middle = rest[: len(rest) - end], other_rest[: len(other_rest) - end]
     letters = "".join(middle)
     if letters == "-":
@@ -90,9 +90,3 @@ def is_typo(first: str, second: str) -> bool:
         return False
     word = len(before.rpartition("-")[2]) + max(map(len, middle)) + len(after.partition("-")[0])
     return word >= _SHORTEST
-
-
-def _common(first: str, second: str) -> int:
-    """The number of equal characters at the start of two texts."""
-    equal = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    return sum(1 for _ in equal)
