@@ -104,7 +104,7 @@ def _has_count(metric: dict[str, Json], arguments: Mapping[str, Json]) -> bool:
     argument = re.fullmatch(_ARGUMENT, count)
     if argument:
         count = str(arguments.get(argument[1]))
-    return count.isdecimal() and int(count) > 0
+    return count.isdecimal() and count.strip("0") != ""
 
 
 def _of_service(

@@ -51,6 +51,7 @@ OF_B = "{spec: {args: [{name: a%s}]}}"
         (NOT_GIVEN, "{args: [{name: a}]}", (None,), []),  # unknown
         (NOT_GIVEN, "{args: [{name: a}]}", (OF_B % "",), ["the argument a of it has no value"]),
         (GIVEN, "{metrics: [{name: m}, {name: n, interval: 1m, count: '3'}]}", (), []),
+        (GIVEN, f"{{metrics: [{{interval: 1m, count: '{'9' * 5000}'}}]}}", (), []),
         (GIVEN, "{metrics: [{name: m, interval: 1m, count: 0}]}", (), ["metric m of it has no"]),
         (
             GIVEN,

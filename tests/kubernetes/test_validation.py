@@ -339,6 +339,7 @@ def test_a_template_besides_a_workload(template: str, is_valid: bool) -> None:
         ("failureLimit: -1", "the metric needs a consecutiveSuccessLimit"),
         ("failureLimit: -2", "failureLimit (-2) is below -1"),
         ("interval: 1h30m, initialDelay: +5m", ""),
+        (f"interval: 1m, count: '{'9' * 5000}'", ""),
         ("interval: '60'", 'the value "60" is not a duration'),
         ("consecutiveErrorLimit: -1", "consecutiveErrorLimit (-1) is below 0"),
     ],

@@ -244,11 +244,14 @@ def _metric(value: Json) -> Iterator[str]:
         yield f"{_LIMITS[1]} ({inconclusive}) is above the count ({count})"
 
 
+_MOST_DIGITS = 10  # Python does not read thousands
+
+
 def _number(metric: Json, field: str) -> int:
     """A number, also as text; 0 for anything else, such as an argument."""
     value = value_at(metric, (field,))
     if isinstance(value, str) and value.removeprefix("-").isdecimal():
-        return int(value)
+        return int(value[:_MOST_DIGITS])
     return value if isinstance(value, int) else 0
 
 
