@@ -98,14 +98,16 @@ def find_broken_reference(facts: Facts) -> Iterator[Risk]:
 
 
 def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
-    lost = set(_without_a_part(facts))
+    lost, needed = set(_without_a_part(facts)), _needed_differently(facts)
     kinds = {
         group_kind[1].lower(): group_kind
         for group_kind in {key.group_kind for key in removed} | {one.group_kind for one in lost}
         if group_kind[1] not in (*CONTENT_KINDS, "Namespace")
     }
     names = Names(facts.both.resolver, facts.both.names.of_all, kinds, _custom_references(facts))
-    before, after = (cache(partial(_contents, facts, is_new=is_new)) for is_new in (False, True))
+    before, after = (
+        cache(partial(_contents, facts, needed, is_new=is_new)) for is_new in (False, True)
+    )
     old = {pair.identity: pair.old.data if pair.old else None for pair in facts.pairs}
 
     def known(item: Object) -> set[tuple[object, str]]:
@@ -127,7 +129,7 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
         yield from (_risk(item, use) for key, use in (later | now).items() if key not in old_keys)
     yield from _left_behind(facts)
     rolling = {one.identity for one in facts.workloads if one.effect in _NEW_PODS}
-    for item, parts in _candidates(facts, removed, lost, rolling):
+    for item, parts in _candidates(facts, removed, lost, needed, rolling):
         broken = list(_broken(names, item, after, removed, parts))
         if broken and not (early and _runs_before(item)):
             both = known(item)
@@ -187,10 +189,10 @@ def _candidates(
     facts: Facts,
     removed: Collection[ObjectKey],
     lost: Collection[Identity],
+    needed: Collection[Identity],
     rolling: Collection[Identity],
 ) -> Iterator[tuple[Object, Parts]]:
     """The objects with uses that can be broken, with the parts in which they are."""
-    needed = _needed_differently(facts)
     words = {one.name for one in (*lost, *needed)} | {key.name for key in removed}
     users = [USERS_OF_PARTS[one.kind] for one in lost] + [("Rollout",)] * bool(needed)
     if removed or () in users:
@@ -311,7 +313,9 @@ def _early(facts: Facts, before: _Contents, after: _Contents) -> Mapping[ObjectK
     return {**before(), **{key: item for key, item in after().items() if key in keys}}
 
 
-def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
+def _contents(
+    facts: Facts, needed: Collection[Identity], *, is_new: bool
+) -> dict[ObjectKey, _Parted]:
     """The objects with keys or ports on one side, and the revisions under their own names."""
     key_of = facts.both.resolver.key_of
     side = facts.both.new if is_new else facts.both.old
@@ -330,7 +334,7 @@ def _contents(facts: Facts, *, is_new: bool) -> dict[ObjectKey, _Parted]:
         for use in uses_of(pair.identity, pair.new.data, ())
     ]
     kinds |= NEEDED_KINDS & {use.group_kind[1] for use in uses}
-    kinds |= {one.kind for one in _needed_differently(facts)}
+    kinds |= {one.kind for one in needed}
     used = {use.name for use in uses}
     for item in facts.objects(kinds, is_new=is_new, words=used):
         found[key_of(_owner(item))] = item
