@@ -17,8 +17,8 @@ from tests.e2e.programs import HERE, folder, present
 
 TESTS = Path(__file__).resolve().parent
 IS_MATRIX = "POSTRENDER_E2E_CELL" in os.environ
-# At the end of a run, other processes would wait for this test.
-_LONGEST = "test_no_shape_takes_more_than_n_log_n"
+# At the end of a run, other processes would wait for these tests.
+_LONGEST = {"test_no_shape_takes_more_than_n_log_n", "test_a_regular_expression_takes_linear_time"}
 # For long variants of tests, of which `make e2e` runs one. `make matrix` runs all of them.
 in_matrix = pytest.mark.in_matrix
 # A behaviour that does not depend on Helm's version is tested with one of both Helms.
@@ -50,8 +50,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the long variants, except in the matrix, and begin with the longest test."""
-    items.sort(key=lambda item: item.name != _LONGEST)
+    """Skip the long variants, except in the matrix, and begin with the longest tests."""
+    items.sort(key=lambda item: item.name not in _LONGEST)
     if not IS_MATRIX:
         for item in items:
             if item.get_closest_marker(in_matrix.name):

@@ -39,8 +39,6 @@ _SCANS = re.compile(
     "encode|decode|isascii|isprintable|isalnum|insert|remove|copy|sort|reverse"
 )
 work = 0
-# The work by file and line, if `run` traces it.
-places: dict[str, int] | None = None
 
 
 class Run(NamedTuple):
@@ -55,18 +53,11 @@ class Run(NamedTuple):
     code: int
     stdout: str
     stderr: str
-    places: dict[str, int]
 
 
 def _add(count: int) -> None:
     global work
     work += count
-    if places is not None:
-        frame = sys._getframe(2)
-        while frame.f_code.co_filename == __file__ and frame.f_back:
-            frame = frame.f_back
-        place = f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"
-        places[place] = places.get(place, 0) + count
 
 
 @cache
@@ -83,17 +74,21 @@ def _method(name: str) -> Callable[[Any, Any, Sequence[Any]], None] | None:
         return _add_match
     if name in ("find", "rfind", "index", "search"):
         return partial(_add_search, name)
-    return partial(_add_other, name)
+    if name in ("finditer", "findall", "sub", "loads", "dumps"):
+        return _add_texts
+    return _add_scan if _SCANS.fullmatch(name) else _add_argument
 
 
 def _count_step() -> bool:
-    _add(1)
+    global work
+    work += 1
     return True
 
 
 def _count_made(value: Any) -> Any:
+    global work
     if isinstance(value, _SIZED):
-        _add(len(value))
+        work += len(value)
     return value
 
 
@@ -102,9 +97,11 @@ def _count_searched(container: Any) -> Any:
 
 
 def _count_called(function: Any, *arguments: Any, **named: Any) -> Any:
-    _add(1)
+    global work
+    work += 1
     result = function(*arguments, **named)
-    if isinstance(function, (FunctionType, MethodType)) and _is_counted(function.__module__):
+    kind = type(function)
+    if (kind is FunctionType or kind is MethodType) and _is_counted(function.__module__):
         return result
     add = _method(getattr(function, "__name__", ""))
     if add:
@@ -119,7 +116,7 @@ def _add_match(_function: Any, result: Any, _arguments: Sequence[Any]) -> None:
 def _add_search(name: str, function: Any, result: Any, arguments: Sequence[Any]) -> None:
     numbers = [part for part in arguments if isinstance(part, int)]
     if not numbers:
-        _add_other(name, function, result, arguments)
+        (_add_texts if name == "search" else _add_scan)(function, result, arguments)
         return
     # A search from a start to an end, which can stop before the end.
     owner = getattr(function, "__self__", None)
@@ -132,12 +129,18 @@ def _add_search(name: str, function: Any, result: Any, arguments: Sequence[Any])
         _add(max(1, (found if found >= numbers[0] else end) - numbers[0]))
 
 
-def _add_other(name: str, function: Any, result: Any, arguments: Sequence[Any]) -> None:
-    if name in ("search", "finditer", "findall", "sub", "loads", "dumps"):
-        _add(sum(map(len, _texts(arguments))))
-    elif _SCANS.fullmatch(name):
-        _count_made(getattr(function, "__self__", None))
-    elif arguments and isinstance(function, (type, type(len))):
+def _add_texts(_function: Any, result: Any, arguments: Sequence[Any]) -> None:
+    _add(sum(map(len, _texts(arguments))))
+    _count_made(result)
+
+
+def _add_scan(function: Any, result: Any, _arguments: Sequence[Any]) -> None:
+    _count_made(getattr(function, "__self__", None))
+    _count_made(result)
+
+
+def _add_argument(function: Any, result: Any, arguments: Sequence[Any]) -> None:
+    if arguments and isinstance(function, (type, type(len))):
         _count_searched(arguments[0])
     _count_made(result)
 
@@ -158,6 +161,9 @@ class _Counted(ast.NodeTransformer):
             "globals",
         ):
             return node
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if _CONSTANT.fullmatch(name):
+            return ast.BoolOp(ast.And(), [_call("_count_step"), node])
         return _call("_count_called", node.func, *node.args, keywords=node.keywords)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -252,7 +258,6 @@ def run(
     stdin: str = "",
     files: Mapping[str, str] = {},
     *,
-    traces: bool = False,
     has_peak: bool = True,
 ) -> Run:
     """Run postrender in a fork, in a new folder with files, and return what the run took."""
@@ -275,15 +280,15 @@ def run(
                         number,
                     )
                 sys.stdin, sys.stdout, sys.stderr = map(open, range(3), "rww")
-                global work, places
-                work, places = 0, {} if traces else None
+                global work
+                work = 0
                 if has_peak:
                     tracemalloc.start(1)
                 code = main.run(arguments)
                 peak = tracemalloc.get_traced_memory()[1]
                 sys.stdout.flush()
                 with open(paths[3], "w") as file:
-                    json.dump([work, peak, code, places or {}], file)
+                    json.dump([work, peak, code], file)
             except BaseException:
                 with open(paths[2], "a") as file:
                     file.write(traceback.format_exc())
@@ -292,5 +297,5 @@ def run(
         out, err = (Path(path).read_text() for path in paths[1:3])
         assert os.path.exists(paths[3]), err[-3000:]
         with open(paths[3]) as file:
-            count, peak, code, places_of_run = json.load(file)
-        return Run(count, peak, code, out, err, places_of_run)
+            count, peak, code = json.load(file)
+        return Run(count, peak, code, out, err)

@@ -1205,8 +1205,13 @@ def test_a_configuration_that_is_not_a_file_is_an_error(folder: Path, kind: str)
     assert run(GOOD, f"--config={os.devnull}").code == 0
 
 
-@pytest.mark.parametrize("where", ["shop", "chart", "services/web/chart"])
-@pytest.mark.parametrize("command", ["explain", "check", "diff - app.yaml"])
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        *(("explain", where) for where in ("shop", "chart", "services/web/chart")),
+        *((command, "shop") for command in ("check", "diff - app.yaml")),
+    ],
+)
 def test_the_configuration_of_a_rendered_chart_is_a_finding(
     folder: Path, command: str, where: str
 ) -> None:

@@ -29,6 +29,7 @@ from tests.e2e.queries import (
     wait_for_phase,
 )
 from tests.e2e.releases import Release, Values
+from tests.rings import in_matrix
 
 # The owners of a revision whose revision object exists. The Deployment of a workloadRef has its own
 # ReplicaSets, in addition to those of the Rollout.
@@ -77,7 +78,14 @@ def wait_until_nothing_remains(api: Api) -> None:
 # Workloads with revision objects
 
 
-@pytest.mark.parametrize("kind", WITH_REVISION_OBJECTS)
+# The modes of scaleDown differ only in the scale of the Deployment.
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=in_matrix if kind in ("never", "onsuccess") else ())
+        for kind in WITH_REVISION_OBJECTS
+    ],
+)
 def test_a_revision_is_kept_until_its_revision_objects_are_deleted(
     manifests: Release, api: Api, plane: ControlPlane, kind: str
 ) -> None:

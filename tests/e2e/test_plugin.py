@@ -38,6 +38,8 @@ UNREACHABLE = {
 THROUGH = ("--post-renderer", "postrender")
 FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
 FAULT = "error: nowhere.yaml: postrender cannot read the configuration"
+# Modules that Python, `venv` or pip could import.
+HOSTILE = ("venv", "pip", "ensurepip", "sysconfig", "types", "subprocess", "logging", "shutil")
 HELMS_OWN = 'plugin "postrender" exited with error'
 
 
@@ -116,13 +118,20 @@ def test_a_checkout_is_installed_and_uses_its_own_version(machine: Machine, chec
 
 
 def test_the_plugin_is_installed_from_a_registry(machine: Machine, archive: Path) -> None:
-    """The artifact that the release pushes. Helm finds the archive by the title of the layer."""
+    """The artifact that the release pushes. Helm finds the archive by the title of the layer.
+
+    Python imports no module of the working directory, which can be somebody else's folder.
+    """
+    proof = machine.folder / "proof"
+    for name in HOSTILE:
+        (machine.folder / f"{name}.py").write_text(f"open({str(proof)!r}, 'a')\n")
     with registry() as address:
         reference = push(archive, f"{address}/tools")
         options = ("--verify=false", "--plain-http")
         done = machine.with_python().helm("plugin", "install", *options, reference)
     assert "Installed plugin: postrender" in done.stdout, done.stderr
     assert "postrender/base-name" in template(machine)
+    assert not proof.exists()
 
 
 @contextmanager

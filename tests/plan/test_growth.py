@@ -108,5 +108,5 @@ def calls(run: Callable[[int], None], count: int) -> int:
 @pytest.mark.parametrize("run", [run_render, run_render_of_list, run_compare])
 def test_twice_the_objects_take_twice_the_calls(run: Callable[[int], None]) -> None:
     run(2)  # imports and caches
-    small, large = calls(run, 150), calls(run, 300)
+    small, large = calls(run, 75), calls(run, 150)
     assert large < 2.1 * small

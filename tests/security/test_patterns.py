@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from time import thread_time
 from typing import Any, NamedTuple
@@ -35,8 +35,8 @@ else:
 SEARCHES = {"search", "sub", "findall", "finditer", "split"}
 METHODS = {*SEARCHES, "match", "fullmatch"}
 CALLS = {"compile", *METHODS}
-# Small sizes grow in steps of two, because an exponential expression would not end on large sizes.
-SMALL = range(8, 33, 2)
+# Small sizes grow in small steps, because an exponential expression would not end on large sizes.
+SMALL = range(8, 33, 4)
 # The lengths of large texts. An expression fails at the first length that takes too long.
 LENGTHS = (512, 2048, 8192, *([32_768] if IS_FUZZ else []))
 # For 8,192 characters, a linear expression takes a millisecond, a quadratic one 5 to 60.
@@ -49,6 +49,8 @@ COMPILED_IN_FUNCTIONS = {
     "postrender/yaml/plain.py": 1,
     "postrender/diff/workloads.py": 1,
     "postrender/config/validate.py": 1,
+    # The pattern of a schema, with few repetitions and a short text.
+    "postrender/kubernetes/validation/schemas.py": 1,
 }
 
 
@@ -65,7 +67,7 @@ def expressions() -> Iterator[Expression]:
     """Yield every regular expression of the package, where the package defines it."""
     uses = used_methods()
     for path, tree in trees().items():
-        name = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        name = module_of(path)
         if name == "postrender.__main__":
             continue
         module = vars(importlib.import_module(name))
@@ -134,7 +136,7 @@ def used_methods() -> dict[tuple[str, str], set[str]]:
     """Return the methods of regular expressions that the package calls, by module and global."""
     methods: dict[tuple[str, str], set[str]] = {}
     for path, tree in trees().items():
-        here = path.removesuffix(".py").replace("/", ".")
+        here = module_of(path)
         imported = {
             alias.name: str(node.module)
             for node in ast.walk(tree)
@@ -155,6 +157,10 @@ def trees() -> dict[str, ast.Module]:
         path.relative_to(root.parent).as_posix(): ast.parse(path.read_text("utf-8"))
         for path in sorted(root.rglob("*.py"))
     }
+
+
+def module_of(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
 def samples(tree: Any) -> list[str]:
@@ -240,7 +246,7 @@ def pumps(nodes: list[Any], before: str) -> Iterator[tuple[str, str]]:
         if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             inner = list(value[2])
             bodies = samples(inner)
-            for body in [*bodies, *(first + second for first, second in product(bodies, bodies))]:
+            for body in [*bodies, *map("".join, combinations(bodies, 2))]:
                 if body:
                     yield start, body
                     yield "", body
@@ -293,13 +299,11 @@ def slowness(expression: Expression) -> str:
     return ""
 
 
-EXPRESSIONS = {expression.name: expression for expression in expressions()}
-
-
 @pytest.mark.random_inputs
-@pytest.mark.parametrize("name", EXPRESSIONS)
-def test_a_regular_expression_takes_linear_time(name: str) -> None:
-    assert not slowness(EXPRESSIONS[name])
+def test_a_regular_expression_takes_linear_time() -> None:
+    found = {expression.name: expression for expression in expressions()}
+    assert len(found) > 150
+    assert not {name: slow for name, item in found.items() if (slow := slowness(item))}
 
 
 @pytest.mark.parametrize(
@@ -318,7 +322,7 @@ def test_a_slow_expression_is_found(text: str, is_searched: bool) -> None:
 def test_the_package_does_not_compile_other_expressions() -> None:
     calls = {}
     for path, tree in trees().items():
-        module = vars(importlib.import_module(path.removesuffix(".py").replace("/", ".")))
+        module = vars(importlib.import_module(module_of(path)))
         unknown = [
             call for call in calls_in_functions(tree) if constant(call.args[0], module) is None
         ]

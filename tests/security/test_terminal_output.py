@@ -172,6 +172,8 @@ def test_a_preview_in_a_job_does_not_contain_workflow_commands(
     assert code == 0
     assert lines or form not in COMPLETE
     assert not any(map(is_command, lines))
+    if runner != "TF_BUILD":
+        return
     # A file keeps the text of the manifests.
     command = [sys.executable, "-m", "postrender", *arguments]
     environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
