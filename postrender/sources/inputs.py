@@ -14,6 +14,7 @@ from postrender.sources.paths import (
     CHART_FILE,
     ENDINGS,
     GIT,
+    MAX_OUTPUT,
     chart_error,
     checked_source,
     folder_error,
@@ -129,7 +130,8 @@ def _read_file(name: str) -> Source:
             with open(name, "rb") as file:
                 is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
                 # A shell passes the output of a program, `<(helm template …)`, as a path too.
-                return checked_source(name, file.read())._replace(is_pipe=not is_file)
+                data = file.read() if is_file else _not_endless(file.read(MAX_OUTPUT + 1), name)
+                return checked_source(name, data)._replace(is_pipe=not is_file)
         if sys.stdin is None:
             raise UserError(
                 "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
@@ -144,11 +146,27 @@ def _read_stdin() -> bytes:
 
     Python then reads only what has arrived, and such a stream would lack objects.
     """
-    parts = [sys.stdin.buffer.read()]
+    stdin = sys.stdin.buffer
+    parts, size = [stdin.read(MAX_OUTPUT + 1)], 0
     while parts[-1] != b"" and os.name == "posix" and not os.get_blocking(0):
+        size += len(parts[-1] or b"")
         select.select([0], [], [])
-        parts.append(sys.stdin.buffer.read())
-    return b"".join(filter(None, parts))
+        parts.append(stdin.read(max(MAX_OUTPUT + 1 - size, 0)))
+    data = b"".join(filter(None, parts))
+    if len(data) > MAX_OUTPUT and stat.S_ISREG(os.fstat(0).st_mode):
+        return data + stdin.read()
+    return _not_endless(data, STDIN)
+
+
+def _not_endless(data: bytes, name: str) -> bytes:
+    """What a pipe or device has printed; UserError if that may have no end."""
+    if len(data) > MAX_OUTPUT:
+        raise UserError(
+            f"the pipe or device has more than {MAX_OUTPUT >> 20} MiB, and perhaps no end",
+            "Write the manifests to a file, and pass the file",
+            Location(name),
+        )
+    return data
 
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:

@@ -18,6 +18,7 @@ from yaml.error import YAMLError
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
+from postrender.yaml.plain import MAX_DEPTH
 
 try:
     from yaml.cyaml import CParser
@@ -26,7 +27,6 @@ except ImportError:  # PyYAML was built without libyaml
 
 YamlNode = Any
 
-MAX_DEPTH = 200
 # The pure Python parser reads only 0.2 MB a second, so parse() does not try it for a longer text.
 MAX_PURE_CHARACTERS = 256 * 1024
 

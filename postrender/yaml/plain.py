@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     # Python unpacks a tuple faster than a record.
     Line = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# The YAML parser reads deeper documents, up to parser.MAX_DEPTH levels.
-_MAX_DEPTH = 150
+# The most levels of a document. The YAML parser reads those that are too deep for this module.
+MAX_DEPTH, _MAX_PLAIN_DEPTH = 200, 150
 _MAX_CACHED_LINES = 16384
 
 # The forms of a line: `key: scalar`, `key:`, `key: |`, `key: {…}`, a list item, a line without
@@ -254,7 +254,7 @@ def read_plain(text: str) -> PlainDocument | None:
         is_item = form == ITEM
         if column != level or is_item != is_list:  # not an entry of the innermost collection
             if open_key is not None and column >= level:
-                if len(outer) > _MAX_DEPTH:
+                if len(outer) > _MAX_PLAIN_DEPTH:
                     return None
                 outer.append((inner, numbers, level, is_list))
                 inner[open_key] = inner = [] if is_item else {}
@@ -273,7 +273,7 @@ def read_plain(text: str) -> PlainDocument | None:
                 inner.append(value)
                 continue
             if key is not None:  # `- key: value` also opens a mapping
-                if len(outer) > _MAX_DEPTH:
+                if len(outer) > _MAX_PLAIN_DEPTH:
                     return None
                 outer.append((inner, numbers, level, is_list))
                 mapping: dict[str, Json] = {}

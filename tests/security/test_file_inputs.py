@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from time import thread_time
@@ -10,6 +12,7 @@ from time import thread_time
 import pytest
 
 from postrender.errors import Location, UserError
+from postrender.sources import inputs
 from postrender.sources.charts import chart_name, has_archived_configuration
 from postrender.sources.inputs import read_inputs
 from postrender.yaml.document import parse_document
@@ -109,6 +112,31 @@ def test_a_chart_without_a_regular_file_has_no_name(tmp_path: Path, form: str) -
     else:
         chart_file.symlink_to(form)
     assert chart_name(str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize("is_stdin", [True, False])
+def test_a_device_without_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch, *, is_stdin: bool
+) -> None:
+    monkeypatch.setattr(inputs, "MAX_OUTPUT", 1 << 20)
+    with open("/dev/zero") as zero:
+        monkeypatch.setattr("sys.stdin", zero)
+        with pytest.raises(UserError, match="more than 1 MiB, and perhaps no end"):
+            inputs.read_inputs("-" if is_stdin else "/dev/zero")
+
+
+def test_a_large_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MAX_OUTPUT", 1 << 20)
+    file = tmp_path / "large.yaml"
+    file.write_bytes(b"#" * (3 << 20))
+    assert len(inputs.read_inputs(str(file))[0].data) == 3 << 20
+    script = "from postrender.sources import inputs; inputs.MAX_OUTPUT = 9; "
+    script += "print(len(inputs.read_inputs('-')[0].data))"
+    with file.open() as stdin:
+        done = subprocess.run(
+            [sys.executable, "-c", script], stdin=stdin, capture_output=True, check=True
+        )
+    assert done.stdout.decode().strip() == str(3 << 20)
 
 
 def test_a_large_chart_file_is_not_read_to_its_end(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from postrender.errors import Location, UserError
 from postrender.yaml.document import parse_document
 from postrender.yaml.nodes import compose
 from postrender.yaml.parser import (
-    MAX_DEPTH,
     MAX_PURE_CHARACTERS,
     YamlNode,
     _c_class,
@@ -24,7 +23,7 @@ from postrender.yaml.parser import (
     parse,
 )
 from postrender.yaml.paths import Json
-from postrender.yaml.plain import read_plain
+from postrender.yaml.plain import MAX_DEPTH, read_plain
 from tests.manifests import load
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

@@ -33,7 +33,7 @@ from tests.golden_cases import cases as golden_cases
 
 ROOT = FilePath(__file__).resolve().parents[2]
 SECONDS = float(os.environ.get("POSTRENDER_PLAIN_SECONDS", "0"))
-MUTATIONS = 400_000 if IS_FUZZ else 20_000
+MUTATIONS = 400_000 if IS_FUZZ else 10_000
 SEED = int(os.environ.get("POSTRENDER_PLAIN_SEED", "12"))
 CHARTS = os.environ.get("POSTRENDER_PLAIN_CHARTS", "")
 LOCATION = Location("document")
