@@ -14,9 +14,9 @@ from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING
 from postrender.diff.fields import find_field_changes, restricted
+from postrender.diff.marks import MARKED_KEYS, Masked, Redacted, mark_content, mark_digest
 from postrender.diff.model import ADDED, FieldChange
 from postrender.diff.pairs import Pair
-from postrender.diff.redact import MARKED_KEYS, Redacted, mark_content, mark_digest
 from postrender.diff.secret_fields import mark_fields
 from postrender.krm.input import own_annotations
 from postrender.kubernetes.annotations import (
@@ -250,6 +250,8 @@ def _in_form(data: Json, form: _Form) -> Json:
     if isinstance(data, list):
         return [_in_form(value, form) for value in data]
     if isinstance(data, str):
+        if data.__class__ is Masked:
+            return Masked(replace_words(data, form.base_names), _in_form(data.data, form))
         return with_base_names(data, form.base_names)
     return data
 

@@ -5,8 +5,8 @@ digest. This module therefore also redacts labels and annotations that look like
 `checksum/secret`. The module also redacts revision names with a hash that depends on a Secret.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
-2. `mark_content` and `mark_digest` turn values into `Redacted` text, before the comparison. This
-   step needs the object or the key of a value.
+2. The modules `marks`, `secret_fields` and `secret_values` turn values into `Redacted` text, before
+   the comparison. This step needs the object or the key of a value.
 3. `redact` walks the whole model, as the last step of diff.build and of explain.build.
 """
 
@@ -17,19 +17,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from postrender.diff.marks import Masked
 from postrender.diff.model import Cause, ContentChange, RevisionChange
 from postrender.diff.pairs import ComparedObject, base_name_of
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.hashing import (
     CONTENT_HASH_LENGTH,
     HASH_SUFFIX,
-    canonical_json,
     without_hash,
 )
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.records import NamedTuple, reachable
 from postrender.text import words_of
-from postrender.yaml.paths import Json, mappings_in
+from postrender.yaml.paths import Json
+from postrender.yaml.scalars import block_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,23 +45,8 @@ NOT_SHOWN = "(not shown)"
 
 # The end of a revision name. A name with a letter, digit or dash after the hash does not match.
 REVISION_END = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
-_DIGEST = re.compile(
-    r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z"
-)
-# A digest that a chart truncates (`trunc 8`). For this pattern, `mark_digest` also checks the key.
-_SHORT_DIGEST = re.compile(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
-_HINT = re.compile(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
-_CONTENT = ("data", "stringData")
-# A mapping that mark_content changes has one of these keys.
-MARKED_KEYS = frozenset({"kind", "stringData", "secretTemplates"})
 _NON_TEXT_SCALARS = frozenset({int, bool, float, type(None)})
 _SCALARS = _NON_TEXT_SCALARS | {str}
-
-
-class Redacted(str):
-    """A text that diff compares like any other text, but shows as NOT_SHOWN."""
-
-    __slots__ = ()
 
 
 class _Revision(NamedTuple):
@@ -199,44 +185,6 @@ def _dependents_of_secrets(context: PlanContext) -> Collection[ItemKey]:
     return reachable(secrets, lambda key: sources.pop(key, ()))
 
 
-# ---------------------------------------------------------------------------------- marks on values
-
-
-def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """An object, with the content of a Secret or a SecretList as Redacted text.
-
-    Operators create Secrets from mappings without a kind: with `stringData`, which nothing but a
-    Secret has, or in `secretTemplates` (SopsSecret).
-    """
-    templates = data.get("secretTemplates")
-    if isinstance(templates, list):
-        marked: list[Json] = [
-            {**one, **_content_of(one)} if isinstance(one, dict) else one for one in templates
-        ]
-        data = {**data, "secretTemplates": marked}
-    if data.get("kind") == "SecretList":
-        secrets = mappings_in(data.get("items"))
-        return {**data, "items": [mark_content({**item, "kind": "Secret"}) for item in secrets]}
-    is_secret = data.get("kind") == "Secret" or "stringData" in data
-    return {**data, **_content_of(data)} if is_secret else data
-
-
-def _content_of(secret: dict[str, Json]) -> dict[str, Json]:
-    return {key: Redacted(canonical_json(secret[key])) for key in _CONTENT if key in secret}
-
-
-def mark_digest(key: str, text: str) -> str:
-    """The text of a label or annotation, as Redacted text if it looks like a digest.
-
-    A text that looks like a truncated digest counts only with a key such as `checksum`.
-    """
-    if isinstance(text, Redacted):
-        return text
-    is_hinted = _HINT.search(key.rpartition("/")[2] or key) or key.startswith("checksum/")
-    is_digest = _DIGEST.match(text) or (is_hinted and _SHORT_DIGEST.match(text))
-    return Redacted(text) if is_digest else text
-
-
 # ----------------------------------------------------------------------------- redaction of a model
 
 
@@ -289,6 +237,8 @@ class _Redactor:
             return self._redact_all(value)
         if isinstance(value, dict):
             return {self.redact(key): self.redact(item) for key, item in value.items()}
+        if kind is Masked:
+            return block_text(self.redact(value.data)) + "\n"
         return NOT_SHOWN
 
     def _redact_all(self, values: Iterable[Any]) -> list[Any]:

@@ -14,14 +14,8 @@ from hypothesis import strategies as st
 
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
-from postrender.diff.redact import (
-    NOT_SHOWN,
-    Redacted,
-    _find_secret_names,
-    _Revision,
-    mark_content,
-    redact,
-)
+from postrender.diff.marks import Redacted, mark_content
+from postrender.diff.redact import NOT_SHOWN, _find_secret_names, _Revision, redact
 from postrender.explain.build import explain
 from postrender.inventory.build import take_inventory
 from postrender.inventory.model import Item

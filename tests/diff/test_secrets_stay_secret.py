@@ -20,8 +20,10 @@ from typing import NamedTuple
 import pytest
 
 from postrender.diff.formats import REPORTERS
-from postrender.diff.redact import Redacted
+from postrender.diff.marks import Redacted
+from postrender.diff.redact import redact
 from postrender.diff.secret_fields import mark_fields
+from postrender.diff.secret_values import with_marked_names
 from postrender.explain import REPORTERS as EXPLAIN_REPORTERS
 from postrender.kubernetes.hashing import (
     HASH_SUFFIX,
@@ -30,7 +32,7 @@ from postrender.kubernetes.hashing import (
     revision_name,
 )
 from postrender.yaml.paths import Json
-from tests.diff.change_cases import Result, run
+from tests.diff.change_cases import Result, one_comparison, run
 from tests.diff.reporters import check_shows
 
 KEY = "planted-key"
@@ -279,10 +281,12 @@ def test_a_preview_does_not_reveal_a_secret(
 ) -> None:
     folder, forbidden = sides
     names = [f"old-{old}.yaml", f"new-{new}.yaml"]
-    for form, option in product(REPORTERS, ("--secrets", "--no-secrets")):
-        done = run(["diff", option, "--format", form, *names], folder)
-        check(done, forbidden)
-        check_shows(form, done.stdout, "web-database")
+    for option in ("--secrets", "--no-secrets"):
+        with one_comparison():
+            for form in REPORTERS:
+                done = run(["diff", option, "--format", form, *names], folder)
+                check(done, forbidden)
+                check_shows(form, done.stdout, "web-database")
 
 
 @pytest.mark.parametrize("side", ["old-plain", "new-attached"])
@@ -292,9 +296,11 @@ def test_an_added_or_removed_secret_is_not_revealed(
     folder, forbidden = sides
     (folder / "empty.yaml").write_text("")
     pair = (f"{side}.yaml", "empty.yaml")
-    for form, names in product(REPORTERS, (pair, pair[::-1])):
-        done = run(["diff", "--secrets", "--allow-empty", "--format", form, *names], folder)
-        check(done, forbidden)
+    for names in (pair, pair[::-1]):
+        with one_comparison():
+            for form in REPORTERS:
+                done = run(["diff", "--secrets", "--allow-empty", "--format", form, *names], folder)
+                check(done, forbidden)
 
 
 @pytest.mark.parametrize("name", ["new-plain", "new-rendered", "new-attached", "new-retained"])
@@ -370,6 +376,27 @@ HELM_VALUES = {
     "apiKeys": {"web": "PLANTED"},
     "secretKeys": {"adminPasswordKey": "VISIBLE"},
 }
+# A text with values, of which the comment and the order are not told.
+VALUES_TEXT = """\
+# Old password: PLANTED
+host: VISIBLE
+db: {password: PLANTED, passwordKey: VISIBLE}
+image:
+  args: [--verbose, VISIBLE, --db-password, PLANTED, --token=PLANTED, --token-file=VISIBLE]
+inner: |
+  user: VISIBLE
+  pwd: PLANTED
+"""
+SECRET_MANIFEST = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
+PATCHES = [
+    {"patch": f"{SECRET_MANIFEST}stringData: {{a: PLANTED}}"},
+    {"patch": f"{SECRET_MANIFEST}data: {{a: PLANTED}}"},
+    {"patch": "- {op: add, path: /stringData/a, value: PLANTED}"},
+    {"patch": "- {op: add, path: /spec/api-key, value: PLANTED}"},
+    {"patch": "- {op: add, path: /spec/host, value: VISIBLE}"},
+    {"patch": "spec: {env: [{name: A_TOKEN, value: PLANTED}]}", "target": {"kind": "VISIBLE"}},
+    {"patch": "data: {a: PLANTED}", "target": {"kind": "Secret"}},
+]
 HELM_PARAMETERS = [
     {"name": "db.api_key", "value": "PLANTED"},
     {"name": "db.passwordKey", "value": "VISIBLE"},
@@ -419,6 +446,7 @@ SECRET_FIELDS: dict[str, object] = {
     },
     "Kustomization": {
         "secretGenerator": [{"name": "a", "literals": ["a=PLANTED"], "files": ["VISIBLE"]}],
+        "patches": PATCHES,
         "configMapGenerator": [{"name": "a", "literals": ["a=VISIBLE"]}],
         "helmCharts": [{"name": "VISIBLE", "valuesInline": HELM_VALUES}],
         "spec": {"postBuild": {"substitute": {"DB_PASSWORD": "PLANTED", "HOST": "VISIBLE"}}},
@@ -432,8 +460,16 @@ SECRET_FIELDS: dict[str, object] = {
     "GrafanaDatasource": {
         "spec": {"datasource": {"url": "VISIBLE", "secureJsonData": {"header": "PLANTED"}}}
     },
-    "HelmRelease": {"spec": {"values": HELM_VALUES}},
-    "HelmChart": {"spec": {"set": {"token": "PLANTED", "tokenSecretName": "VISIBLE"}}},
+    "HelmRelease": {
+        "spec": {"values": HELM_VALUES, "postRenderers": [{"kustomize": {"patches": PATCHES}}]}
+    },
+    "HelmChart": {
+        "spec": {
+            "set": {"token": "PLANTED", "tokenSecretName": "VISIBLE"},
+            "valuesContent": VALUES_TEXT,
+        }
+    },
+    "HelmChartConfig": {"spec": {"valuesContent": "{{ not YAML }}\npassword: PLANTED\n"}},
     "Release": {"spec": {"forProvider": {"values": HELM_VALUES, "set": HELM_PARAMETERS}}},
     "Bundle": {"spec": {"helm": {"values": HELM_VALUES}}},
     "Application": {
@@ -446,12 +482,14 @@ SECRET_FIELDS: dict[str, object] = {
         "spec": {
             "template": {
                 "spec": {
-                    "source": {"helm": HELM},
+                    "source": {"helm": {**HELM, "values": VALUES_TEXT}},
                     "sources": [
-                        {"helm": {"valuesObject": "a: PLANTED", "parameters": ["PLANTED"]}}
+                        {"helm": {"valuesObject": "pwd: PLANTED", "parameters": ["pwd=PLANTED"]}}
                     ],
                 }
-            }
+            },
+            "templatePatch": "spec:\n  source:\n    helm:\n      values: |\n        pwd: PLANTED",
+            "generators": [{"list": {"elements": [{"cluster": "VISIBLE", "apikey": "PLANTED"}]}}],
         }
     },
     # postrender does not know these kinds or fields, which are no Secrets.
@@ -460,11 +498,10 @@ SECRET_FIELDS: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("form", REPORTERS)
 @pytest.mark.parametrize("kind", SECRET_FIELDS)
 @pytest.mark.parametrize("sides", [("alpha", "omega"), ("", "omega"), ("alpha", "")])
 def test_fields_that_become_the_content_of_a_secret_are_not_revealed(
-    form: str, kind: str, sides: tuple[str, str], tmp_path: Path
+    kind: str, sides: tuple[str, str], tmp_path: Path
 ) -> None:
     for name, side in zip(("old", "new"), sides, strict=True):
         text = json.dumps(SECRET_FIELDS[kind])
@@ -472,12 +509,21 @@ def test_fields_that_become_the_content_of_a_secret_are_not_revealed(
         data = {"apiVersion": "a/v1", "kind": kind, "metadata": {"name": "x"}, **json.loads(text)}
         other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "y"}}
         (tmp_path / f"{name}.yaml").write_text(json.dumps(data if side else other))
-    done = run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path)
-    assert "planted" not in done.stdout
-    for side in sides:
-        if side and "VISIBLE" in json.dumps(SECRET_FIELDS[kind]):
-            check_shows(form, done.stdout, f"visible-{side}")
-    check_shows(form, done.stdout, kind)
+    with one_comparison():
+        outputs = {
+            form: run(["diff", f"--format={form}", "old.yaml", "new.yaml"], tmp_path).stdout
+            for form in REPORTERS
+        }
+    for form, output in outputs.items():
+        assert "planted" not in output
+        for side in sides:
+            if side and "VISIBLE" in json.dumps(SECRET_FIELDS[kind]):
+                check_shows(form, output, f"visible-{side}")
+        check_shows(form, output, kind)
+
+
+@pytest.mark.parametrize("kind", SECRET_FIELDS)
+def test_a_change_of_a_hidden_field_is_a_change(kind: str, tmp_path: Path) -> None:
     only_planted = json.dumps(SECRET_FIELDS[kind]).replace("VISIBLE", "same")
     for name, side in (("old", "a"), ("new", "b")):
         text = only_planted.replace("PLANTED", side)
@@ -497,6 +543,93 @@ def test_the_number_of_tokens_is_not_secret() -> None:
     marked = mark_fields({"kind": "HelmRelease", "spec": {"values": values}})
     expected = {**values, "tokens": [Redacted("4096")], "token": Redacted("4096")}
     assert marked["spec"] == {"values": expected}
+
+
+NAMES = """pwd DB_PWD passwd mysqlRootPassword PASSWORD passPhrase apikey APIKey api_key apiKeys
+dbPat PAT github.pat credential credentials connectionString connection_string dsn SENTRY_DSN
+sentryDsn accessToken token tokens jwtSecret cookieSecret encryptionKey secretKeyBase db.pass"""
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_a_name_of_a_secret_hides_its_value(name: str) -> None:
+    for value in ("planted", 1234 if not name.endswith("s") else "1234"):
+        assert isinstance(with_marked_names(value, name), Redacted)
+        assert isinstance(with_marked_names({name: {"value": value}}, "")[name]["value"], Redacted)  # type: ignore[call-overload,index]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"token": {"audience": "x", "expirationSeconds": 60, "issuer": "x", "type": "x"}},
+        {"secretName": "x", "passwordKey": "x", "tokenSecretRef": {"name": "x", "key": "token"}},
+        {"existingSecret": "x", "existingSecretPasswordKey": "x", "existingSecretKey": "x"},
+        {"password": {"secretName": "x", "key": "x"}, "tokenUrl": "https://host:80/x?a=b"},
+        {"compat": "x", "path": "/x", "pattern": "x", "format": "x", "passThrough": "x"},
+        {"args": ["--password=$(DB_PASSWORD)", "--token-file", "/x", "--password-file=/x"]},
+        {"url": "https://user@host/a@b", "image": "host:80/a@sha256:x", "email": "a@b"},
+        {
+            "text": "password: {secretName: x}\n# about passwords\n---\na: 1\n",
+            "note": "no password needed",
+        },
+    ],
+)
+def test_a_setting_of_a_secret_is_shown(value: dict[str, Json]) -> None:
+    marked = with_marked_names(value, "")
+    assert marked == value
+    assert "Redacted" not in repr([type(text) for text in texts_in(marked)])
+
+
+def texts_in(value: Json) -> list[str]:
+    if isinstance(value, (dict, list)):
+        items = value.values() if isinstance(value, dict) else value
+        return [text for item in items for text in texts_in(item)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://web:planted@host/db",
+        "redis://:planted@host",
+        "mysqld --password=planted",
+        "mysqld --password planted",
+        "Server=a;Password=planted;",
+        "-Dspring.datasource.password=planted",
+        "jdbc:x://host/db?password=planted",
+        "-----BEGIN RSA PRIVATE KEY-----\nplanted",
+        "https://planted-token-planted-token@host/x",
+        "[section]\npassword = planted\n",
+        "a: &a planted\npassword: *a\n",
+        "password: planted\npassword: other\n",
+        '{"a": "{\\"password\\": \\"planted\\"}"}',
+        "a: 1\n---\npassword: planted\n",
+        "a: [\npassword:\n  planted\n",
+        'password: {{ default "planted" .Values.password }}\n[',
+        "<db><password>planted</password></db>",
+        "'password' => 'planted'",
+        "curl -u web:planted https://host",
+        "web:planted@tcp(host:3306)/db",
+        '{"auths": {"host": {"auth": "planted"}}}',
+        '{"extraSecrets": [{"name": "a", "data": {"b": "planted"}}]}',
+        "kind: Secret\ndata: {a: planted}\n---\n",
+    ],
+)
+def test_a_form_of_a_secret_hides_the_text(text: str) -> None:
+    marked = with_marked_names(text, "a")
+    assert isinstance(marked, Redacted)
+    assert "planted" not in redact(marked, {})
+
+
+def test_a_text_in_many_texts_is_hidden() -> None:
+    value: Json = "planted"
+    for _ in range(5):
+        value = json.dumps({"a": {"b": value}})
+    shown = redact(with_marked_names({"a": value}), {})
+    assert "planted" not in json.dumps(shown)
+    deep: Json = "planted"
+    for _ in range(250):
+        deep = [deep]
+    assert "planted" not in json.dumps(redact(with_marked_names(deep), {}))
 
 
 CRD = {
