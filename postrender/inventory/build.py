@@ -13,9 +13,9 @@ the prefilter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
@@ -31,12 +31,12 @@ from postrender.kubernetes.kinds import (
     roots_of,
 )
 from postrender.name_parts import NameParts
-from postrender.records import NamedTuple, grouped
+from postrender.records import NamedTuple
 from postrender.references.rule import DERIVED_SUFFIXES
 from postrender.text import WordSet, decoded_values, has_any, shown
 from postrender.yaml.document import ParsedDocument, parse_document, parse_in
 from postrender.yaml.paths import Json, Path, format_path, value_at
-from postrender.yaml.stream import Stream
+from postrender.yaml.stream import Stream, has_content
 
 # The characters of the documents that stay parsed, where each document counts as some more. Later
 # documents are parsed again when needed, and the content of their ConfigMaps is packed, so that a
@@ -86,9 +86,11 @@ class Inventory(NamedTuple):
     def is_from_helm_4(self) -> bool:
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
-    def items_by_document(self) -> dict[int, list[Item]]:
+    def items_by_document(self) -> Iterator[tuple[int, list[Item]]]:
         """The items of each document that has some, in order."""
-        return grouped(self.items, lambda item: item.document)
+        # All the lists at once would take more memory than the text of small documents.
+        for index, items in groupby(self.items, lambda item: item.key[0]):
+            yield index, list(items)
 
     def document(self, index: int) -> ParsedDocument:
         """A document, parsed now if it was not kept."""
@@ -136,7 +138,13 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
             or may_hide_an_object(text, stream.kinds[index])
         ):
             reader.read(index, None)
-    names = _target_names(reader.items(), settings)
+    # The names can take as much memory as the text.
+    is_complete = not any(
+        has_content(text)
+        for text, is_read in zip(stream.texts, reader.is_read, strict=True)
+        if not is_read
+    )
+    names = set() if is_complete else _target_names(reader.items(), settings)
     if names:
         has_mounts = any(item.requests_auto_mount for item in reader.items())
         words = WordSet(chain(names, _source_names(names)))

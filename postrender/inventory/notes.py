@@ -104,7 +104,7 @@ def find_idle_annotations(inventory: Inventory, settings: Settings) -> Iterator[
 
     Such an annotation is unknown, perhaps misspelled, or is in the wrong place.
     """
-    for index, items in inventory.items_by_document().items():
+    for index, items in inventory.items_by_document():
         if PREFIX in inventory.stream.texts[index]:
             data = inventory.document(index).data
             for item in items:

@@ -1,7 +1,5 @@
 """What a Rollout needs in the objects that it names, and that these objects do not have.
 
-Of a VirtualService, only the HTTP routes are compared.
-
 Source: `pkg/apis/rollouts/validation/validation_references.go` and
 `rollout/trafficrouting/istio` of Argo Rollouts 1.10.
 """
@@ -122,36 +120,59 @@ def _of_service(
             yield paths[0], text, f"{{}} selects the label {text}, which the pods do not have"
 
 
+# The routes of a VirtualService: their field in a Rollout, and what they are called.
+_ROUTES = {
+    "http": ("routes", "route"),
+    "tls": ("tlsRoutes", "TLS route"),
+    "tcp": ("tcpRoutes", "TCP route"),
+}
+
+
 def _of_virtual_service(
     rollout: dict[str, Json], paths: Sequence[Path], service: dict[str, Json], _: object
 ) -> Iterator[Unmet]:
-    """The HTTP routes that are missing, and their destinations."""
+    """The routes that are missing, and their destinations."""
     canary = mapping_at(rollout, _CANARY)
-    routes = mappings_in(value_at(service, ("spec", "http")))
-    by_name = {_text_at(route, ("name",)): route for route in reversed(routes)}
     # The controller adds the managed routes itself.
     managed = {
-        _text_at(route, ("name",))
+        _route_key(route)
         for route in mappings_in(value_at(canary, ("trafficRouting", "managedRoutes")))
     }
-    unmanaged = [name for route in routes if (name := _text_at(route, ("name",))) not in managed]
-    for path in paths if routes else ():
-        around = path[:-1] if path[-1] == "name" else path
-        wanted = value_at(rollout, (*around, "routes"))
-        names = list(map(str, wanted)) if isinstance(wanted, list) else []
-        for name in dict.fromkeys(names):
-            if name not in by_name:
-                yield path, name, f"the route {name} of {{}} does not exist"
-        if not names and len(unmanaged) > 1:
-            yield path, "routes", f"{{}} has {len(unmanaged)} routes, and the Rollout names none"
-        chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
-        if not names and (len(routes) == 1 or "" in by_name):
-            chosen = [routes[0] if len(routes) == 1 else by_name[""]]
-        for route in chosen:
-            name = _text_at(route, ("name",))
-            of_route = f"the route {name} of {{}}" if name else "{}"
-            for destination in _missing_destinations(canary, route):
-                yield path, destination, f"{of_route} has no destination {destination}"
+    for way, (field, noun) in _ROUTES.items():
+        by_key: dict[str, list[dict[str, Json]]] = {}
+        routes = mappings_in(value_at(service, ("spec", way)))
+        for route in routes:
+            by_key.setdefault(_route_key(route, way), []).append(route)
+        unmanaged = sum(_text_at(route, ("name",)) not in managed for route in routes)
+        for path in paths if routes else ():
+            around = path[:-1] if path[-1] == "name" else path
+            wanted = value_at(rollout, (*around, field))
+            wanted = wanted if isinstance(wanted, list) else []
+            keys = [_route_key(one) if isinstance(one, dict) else str(one) for one in wanted]
+            for key in dict.fromkeys(keys):
+                if key not in by_key:
+                    yield path, key, f"the {noun} {key} of {{}} does not exist"
+            if not keys and unmanaged > 1:
+                yield path, field, f"{{}} has {unmanaged} {noun}s, and the Rollout names none"
+            found = [route for key in dict.fromkeys(keys) for route in by_key.get(key, ())[:1]]
+            if not keys and (len(routes) == 1 or "" in by_key):
+                found = [routes[0] if len(routes) == 1 else by_key[""][0]]
+            for route in found:
+                name = _route_key(route, way)
+                of_route = f"the {noun} {name} of {{}}" if name else "{}"
+                for destination in _missing_destinations(canary, route):
+                    yield path, destination, f"{of_route} has no destination {destination}"
+
+
+def _route_key(route: dict[str, Json], way: str = "") -> str:
+    """What names a route: `x` of a HTTP route, and `443` or `443 a.example.com` of another."""
+    if way == "http" or not (way or {"port", "sniHosts"} & route.keys()):
+        return _text_at(route, ("name",))
+    matches = mappings_in(route.get("match")) if way else [route]
+    ports = {str(match.get("port") or "") for match in matches}
+    names = [match.get("sniHosts") for match in matches]
+    hosts = {str(host) for one in names if isinstance(one, list) for host in one}
+    return " ".join(filter(None, ["/".join(sorted(ports)), *sorted(hosts)]))
 
 
 def _missing_destinations(canary: dict[str, Json], route: dict[str, Json]) -> Iterator[str]:

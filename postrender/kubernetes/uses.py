@@ -61,8 +61,12 @@ TARGETS = {
     "Gateway": "gateway.networking.k8s.io",
     **dict.fromkeys(("DestinationRule", "VirtualService"), "networking.istio.io"),
     "WorkflowTemplate": "argoproj.io",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
 }
-_GLOBAL = ("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole")
+_GLOBAL = (
+    *("PriorityClass", "RuntimeClass", "StorageClass", "IngressClass", "ClusterRole"),
+    "ValidatingAdmissionPolicy",
+)
 _CONTAINERS = ("initContainers", "containers")
 # The pattern of a name, the kind of its target, and what follows if the target is missing.
 _Row = tuple[str, str, str]
@@ -127,6 +131,9 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "ClusterRoleBinding": _BINDING,
     "ValidatingWebhookConfiguration": _WEBHOOK,
     "MutatingWebhookConfiguration": _WEBHOOK,
+    "ValidatingAdmissionPolicyBinding": (
+        ("spec.policyName", "ValidatingAdmissionPolicy", "The binding no longer rejects anything"),
+    ),
     "Application": (("spec.project", "AppProject", _NO_PROJECT),),
     "ApplicationSet": (("spec.template.spec.project", "AppProject", _NO_PROJECT),),
     **dict.fromkeys(

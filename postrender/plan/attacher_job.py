@@ -129,12 +129,13 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         if early:
             return JOB, f"{item.identity} is a {early[0]} hook, {_BLOCKED}"
     waves = {wave_of(item) for item in items if not item.is_hook}
-    examined = {item.document for item in inventory.items}
-    if 0 not in waves and any(
-        index not in examined and has_content(text)
-        for index, text in enumerate(inventory.stream.texts)
-    ):
-        waves.add(0)  # Objects in unexamined documents do not set a wave, which means wave 0.
+    if 0 not in waves:
+        examined = {item.document for item in inventory.items}
+        if any(
+            index not in examined and has_content(text)
+            for index, text in enumerate(inventory.stream.texts)
+        ):
+            waves.add(0)  # Objects in unexamined documents do not set a wave, which means wave 0.
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"

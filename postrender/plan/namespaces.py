@@ -27,8 +27,8 @@ Only this module interprets absent namespaces. Other modules compare objects by
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.errors import UserError
@@ -249,9 +249,11 @@ def find_duplicates(
     earlier_items: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
     # Few names repeat, and the keys of all objects would take more memory than small objects.
-    counts = Counter(item.identity.name for item in inventory.items)
+    names = sorted(item.identity.name for item in inventory.items)
+    several = {name for name, following in pairwise(names) if name == following}
+    del names
     for item in inventory.items:
-        if counts[item.identity.name] < 2 or not item.has_content:
+        if item.identity.name not in several or not item.has_content:
             continue
         if item.is_hook or item.is_attacher or item.has_generated_name:
             continue

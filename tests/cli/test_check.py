@@ -21,7 +21,7 @@ CONFIG = """\
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: app}
-data: {key: "1"}
+data: {key: MQ==}
 """
 WORKER = """\
 apiVersion: apps/v1

@@ -7,18 +7,24 @@ of a ConfigMap, in an object of its own. The values that `check` calls rejected 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from postrender.kubernetes.kinds import group_kind_of
+from postrender.kubernetes.validation import find_invalid
 from postrender.kubernetes.validation.field_types import type_of
+from postrender.kubernetes.validation.updates import find_rejected_changes
 from release import field_types
 from tests.blind_fields import NAME, is_safe, open_fields
-from tests.e2e.api import Api, ApiError, Json
+from tests.e2e.api import MERGE, UNREACHABLE, Api, ApiError, Json
 from tests.e2e.programs import definitions
 from tests.inventory.test_invalid_fields import ACCEPTED, REJECTED
+from tests.kubernetes.mutations import OBJECTS, mutations
 from tests.rings import in_matrix
 
+STRICT = "dryRun=All&fieldValidation=Strict"
 GROUPS = "x-kubernetes-group-version-kind"
 # A definition of a kind references nothing, and in content only the data is searched.
 NOT_SEARCHED = {"CustomResourceDefinition", "ConfigMap", "Secret"}
@@ -115,3 +121,82 @@ def test_the_types_of_fields_are_those_of_the_api_server(api: Api) -> None:
         assert different <= {"status"}, name
     for kind, fields in field_types.custom([str(file) for file in definitions()]).items():
         assert type_of(kind) == fields
+
+
+@in_matrix
+def test_one_other_value_is_rejected_as_check_says(api: Api) -> None:
+    """Each value of objects with many fields, changed alone. `check` does not find everything."""
+    resources = resources_of(api)
+    false, rejected, found = [], 0, 0
+
+    def judged(mutation: tuple[tuple[Any, ...], Json]) -> tuple[str, list[Any], Any]:
+        place, item = mutation
+        problems = list(find_invalid(item))
+        try:
+            api.request("POST", f"{resources[item['kind']]}?{STRICT}", item)
+        except ApiError as error:
+            return str(error), problems, place
+        except UNREACHABLE:  # some mistakes stop a request of Kubernetes 1.36
+            return "stopped", problems, place
+        return "", problems, place
+
+    for item in OBJECTS:
+        with ThreadPoolExecutor(8) as pool:
+            for error, problems, place in pool.map(judged, mutations(item)):
+                rejected += bool(error)
+                found += bool(error and problems)
+                if problems and not error and place[-1:] != ("storage",):  # negative limits
+                    false.append((item["kind"], place, problems))
+    print(found, "of", rejected, "rejections are found")
+    assert not false
+    assert found > 0.85 * rejected
+
+
+@in_matrix
+def test_one_other_value_of_a_live_object_is_rejected_as_diff_says(api: Api) -> None:
+    resources, rejected, accepted = resources_of(api), 0, []
+    for item in OBJECTS:
+        path = resources[item["kind"]]
+        live = f"{path}/{item['metadata']['name']}"
+        if item["kind"] == "Namespace":
+            continue
+        api.request("POST", path, item)
+        for place, new in mutations(item):
+            kind = group_kind_of(item) or ("", "")
+            problems = list(find_rejected_changes(kind, item, new, None))
+            patch = merge_patch(item, new)
+            if problems and patch and place[:2] != ("metadata", "name"):
+                try:
+                    api.request("PATCH", f"{live}?{STRICT}", patch, MERGE)
+                    accepted.append((live, place, problems))
+                except (ApiError, *UNREACHABLE):
+                    rejected += 1
+        api.request("DELETE", live)
+    print(rejected, "changes are rejected")
+    assert not accepted
+
+
+def merge_patch(old: Json, new: Json) -> Json:
+    """Return the patch that makes the new object of the old one."""
+    changed: Json = {
+        key: merge_patch(old[key], value)
+        if isinstance(value, dict) and isinstance(old.get(key), dict)
+        else value
+        for key, value in new.items()
+        if old.get(key) != value
+    }
+    return changed | {key: None for key in old if key not in new}
+
+
+def resources_of(api: Api) -> dict[str, str]:
+    """Return the path of the objects of each kind."""
+    groups = api.request("GET", "/apis")["groups"]
+    paths = ["/api/v1"]
+    paths += [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]
+    found = {}
+    for path in paths:
+        for one in api.request("GET", path)["resources"]:
+            inside = f"/namespaces/{api.namespace}" if one["namespaced"] else ""
+            if "/" not in one["name"]:
+                found[one["kind"]] = f"{path}{inside}/{one['name']}"
+    return found

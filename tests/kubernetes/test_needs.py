@@ -85,6 +85,7 @@ def test_the_rollout_does_not_wait_for_a_background_analysis() -> None:
 
 BOTH = "route: [{destination: {host: s}}, {destination: {host: c.ns.svc.cluster.local}}]"
 ONE = "route: [{destination: {host: s}}]"
+TLS = "{port: 1, sniHosts: [a]}"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,44 @@ def test_the_routes_of_a_virtual_service(
     canary = f"{SERVICES}, trafficRouting: {{{managed}, istio: {{{service}}}}}"
     path = (*CANARY, "trafficRouting", "istio", *where, *(("name",) if not where[1:] else ()))
     assert unmet(canary, path, f"{{kind: VirtualService, spec: {{http: {http}}}}}") == facts
+
+
+@pytest.mark.parametrize(
+    ("wanted", "spec", "facts"),
+    [
+        ("", f"{{tls: [{{match: [{{port: 443, sniHosts: [a]}}], {BOTH}}}]}}", []),
+        ("", f"{{tcp: [{{{ONE}}}]}}", ["it has no destination c"]),
+        ("", f"{{tcp: [{{{BOTH}}}, {{{BOTH}}}]}}", ["it has 2 TCP routes, and the Rollout names"]),
+        (
+            "tlsRoutes: [{port: 1, sniHosts: [b, a]}]",
+            f"{{tls: [{{match: [{TLS}, {{sniHosts: [b], port: 1}}], {BOTH}}}]}}",
+            [],
+        ),
+        (
+            "tlsRoutes: [{sniHosts: [a]}]",
+            f"{{tls: [{{match: [{{sniHosts: [a]}}], {ONE}}}]}}",
+            ["the TLS route a of it has no destination c"],
+        ),
+        (
+            "tcpRoutes: [{port: 80}]",
+            f"{{tcp: [{{match: [{{port: 80}}, {{port: 81}}], {BOTH}}}]}}",
+            ["the TCP route 80 of it does not exist"],
+        ),
+        ("tcpRoutes: [80]", f"{{tcp: [{{match: x, {BOTH}}}]}}", ["the TCP route 80 of it does"]),
+        (
+            "routes: [x]",
+            f"{{http: [{{name: x, {BOTH}}}], tcp: [{{{ONE}}}]}}",
+            ["it has no destination c"],
+        ),
+    ],
+)
+def test_the_routes_of_tls_and_tcp(wanted: str, spec: str, facts: list[str]) -> None:
+    service = f"virtualService: {{name: v, {wanted}}}"
+    canary = f"{SERVICES}, trafficRouting: {{istio: {{{service}}}}}"
+    path = (*CANARY, "trafficRouting", "istio", "virtualService", "name")
+    found = unmet(canary, path, f"{{kind: VirtualService, spec: {spec}}}")
+    assert len(found) == len(facts)
+    assert all(fact in text for fact, text in zip(facts, found, strict=True)), found
 
 
 def test_the_subsets_of_a_destination_rule() -> None:

@@ -8,7 +8,11 @@ from ruamel.yaml import YAML
 from postrender.kubernetes.kinds import GroupKind
 from postrender.kubernetes.validation import find_invalid, find_rejections
 from postrender.kubernetes.validation.checks import ROLLOUTS
-from postrender.kubernetes.validation.schemas import pattern
+from postrender.kubernetes.validation.schemas import (
+    find_rejected_schemas,
+    find_unlike,
+    pattern,
+)
 from postrender.kubernetes.validation.updates import find_rejected_changes
 from postrender.yaml.paths import format_path
 from tests.manifests import Obj
@@ -454,3 +458,90 @@ def test_the_text_about_a_secret_names_no_key() -> None:
 )
 def test_the_pattern_of_a_schema_is_one_of_go(text: str, is_valid: bool) -> None:
     assert (not list(pattern(text))) == is_valid
+
+
+@pytest.mark.parametrize(
+    ("value", "expression", "is_valid"),
+    [
+        ("abc", "^[a-z]+$", True),
+        ("abc\n", "^[a-z]+$", False),  # in Python, $ matches before the last line break
+        ("ABC", "^[a-z]+$", False),
+        ("10s", r"^\d+(ms|s|m)?$", True),
+        ("10h", r"^\d+(ms|s|m)?$", False),
+        ("b", "^(a|c)", False),
+        ("\u0661", r"^\d$", False),
+        # Unknown: a group that repeats, too much work, a token of Go, a long text.
+        *(("b", unknown, True) for unknown in ("^(a+)+$", "^a*a*a*c$", r"^\pN$", "^[[:digit:]]$")),
+        ("b" * 254, "^a", True),
+    ],
+)
+def test_the_pattern_of_a_schema_matches(value: str, expression: str, is_valid: bool) -> None:
+    assert (not list(find_unlike(value, {"type": "string", "pattern": expression}))) == is_valid
+
+
+def test_the_items_of_a_set_and_of_a_list_with_keys() -> None:
+    fields: Obj = {"properties": {"port": {}, "protocol": {"default": "TCP"}}}
+    schema: Obj = {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["port", "protocol"],
+        "items": fields,
+    }
+    same: Obj = {"port": 1, "protocol": "TCP"}
+    others: Obj = {"port": 1, "protocol": "UDP"}
+    assert [text for _, text in find_unlike([{"port": 1}, same], schema)] == [
+        "2 items have the key 1/TCP"
+    ]
+    assert not list(find_unlike([{"port": 1}, others], schema))
+    assert not list(find_unlike([{"port": 1}, same], schema, is_default=True))
+    values: Obj = {"x-kubernetes-list-type": "set"}
+    assert [text for _, text in find_unlike(["a", "b", "a"], values)] == [
+        '2 items have the value "a"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_valid"),
+    [
+        ("self.size > 1 && has(self.size) || self.metadata.name == ')'", True),
+        ("self.size >= 1 // (", True),
+        ("self.size >= 1 // self.sise\n&& self.`a-b` == 1", True),
+        (r"self.size in [1, 2] && 'a\'(' != r'\(' && '''it's [''' != '='", True),
+        ("self.items.all(x, x != '=') && self.size.string() <= '1' && !(self.a__b)", True),
+        ("[1].exists(one, one == self.size) ? {'a': 1}.a == 1 : true", True),
+        ("self . size > 1", True),
+        ("", False),
+        (" ", False),
+        ("self.size = 1", False),
+        ("self.size > 1 & true", False),
+        ("(self.size > 1", False),
+        ("self.size > 1)", False),
+        ("self.size == 'a", False),
+        ("self.sise > 1", False),
+        ("oldSelf.sise.startsWith('a')", False),
+    ],
+)
+def test_the_rule_of_a_schema(rule: str, is_valid: bool) -> None:
+    fields: Obj = {one: {"type": "integer"} for one in ("size", "items")}
+    schema: Obj = {"type": "object", "x-kubernetes-validations": [{"rule": rule}]}
+    assert (not list(find_rejected_schemas({**schema, "properties": fields}))) == is_valid
+    is_closed = "sise" not in rule
+    free = {**schema, "x-kubernetes-preserve-unknown-fields": True, "properties": fields}
+    assert (not list(find_rejected_schemas(free))) == (is_valid or not is_closed)
+
+
+@pytest.mark.parametrize(
+    ("group_kind", "old", "new", "is_accepted"),
+    [
+        (("", "ResourceQuota"), {"scopeSelector": {"a": 1}}, {"scopeSelector": {"a": 2}}, True),
+        (("", "ResourceQuota"), {"scopes": ["BestEffort"]}, {}, False),
+        (CLAIM, {"dataSource": {"name": "a"}}, {}, True),
+        (CLAIM, {"dataSource": {"name": "a"}}, {"dataSource": {"name": "b"}}, False),
+        (("", "Service"), {"ipFamilies": ["IPv4"]}, {"ipFamilies": []}, True),
+        (("resource.k8s.io", "ResourceClaimTemplate"), {"spec": 1}, {"spec": 2}, False),
+    ],
+)
+def test_what_a_live_object_accepts(
+    group_kind: tuple[str, str], old: Obj, new: Obj, is_accepted: bool
+) -> None:
+    found = find_rejected_changes(group_kind, {"spec": old}, {"spec": new}, None)
+    assert (not list(found)) == is_accepted

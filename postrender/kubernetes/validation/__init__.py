@@ -8,7 +8,6 @@ reject.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -32,7 +31,6 @@ from postrender.kubernetes.validation.checks import (
     ADDED,
     ANALYSES,
     API_SERVER,
-    BASE64,
     LIVE,
     NEW,
     OF_PODS,
@@ -41,6 +39,8 @@ from postrender.kubernetes.validation.checks import (
     STRICT,
     Check,
     Problem,
+    is_base64,
+    is_content_key,
     is_label,
     is_label_key,
     is_label_value,
@@ -70,7 +70,6 @@ from postrender.yaml.paths import (
     value_at,
 )
 
-_CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 _MAX_ANNOTATIONS = 262_144
 
 _ONLY_NEW = {LIVE: False, ADDED: True}
@@ -233,7 +232,7 @@ _NAMES = {
 # What is before the group in the names of these kinds.
 _PARTS_OF_NAMES = {CRD: ("names", "plural"), "APIService": ("version",)}
 # Kinds of these groups have other names.
-_OTHER_NAMES = ("certificates.k8s.io", "openshift.io")
+_OTHER_NAMES = ("certificates.k8s.io", "openshift.io", "policy")
 
 
 def _name(group_kind: GroupKind, root: dict[str, Json]) -> Iterator[Problem]:
@@ -278,10 +277,10 @@ def _content(kind: str, root: dict[str, Json]) -> Iterator[Problem]:
     for field in DATA_FIELDS:
         for key, value in mapping_at(root, (field,)).items():
             what = "a key" if kind == "Secret" else f"the key {key}"
-            if not _CONTENT_KEY.match(key) or key == "." or key.startswith(".."):
+            if not is_content_key(key):
                 yield (field,), f"{what} has a character that a key cannot have, or is too long"
             is_binary = field == "binaryData" or (field == "data" and kind == "Secret")
-            is_text = isinstance(value, str) and not BASE64.issuperset(value)
+            is_text = isinstance(value, str) and not is_base64(value)
             if is_binary and is_text and not is_placeholder(value):
                 yield (field,), f"the value of {what} is not base64"
             if counts[key] > 1 and field == "data":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from postrender.text import shown
-from postrender.yaml.paths import Json, Path, mappings_in, value_at
+from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 # Who rejects a value: the API server in every apply, only in a server-side one, or for all but
 # Helm 3, which drops the field; Argo Rollouts, which then replaces no pods; the API server in pods;
@@ -36,7 +36,8 @@ Rows = Sequence[tuple[str, Check]]
 _LABEL = re.compile(r"(?!-)[-a-z0-9]+(?<!-)\Z")
 _SUBDOMAIN = re.compile(r"(?![-.])(?:[a-z0-9]|-(?!\.)|\.(?![-.]))+(?<![-.])\Z")
 _LABEL_VALUE = re.compile(r"(?:(?![-._])[-._a-zA-Z0-9]{1,63}(?<![-._]))?\Z")
-_PORT_NAME = re.compile(r"[-a-z0-9]{1,15}\Z")
+_CONTENT_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
+_PORT_NAME = re.compile(r"(?!-|.*--)[-a-z0-9]{1,15}(?<!-)\Z")
 
 
 class Missing(str):
@@ -63,6 +64,11 @@ def is_label(text: str) -> bool:
 def is_subdomain(text: str) -> bool:
     """Whether a text is a DNS name in lower case."""
     return _SUBDOMAIN.match(text) is not None
+
+
+def is_content_key(text: str) -> bool:
+    """Whether a text can be a key of a ConfigMap or Secret."""
+    return _CONTENT_KEY.match(text) is not None and text != "." and not text.startswith("..")
 
 
 def is_label_value(text: str) -> bool:
@@ -221,16 +227,32 @@ def expression(*operators: str) -> Check:
 
     def check(value: Json) -> Iterator[str]:
         operator, values = (value_at(value, (field,)) for field in ("operator", "values"))
+        yield from needs("key", "operator")(value)
+        yield from QUALIFIED(value_at(value, ("key",)))
+        for one in values if isinstance(values, list) and operator in _OPERATORS else ():
+            yield from selected(one)
         if not operators:
             yield from one_of(*_OPERATORS)(operator)
         if bool(values) == (operator in _OPERATORS[2:]) and operator in _OPERATORS:
             yield f"the operator {operator} {'cannot have' if values else 'needs'} values"
-        if operator in operators and not (
-            isinstance(values, list) and len(values) == 1 and str(values[0]).lstrip("-").isdigit()
-        ):
-            yield f"the operator {operator} needs one number"
+        if operator in operators and not (isinstance(values, list) and len(values) == 1):
+            yield f"the operator {operator} needs one value"
 
     return check
+
+
+def labels(value: Json) -> Iterator[str]:
+    """A check of the labels that an object must have."""
+    for key, text in mapping_at(value, ()).items():
+        yield from QUALIFIED(key)
+        yield from selected(text)
+
+
+def selector(value: Json) -> Iterator[str]:
+    """A check of a selector of labels."""
+    yield from labels(value_at(value, ("matchLabels",)))
+    for one in mappings_in(value_at(value, ("matchExpressions",))):
+        yield from expression()(one)
 
 
 def label(value: Json) -> Iterator[str]:
@@ -241,7 +263,7 @@ def label(value: Json) -> Iterator[str]:
 
 def subdomain(value: Json) -> Iterator[str]:
     """A check of the name of an object."""
-    if isinstance(value, str) and value and not is_subdomain(value):
+    if isinstance(value, str) and value and not (is_subdomain(value) and len(value) <= 253):
         yield f"the value {shown(value)} is not the name of an object"
 
 
@@ -254,7 +276,7 @@ def selected(value: Json) -> Iterator[str]:
 def port_name(value: Json) -> Iterator[str]:
     """A check of the name of a port."""
     is_valid = isinstance(value, str) and _PORT_NAME.match(value) and not value.isdigit()
-    if isinstance(value, str) and not is_valid:
+    if isinstance(value, str) and value and not is_valid:
         yield f"the value {shown(value)} is not the name of a port, which has at most 15 characters"
 
 
@@ -264,7 +286,9 @@ _QUANTITY_TEXT = re.compile(r"[+]?[\d.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?\d+)?\Z"
 def quantity_text(value: Json) -> Iterator[str]:
     """A check of a quantity."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number and not (isinstance(value, str) and _QUANTITY_TEXT.match(value)):
+    if isinstance(value, (int, float)) and value < 0:
+        yield f"the value {value} is negative"
+    elif not is_number and not (isinstance(value, str) and _QUANTITY_TEXT.match(value)):
         yield f"the value {shown(value)} is not a quantity, such as 500m or 1Gi"
 
 
@@ -304,8 +328,16 @@ def address(value: Json) -> Iterator[str]:
         yield f"the value {shown(value)} is not an IP address"
 
 
-BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
-base64 = matching(BASE64.issuperset, "base64")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
+
+
+def is_base64(text: str) -> bool:
+    """Whether Go decodes a text, which can have line breaks."""
+    text = text.replace("\r", "").replace("\n", "")
+    return len(text) % 4 == 0 and _BASE64.match(text) is not None
+
+
+base64 = matching(is_base64, "base64")
 PORT = between(1, 65_535)
 QUALIFIED = matching(is_label_key, "a name such as example.com/a")
 COUNT = between(0)

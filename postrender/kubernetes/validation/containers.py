@@ -153,7 +153,7 @@ def _privileges(value: Json) -> Iterator[str]:
 
 
 def _once(value: Json) -> Iterator[str]:
-    if value_at(value, ("successThreshold",)) not in (None, 1):
+    if value_at(value, ("successThreshold",)) not in (None, 0, 1):
         yield "the successThreshold of a probe that can restart a container must be 1"
 
 
@@ -185,7 +185,7 @@ CONTAINER_ROWS: Rows = (
     (".resizePolicy", unique("resize policy", "resourceName")),
     (".volumeMounts[]", exclusive("subPath", "subPathExpr")),
     (".volumeMounts[]", requires("recursiveReadOnly: IfPossible or Enabled", "readOnly: true")),
-    (".volumeMounts[].subPath", relative),
+    *((f".volumeMounts[].{field}", relative) for field in ("subPath", "subPathExpr")),
     (".volumeMounts[].recursiveReadOnly", one_of("Disabled", "IfPossible", "Enabled")),
     (".restartPolicy", one_of("Always", "OnFailure", "Never")),
     (".resizePolicy[].resourceName", one_of("cpu", "memory")),
@@ -200,8 +200,8 @@ CONTAINER_ROWS: Rows = (
         for path, check in (("", _once), (".terminationGracePeriodSeconds", between(1)))
     ),
     *(
-        (f".{probe}.{handler}.port", check)
-        for probe in PROBES
+        (f".{place}.{handler}.port", check)
+        for place in (*PROBES, *(f"lifecycle.{event}" for event in _EVENTS))
         for handler in ("httpGet", "tcpSocket")
         for check in (PORT, port_name)
     ),

@@ -11,6 +11,7 @@ from postrender.kubernetes.validation.checks import (
     QUALIFIED,
     Rows,
     address,
+    between,
     exclusive,
     is_label,
     is_subdomain,
@@ -18,8 +19,8 @@ from postrender.kubernetes.validation.checks import (
     matching,
     needs,
     port_name,
+    repeated,
     requires,
-    selected,
     some_of,
     subdomain,
     unique,
@@ -48,7 +49,7 @@ def _host_name(value: Json) -> Iterator[str]:
 
 def _node_port(value: Json) -> Iterator[str]:
     # The range is an option of the API server.
-    if isinstance(value, int) and value and not 30_000 <= value <= 32_767:
+    if isinstance(value, int) and value > 0 and not 30_000 <= value <= 32_767:
         yield f"the node port {value} is not from 30000 to 32767, the range of most clusters"
 
 
@@ -130,7 +131,8 @@ def _peer(value: Json) -> Iterator[str]:
 def _host(value: Json) -> Iterator[str]:
     if isinstance(value, str) and value:
         name = value.removeprefix("*.")
-        if not is_subdomain(name) or name.replace(".", "").isdigit():
+        is_address = name.count(".") == 3 and name.replace(".", "").isdigit()
+        if not is_subdomain(name) or is_address:
             yield f"the value {shown(value)} is not the name of a host"
 
 
@@ -142,17 +144,20 @@ def _endpoints(value: Json) -> Iterator[str]:
                 yield from address(one)
 
 
+def _families(value: Json) -> Iterator[str]:
+    yield from repeated("family", value if isinstance(value, list) else ())
+
+
 NETWORK_ROWS: dict[GroupKind, Rows] = {
     ("", "Service"): (
         ("spec", _service),
         ("spec", requires("type: ExternalName", "externalName")),
         ("spec", exclusive("clusterIP: None", "type: NodePort or LoadBalancer")),
-        ("spec.selector.*", selected),
         ("spec.ports", unique("port")),
         ("spec.ports", unique("port", "nodePort", "protocol")),
         ("spec.ports[].name", label),
         ("spec.ports[].port", PORT),
-        ("spec.ports[].targetPort", PORT),
+        ("spec.ports[].targetPort", between(0, 65_535)),
         ("spec.ports[].targetPort", port_name),
         ("spec.ports[].nodePort", _node_port),
         ("spec.ports[].appProtocol", QUALIFIED),
@@ -163,6 +168,7 @@ NETWORK_ROWS: dict[GroupKind, Rows] = {
         ("spec", requires("loadBalancerClass", "type: LoadBalancer")),
         ("spec", requires("allocateLoadBalancerNodePorts", "type: LoadBalancer")),
         ("spec", exclusive("ipFamilyPolicy: SingleStack", "ipFamilies.1")),
+        ("spec.ipFamilies", _families),
         ("spec.externalIPs[]", address),
         ("spec.loadBalancerSourceRanges[]", lambda value: _network(str(value).strip())),
     ),

@@ -33,7 +33,6 @@ from postrender.kubernetes.validation.checks import (
     quantity,
     repeated,
     requires,
-    selected,
     subdomain,
     unique,
 )
@@ -53,6 +52,7 @@ from postrender.kubernetes.validation.containers import (
     resource_field,
     within,
 )
+from postrender.kubernetes.validation.forms import POD_FORMS, form_rows
 from postrender.yaml.paths import Json, Path, mapping_at, mappings_in, value_at
 
 _CLAIMS = {"persistentVolumeClaim", "ephemeral"}
@@ -126,6 +126,8 @@ def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> I
         yield where, f"a {kind} needs the value Always"
     if group_kind[0] == "batch" and policy not in ("OnFailure", "Never"):
         yield where, f"a {kind} needs the value OnFailure or Never"
+    if kind == "Pod" and policy not in (None, "", "Always", "OnFailure", "Never"):
+        yield where, f"the value {policy} is not one of Always, OnFailure, Never"
     if kind in _ALWAYS and pod.get("activeDeadlineSeconds") is not None:
         yield (*path, "activeDeadlineSeconds"), f"a {kind} cannot have a deadline for its pods"
 
@@ -253,7 +255,6 @@ _ROWS: Rows = (
     *((f"volumes[].{source}.defaultMode", between(0, 0o777)) for source in _FILES),
     *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
     *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
-    *((f"volumes[].{source}.items[]", needs("path")) for source in _FILES),
     *(
         (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
         for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
@@ -270,10 +271,6 @@ _ROWS: Rows = (
     ),
     (f"affinity.nodeAffinity.{_REQUIRED}", needs("nodeSelectorTerms")),
     *(
-        (f"{term}.labelSelector.matchExpressions[]", expression())
-        for term in (*_TERMS, "topologySpreadConstraints[]")
-    ),
-    *(
         (f"affinity.{kind}.{_PREFERRED}.weight", between(1, 100))
         for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     ),
@@ -287,7 +284,6 @@ _ROWS: Rows = (
     *((f"{field}[]{path}", check) for field in CONTAINERS for path, check in CONTAINER_ROWS),
     ("volumes[]", _volume),
     ("volumes[]", needs("name")),
-    ("nodeSelector.*", selected),
     ("tolerations[]", _toleration),
     ("tolerations[]", exclusive("operator: Exists", "value")),
     ("tolerations[]", requires("tolerationSeconds", "effect: NoExecute")),
@@ -307,8 +303,6 @@ _ROWS: Rows = (
         between(600, 2**32),
     ),
     ("volumes[].projected", _paths),
-    ("volumes[].ephemeral.volumeClaimTemplate.spec", needs("accessModes", "resources")),
-    ("volumes[].ephemeral.volumeClaimTemplate.spec.resources.requests", needs("storage")),
     ("volumes[].projected.sources[].serviceAccountToken", needs("path")),
     ("volumes[].projected.sources[].serviceAccountToken.path", relative),
     ("hostAliases[].ip", address),
@@ -328,6 +322,7 @@ _ROWS: Rows = (
         "securityContext.sysctls[].name",
         matching(_is_sysctl, "the name of a sysctl"),
     ),
+    *form_rows(POD_FORMS),
     ("volumes[].hostPath.path", within),
     ("volumes[].nfs", needs("server", "path")),
     ("volumes[].csi", needs("driver")),
@@ -336,6 +331,7 @@ _ROWS: Rows = (
         for source in ("downwardAPI", "projected.sources[].downwardAPI")
         for path, check in (
             ("", exclusive("fieldRef", "resourceFieldRef", is_needed=True)),
+            ("", needs("path")),
             (".fieldRef.fieldPath", field_of(OF_FILES)),
             (".resourceFieldRef", needs("containerName")),
             (".resourceFieldRef.resource", resource_field),

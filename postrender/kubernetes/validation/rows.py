@@ -18,7 +18,6 @@ from postrender.kubernetes.validation.checks import (
     base64,
     between,
     exclusive,
-    expression,
     forbidden,
     label,
     matching,
@@ -51,6 +50,8 @@ def _rule(value: Json) -> Iterator[str]:
         yield "the rule has no verbs"
     elif isinstance(value, dict) and not value.get("apiGroups") and value.get("resources"):
         yield "the rule has no apiGroups"
+    elif isinstance(value, dict) and not (value.get("resources") or value.get("nonResourceURLs")):
+        yield "the rule has no resources"
     yield from exclusive("resources", "nonResourceURLs")(value)
 
 
@@ -80,7 +81,7 @@ _CLIENT: Rows = (
     (
         ".url",
         matching(
-            lambda text: re.match(r"https://[^/?#@]+(?:/[^?#]*)?\Z", text) is not None,
+            lambda text: re.match(r"(?i:https)://[^/?#@]+(?:/[^?#]*)?\Z", text) is not None,
             "https://HOST",
         ),
     ),
@@ -165,9 +166,6 @@ _ROWS: dict[GroupKind, Rows] = {
     **WORKLOAD_ROWS,
     **NETWORK_ROWS,
     ("", "PersistentVolumeClaim"): (
-        ("spec", needs("accessModes", "resources")),
-        ("spec.resources", needs("requests")),
-        ("spec.resources.requests", needs("storage")),
         ("spec.resources.requests.storage", _size),
         ("spec.accessModes", _alone("ReadWriteOncePod")),
     ),
@@ -250,14 +248,6 @@ _ROWS: dict[GroupKind, Rows] = {
         ),
     ),
 }
-_SELECTORS = {
-    **{
-        ("apps", kind): "spec.selector"
-        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-    },
-    ("policy", "PodDisruptionBudget"): "spec.selector",
-    ("networking.k8s.io", "NetworkPolicy"): "spec.podSelector",
-}
 # For a live object, kubectl and Helm 3 merge two items with one key.
 NEW_KIND_ROWS: dict[GroupKind, Rows] = {
     ("", "Service"): [("spec.ports", unique("port", "port", "protocol"))],
@@ -278,5 +268,3 @@ def kind_rows(group_kind: GroupKind) -> Iterator[tuple[str, Check]]:
     """The rows of a kind."""
     yield from _ROWS.get(group_kind, ())
     yield from rows_of(group_kind)
-    if path := _SELECTORS.get(group_kind):
-        yield f"{path}.matchExpressions[]", expression()

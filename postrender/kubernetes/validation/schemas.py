@@ -15,8 +15,10 @@ from postrender.kubernetes.validation.checks import (
     forbidden,
     is_placeholder,
     matching,
+    needs,
     not_one_of,
     one_of,
+    repeated,
     requires,
 )
 from postrender.text import shown
@@ -38,8 +40,11 @@ _LIMITS = (("min", -1), ("max", 1))
 _LIMITED = {str: "Length", list: "Items", int: "imum", float: "imum"}
 
 
-def find_unlike(data: Json, schema: Json) -> Iterator[Problem]:
-    """What a schema does not allow. A null can remove a field, so it does not count."""
+def find_unlike(data: Json, schema: Json, *, is_default: bool = False) -> Iterator[Problem]:
+    """What a schema does not allow, in an object or in a default, which can repeat items.
+
+    A null can remove a field, so it does not count.
+    """
     pending: list[tuple[Path, Json, Json]] = [((), data, schema)]
     while pending:
         path, value, schema = pending.pop()
@@ -50,10 +55,13 @@ def find_unlike(data: Json, schema: Json) -> Iterator[Problem]:
         if types and type(value) not in types and not is_whole:
             yield path, f"the value has the type {_NAMES[type(value)]}, and not {schema['type']}"
             continue
-        if isinstance(values, list) and isinstance(value, str) and value not in values:
+        if isinstance(values, list) and values and isinstance(value, str) and value not in values:
             yield path, not_one_of(value, values)
         yield from ((path, clause) for clause in _outside(value, schema))
+        if isinstance(value, str):
+            yield from ((path, clause) for clause in _unmatched(value, schema.get("pattern")))
         if isinstance(value, list):
+            yield from ((path, one) for one in (() if is_default else _repeated(value, schema)))
             items = schema.get("items")
             pending += [((*path, number), one, items) for number, one in enumerate(value)]
         elif isinstance(value, dict):
@@ -77,6 +85,50 @@ def _outside(value: Json, schema: dict[str, Json]) -> Iterator[str]:
             yield f"the {end}{what} of the schema is {limit}"
 
 
+def _repeated(value: list[Json], schema: dict[str, Json]) -> Iterator[str]:
+    """The items of a set, or of a list with keys, that occur twice."""
+    kind, keys = (schema.get(f"x-kubernetes-list-{one}") for one in ("type", "map-keys"))
+    fields = mapping_at(schema, ("items", "properties"))
+    if kind == "set":
+        yield from repeated("item", map(shown, value), "value")
+    elif kind == "map" and isinstance(keys, list):
+        defaults = {str(key): value_at(fields, (str(key), "default")) for key in keys}
+        rows = [
+            [item.get(key, one) for key, one in defaults.items()] for item in mappings_in(value)
+        ]
+        yield from repeated("item", ("/".join(map(str, row)) for row in rows), "key")
+
+
+# A regular expression that means the same in Python, and without a group that repeats, so that a
+# match takes little time.
+_SIMPLE = re.compile(
+    r"(?!.*--)\^?(?:[\w ./:@,=%!#;<>'\"-]|\\[.dw/-]|\[(?:[^\[\]\\&~|]|\\[.dw/-])+\]"
+    r"|\((?:\?:|(?!\?))|\||\)(?![*+{])|[*+?]|\{\d+(?:,\d*)?\})*\$?\Z"
+)
+_MOST = (
+    (re.compile(r"[*+]|,\d*\}"), 2),
+    (re.compile(r"(?<!\()\?"), 4),
+    (re.compile(r"\("), 2),
+)
+_LONGEST_TEXT = 253
+
+
+def _unmatched(value: str, expression: Json) -> Iterator[str]:
+    """The pattern that a text does not match. What it yields is certain, but not complete."""
+    if not isinstance(expression, str) or max(len(value), len(expression)) > _LONGEST_TEXT:
+        return
+    is_fast = all(len(part.findall(expression)) <= most for part, most in _MOST)
+    if not is_fast or not _SIMPLE.match(expression) or any(pattern(expression)):
+        return
+    end = r"\Z" if expression.endswith("$") else ""  # `$` also matches before a line break
+    try:
+        is_found = re.search(f"{expression.removesuffix('$')}{end}", value, re.ASCII)
+    except re.error:
+        return
+    if not is_found:
+        yield f"the value {shown(value)} does not match the pattern {expression} of the schema"
+
+
 def find_rejected_schemas(value: Json) -> Iterator[str]:
     """Why the API server rejects a schema. It checks no defaults below additionalProperties."""
     others = "additionalProperties"
@@ -92,7 +144,8 @@ def find_rejected_schemas(value: Json) -> Iterator[str]:
         found = [text for key, check in _OF_FIELDS for text in check(schema.get(key))]
         found += [text for check in _OF_SCHEMAS for text in check(schema)]
         yield from (f"the field {name}: {text}" for text in found)
-        for _, text in find_unlike(schema.get("default"), schema) if has_defaults else ():
+        default = schema.get("default") if has_defaults else None
+        for _, text in find_unlike(default, schema, is_default=True):
             yield f"the default {shown(schema['default'])} of the field {name}: {text}"
         for key in ("allOf", "anyOf", "oneOf"):
             for inner in mappings_in(schema.get(key)):
@@ -157,7 +210,47 @@ def _items(schema: Json) -> Iterator[str]:
         yield "the items of a set cannot be mappings that are not atomic"
 
 
+# A text or comment of CEL, and what CEL does not have.
+_CEL = re.compile(
+    r"""(?P<text>[rR](?:"[^"\n]*"|'[^'\n]*')|"{3}.*?"{3}|'{3}.*?'{3}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+    r"|(?P<comment>//[^\n]*)|(?P<open>[(\[{])|(?P<close>[)\]}])"
+    r"""|(?P<wrong>["';$#@^~]|(?<![=!<>])=(?!=)|(?<!&)&(?!&)|(?<!\|)\|(?!\|))""",
+    re.DOTALL,
+)
+_FIELD = re.compile(r"(?<![\w.])(?:self|oldSelf)\.(\w+)(?!\w|\s*\()")
+
+
+def cel(value: Json) -> Iterator[str]:
+    """Why an expression is not CEL. What it yields is certain, but not complete."""
+    depth = 0
+    for match in _CEL.finditer(value) if isinstance(value, str) else ():
+        depth += {"open": 1, "close": -1}.get(str(match.lastgroup), 0)
+        if match.lastgroup == "wrong" or depth < 0:
+            yield f"the expression {shown(value)} cannot have {match[0]} here"
+            return
+    if depth > 0:
+        yield f"a bracket is missing in the expression {shown(value)}"
+
+
+def _rules(schema: Json) -> Iterator[str]:
+    """The rules of a schema, and the fields that they read."""
+    fields = mapping_at(schema, ("properties",))
+    is_open = any(value_at(schema, (one,)) is True for one in (_FREE[1], _EMBEDDED))
+    for rule in mappings_in(value_at(schema, ("x-kubernetes-validations",))):
+        text = str(rule.get("rule") or "")
+        yield from needs("rule")({"rule": text.strip()})
+        yield from cel(text)
+        code = _CEL.sub(lambda match: "''" if match["text"] or match["comment"] else match[0], text)
+        for name in _FIELD.findall(code) if fields and not is_open else ():
+            # Names with other characters are escaped, and every object has the standard ones.
+            if name not in fields and "__" not in name and name not in _STANDARD:
+                yield f"a rule reads the field {name}, which the schema does not have"
+
+
+_EMBEDDED, _STANDARD = "x-kubernetes-embedded-resource", ("apiVersion", "kind", "metadata")
 _OF_SCHEMAS = (
+    _rules,
     requires("type: array", "items"),
     requires("x-kubernetes-list-type: map", "x-kubernetes-list-map-keys"),
     requires("x-kubernetes-list-map-keys", "x-kubernetes-list-type: map"),

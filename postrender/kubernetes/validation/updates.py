@@ -186,6 +186,27 @@ def _other_amounts(change: _Change) -> bool:
     return not are_stored_alike(change.before, change.after, "limits")
 
 
+def _other_items(change: _Change) -> bool:
+    before, after = ({*map(str, one)} if isinstance(one, list) else {one} for one in change[:2])
+    return before != after
+
+
+def _other_devices(change: _Change) -> bool:
+    return _without_defaults(change.before) != _without_defaults(change.after)
+
+
+def _without_defaults(value: Json) -> Json:
+    """The requests of devices without what the API server fills in."""
+    if isinstance(value, list):
+        return [_without_defaults(one) for one in value]
+    fields = value.items() if isinstance(value, dict) else ()
+    rest = {key: _without_defaults(one) for key, one in fields if one not in _DEVICES.get(key, ())}
+    return rest if isinstance(value, dict) else value
+
+
+_DEVICES: dict[str, tuple[Json, ...]] = {"allocationMode": ("ExactCount", ""), "count": (0, 1)}
+
+
 def _not_elastic(change: _Change) -> bool:
     """An indexed Job can change `completions` together with an equal `parallelism`."""
     is_indexed = value_at(change.new, ("spec", "completionMode")) == "Indexed"
@@ -273,11 +294,12 @@ _ROWS = (
     *_rows("", "PersistentVolume", "spec", "azureDisk", "azureFile"),
     *_rows("", "PersistentVolume", "spec", ("volumeMode", "Filesystem")),
     _Row(("", "PersistentVolume"), ("spec", "nodeAffinity"), _was_set),
-    *_rows("", "ResourceQuota", "spec", "scopes", "scopeSelector"),
+    _Row(("", "ResourceQuota"), ("spec", "scopes"), _other_items),
     _Row(("", "PersistentVolumeClaim"), ("spec", "storageClassName"), _was_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "volumeName"), _both_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage"), _smaller),
-    *_rows("", "PersistentVolumeClaim", "spec", "accessModes", "selector", "dataSource"),
+    *_rows("", "PersistentVolumeClaim", "spec", "accessModes", "selector"),
+    _Row(("", "PersistentVolumeClaim"), ("spec", "dataSource"), _both_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "dataSourceRef"), _both_set),
     _Row(("", "PersistentVolumeClaim"), ("spec", "resources", "limits"), _other_amounts),
     *_rows("", "PersistentVolumeClaim", "spec", ("volumeMode", "Filesystem")),
@@ -292,7 +314,9 @@ _ROWS = (
     # scheduling/validation, ValidatePriorityClassUpdate.
     *_rows("scheduling.k8s.io", "PriorityClass", "", ("value", 0)),
     *_rows("scheduling.k8s.io", "PriorityClass", "", ("preemptionPolicy", "PreemptLowerPriority")),
-    # node/validation and networking/validation.
+    # node/validation, networking/validation and resource/validation.
+    _Row(("resource.k8s.io", "ResourceClaim"), ("spec",), _other_devices),
+    _Row(("resource.k8s.io", "ResourceClaimTemplate"), ("spec",), _other_devices),
     *_rows("node.k8s.io", "RuntimeClass", "", "handler"),
     *_rows("networking.k8s.io", "IngressClass", "spec", "controller"),
     *_rows("discovery.k8s.io", "EndpointSlice", "", "addressType"),
@@ -331,9 +355,9 @@ def find_rejected_changes(
 
 
 def _value(data: dict[str, Json], row: _Row) -> Json:
-    """A null and an empty mapping count as absent."""
+    """A null, an empty mapping and an empty list count as absent."""
     value = value_at(data, row.path)
-    return row.default if value is None or value == {} else value
+    return row.default if value in (None, {}, []) else value
 
 
 def _claims(data: dict[str, Json]) -> list[Json]:

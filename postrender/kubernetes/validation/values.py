@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind
 from postrender.kubernetes.validation.checks import COUNT, Check, between, one_of
+from postrender.kubernetes.validation.forms import KIND_FORMS, form_rows
 
 _BATCH = "spec.parallelism spec.completions spec.backoffLimit spec.activeDeadlineSeconds "
 _BATCH += "spec.ttlSecondsAfterFinished spec.backoffLimitPerIndex spec.maxFailedIndexes"
 # The counts of each kind.
 _COUNTS: dict[GroupKind, str] = {
     ("apps", "Deployment"): "spec.replicas spec.revisionHistoryLimit spec.minReadySeconds",
-    ("apps", "StatefulSet"): "spec.replicas spec.revisionHistoryLimit spec.minReadySeconds "
+    ("apps", "StatefulSet"): "spec.replicas spec.minReadySeconds "
     "spec.updateStrategy.rollingUpdate.partition spec.ordinals.start",
     ("apps", "DaemonSet"): "spec.revisionHistoryLimit spec.minReadySeconds",
     ("apps", "ReplicaSet"): "spec.replicas spec.minReadySeconds",
@@ -32,6 +33,7 @@ _RANGES: dict[GroupKind, dict[str, tuple[int, int | None]]] = {
                 ("policies[].value", (1, None)),
             )
         },
+        "spec.minReplicas": (0, None),
         "spec.metrics[].resource.target.averageUtilization": (1, None),
         "spec.metrics[].containerResource.target.averageUtilization": (1, None),
     },
@@ -95,3 +97,4 @@ def rows_of(group_kind: GroupKind) -> Iterator[tuple[str, Check]]:
     yield from ((path, between(*ends)) for path, ends in _RANGES.get(group_kind, {}).items())
     for path, known in _VALUES.get(group_kind, {}).items():
         yield path, one_of(*known.split())
+    yield from form_rows(KIND_FORMS.get(group_kind, ""))

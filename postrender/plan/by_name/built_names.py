@@ -52,7 +52,7 @@ def find_built_names(evidence: Evidence) -> Iterator[Sign]:
     targets = grouped(evidence.renamed, lambda item: item.base_name)
     parts = NameParts(targets.keys())
     found: dict[tuple[str, str, str | None], set[frozenset[str]]] = defaultdict(set)
-    for index, items in evidence.inventory.items_by_document().items() if targets else ():
+    for index, items in evidence.inventory.items_by_document() if targets else ():
         text = evidence.inventory.stream.texts[index]
         is_encoded = has_encoded_names(items, text)
         possible = parts.names.keys() if is_encoded else parts.possible_in(text)

@@ -130,7 +130,7 @@ def find_mentions(
     all_names = WordSet(by_name)
     search = _Search(resolver, {(link.source.key, link.reference.path) for link in links}, by_name)
     mentions: list[Mention] = []
-    for index, items in inventory.items_by_document().items():
+    for index, items in inventory.items_by_document():
         text = inventory.stream.texts[index]
         # A text search misses escaped and encoded names.
         is_encoded = has_encoded_names(items, text)
