@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from postrender.diff.lines import changed_items
+from postrender.diff.marks import Masked, Redacted
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
 from postrender.yaml.paths import Json, Parts, format_path, is_same, sorted_json
 
@@ -57,7 +58,8 @@ def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange
     return [] if is_same(old, new) else list(_changes(old, new, path))
 
 
-def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
+def _changes(old: Json, new: Json, path: str, *, is_in_both: bool = False) -> Iterator[FieldChange]:
+    """The changes of a value; is_in_both: whether None is a null, and not an absent value."""
     if isinstance(old, dict) and isinstance(new, dict):
         yield from _in_mappings(old, new, path)
     elif isinstance(old, list) and isinstance(new, list):
@@ -66,8 +68,14 @@ def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
             yield from _in_named_items(old, new, path, key)
         else:
             yield from _in_sequences(old, new, path)
+    elif old.__class__ is Masked and new.__class__ is Masked:
+        # Without a difference of the data, only comments or the notation differ.
+        differing = find_field_changes(old.data, new.data, path)
+        hidden = FieldChange(path=path, change=CHANGED, old=Redacted(old), new=Redacted(new))
+        yield from differing or [hidden]
     else:
-        yield FieldChange(path=path, change=change_of(old, new), old=old, new=new)
+        change = CHANGED if is_in_both else change_of(old, new)
+        yield FieldChange(path=path, change=change, old=old, new=new)
 
 
 def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
@@ -80,9 +88,8 @@ def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Itera
         elif not is_same(before, after):
             if key in _SHOWN_BY_KEY:
                 before, after = _or_empty(before, after), _or_empty(after, before)
-            found = _changes(before, after, _inside(path, key))
-            is_null = None in (before, after) and key in old and key in new
-            yield from (one._replace(change=CHANGED) for one in found) if is_null else found
+            is_in_both = key in old and key in new
+            yield from _changes(before, after, _inside(path, key), is_in_both=is_in_both)
 
 
 def _or_empty(value: Json, other: Json) -> Json:
@@ -142,7 +149,8 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
         for number in range(common):
             old_item, new_item = old[before[number]], new[after[number]]
             if not is_same(old_item, new_item):
-                yield from _changes(old_item, new_item, f"{path}[{after[number]}]")
+                place = f"{path}[{after[number]}]"
+                yield from _changes(old_item, new_item, place, is_in_both=True)
         for number in before[common:]:
             yield FieldChange(path=f"{path}[{number}]", change=REMOVED, old=old[number], new=None)
         for number in after[common:]:

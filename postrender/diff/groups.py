@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.alike import LISTS, Fact, common_value, facts_of, parts_of_key, values_of
 from postrender.diff.fields import find_field_changes
@@ -28,8 +28,9 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.redact import NOT_SHOWN
+from postrender.diff.values import count_values
 from postrender.diff.words import EFFECTS
-from postrender.kubernetes.kinds import Identity, ObjectKey
+from postrender.kubernetes.kinds import Identity
 from postrender.records import NamedTuple, grouped
 
 TYPE_CHECKING = False
@@ -49,6 +50,8 @@ _ALONE, _GROUP, _MEMBER = 2, 4, 1
 _LABEL = re.compile(r"(.*)(metadata\.labels\b(.*))")
 # Labels of fewer objects are not routine.
 _MANY_OBJECTS = 3
+# An object with another name has so many values for each one that differs.
+_LEAST_ALIKE = 3
 _SHARED_LABELS = "shared labels of the pod template"
 # Objects that decide what others may do, or that hold data.
 _DANGEROUS = re.compile(
@@ -97,29 +100,48 @@ def group_changes(preview: Preview) -> Groups:
 
 
 def _with_moves(changes: Sequence[Changed]) -> tuple[Changed, ...]:
-    """The changes, where an object that moves to another namespace has only what differs."""
-    sides: list[dict[ObjectKey, list[Changed]]] = [
-        grouped(
-            (one for one in changes if one.change == change), lambda one: one.identity.key_in(None)
-        )
-        for change in (REMOVED, ADDED)
-    ]
+    """The changes, where an object that moves to another namespace, or that gets another name, has
+    only what differs.
+    """
     moved: dict[Identity, Changed] = {}
-    for key in sides[0].keys() & sides[1].keys():
-        old, new = sides[0][key][0], sides[1][key][0]
-        is_one = len(sides[0][key]) == len(sides[1][key]) == 1
-        if is_one and not is_dangerous(old.identity):
-            before = {field.path: field.old for field in old.fields}
-            after = {field.path: field.new for field in new.fields}
-            fields = [
-                field
-                for path in {**before, **after}
-                for field in find_field_changes(before.get(path), after.get(path), path)
-            ]
-            rest = "all else is equal" if fields else "all fields are equal"
-            moved[old.identity] = _remarked(old, "moves to another namespace", ())
-            moved[new.identity] = _remarked(new, f"moved from another namespace, {rest}", fields)
+    for old, new in _pairs(changes, lambda one: one.identity.key_in(None)):
+        fields = _differences(old, new)
+        rest = "all else is equal" if fields else "all fields are equal"
+        moved[old.identity] = _remarked(old, "moves to another namespace", ())
+        moved[new.identity] = _remarked(new, f"moved from another namespace, {rest}", fields)
+    left = [one for one in changes if one.identity not in moved]
+    for old, new in _pairs(left, lambda one: one.identity._replace(name="")):
+        fields = _differences(old, new)
+        if len(fields) * _LEAST_ALIKE <= sum(count_values(one.new) for one in new.fields):
+            is_known = not any(NOT_SHOWN in str(one.new) for one in new.fields)
+            rest = "all else" if is_known else "all else that is shown"
+            moved[old.identity] = _remarked(old, f"{rest} as in the added {new.identity}", ())
+            remark = f"{rest} as in the removed {old.identity}"
+            moved[new.identity] = _remarked(new, remark, fields)
     return tuple(moved.get(one.identity, one) for one in changes) if moved else tuple(changes)
+
+
+def _pairs(
+    changes: Iterable[Changed], key_of: Callable[[Changed], Hashable]
+) -> Iterator[tuple[Changed, Changed]]:
+    """The removed and the added object of each key that has one of both."""
+    removed, added = (
+        grouped((one for one in changes if one.change == change), key_of)
+        for change in (REMOVED, ADDED)
+    )
+    for key, [old, *others] in removed.items():
+        if not others and len(added.get(key, ())) == 1 and not is_dangerous(old.identity):
+            yield old, added[key][0]
+
+
+def _differences(old: Changed, new: Changed) -> list[FieldChange]:
+    before = {field.path: field.old for field in old.fields}
+    after = {field.path: field.new for field in new.fields}
+    return [
+        field
+        for path in {**before, **after}
+        for field in find_field_changes(before.get(path), after.get(path), path)
+    ]
 
 
 def _remarked(change: Changed, remark: str, fields: Iterable[FieldChange]) -> Changed:
@@ -202,7 +224,9 @@ def _without(shared: set[str], changes: Iterable[Change]) -> Iterator[Change]:
         if isinstance(rest, WorkloadChange):
             rest = rest._replace(causes=tuple(_causes_without(shared, rest.causes)))
         is_renamed = isinstance(rest, ContentChange) and rest.old_revision != rest.new_revision
-        if rest == change or _is_whole(rest) or is_renamed or any(values_of(rest)):
+        # That a ConfigMap keeps its name is no change.
+        left = rest._replace(reason="") if isinstance(rest, ContentChange) else rest
+        if rest == change or _is_whole(rest) or is_renamed or any(values_of(left)):
             yield rest
 
 

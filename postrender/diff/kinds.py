@@ -25,7 +25,15 @@ from postrender.diff.model import (
 from postrender.diff.pairs import ComparedObject
 from postrender.inventory.model import Item
 from postrender.kubernetes.kinds import POD, WORKLOAD_KINDS, GroupKind, is_built_in
-from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, matches_start, value_at
+from postrender.yaml.paths import (
+    EVERY_ITEM,
+    Json,
+    Path,
+    PatternTree,
+    mapping_at,
+    matches_start,
+    value_at,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,8 +168,12 @@ def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
 
 
 def is_workload(compared: ComparedObject) -> bool:
-    """Whether the kind of an object has pod templates."""
-    return template_path(compared.identity.group_kind) is not None
+    """Whether an object has pod templates. That of an analysis can have a list without any."""
+    kind = compared.identity.group_kind
+    path = template_path(kind)
+    return path is not None and (
+        EVERY_ITEM not in path or bool(pod_templates_of(kind, compared.data))
+    )
 
 
 @cache

@@ -26,6 +26,11 @@ from postrender.errors import Location, UserError
 from postrender.records import NamedTuple
 from postrender.yaml.document import parse_document
 from postrender.yaml.paths import Json, mapping_at
+from postrender.yaml.plain import MAX_DEPTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ONLY_LINE_ENDS = "only line endings change"
 ONLY_WHITE_SPACE = "only white space at the ends of lines changes"
@@ -110,6 +115,8 @@ def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, b
             data = json.loads(text, object_pairs_hook=_without_duplicates)
         except (ValueError, RecursionError):
             data = None
+        if data is not None and _is_deep(data):
+            return None
         if data is not None or is_json:
             return None if data is None else (data, True)
     if is_json or not (name.endswith((".yaml", ".yml")) or _looks_like_yaml(text)):
@@ -121,6 +128,21 @@ def _read(text: str, name: str, *, is_json: bool | None = None) -> tuple[Json, b
     except UserError:
         return None
     return (data, False) if is_plain else None
+
+
+def _is_deep(data: Json) -> bool:
+    """Whether JSON has more levels than a YAML document can have."""
+    level: list[Any] = [data]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.fields import SCHEMA, inner_paths
-from postrender.diff.lines import hunk_lines
+from postrender.diff.lines import diff_lines, hunk_lines
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -63,8 +63,9 @@ def describe_key(key: KeyChange, style: Style) -> str:
 # The phrase for a FieldChange without values. Only notation or a revision name differs.
 WRITTEN_DIFFERENTLY = "differs only in notation or in a revision name"
 
-# The length up to which text shows a line of an added or removed key as it is.
-_LONGEST_LINE = 2_000
+# The length of a line, and the number of lines, up to which text shows an added or removed key as
+# it is.
+_LONGEST_LINE, _MOST_LINES = 2_000, 300
 # The length of both lines from which the words of a changed line are shown.
 _LONG_LINES = 800
 
@@ -203,7 +204,7 @@ def describe_fields(fields: Iterable[FieldChange], style: Style) -> Iterator[str
         yield from describe_field(field, style, times).lines(style)
 
 
-def _count(value: Json) -> int:
+def count_values(value: Json) -> int:
     """The number of scalars in a value."""
     count, pending = 0, [value]
     while pending:
@@ -217,8 +218,20 @@ def _count(value: Json) -> int:
     return count
 
 
-def outline(line: str) -> str:
-    """A very long line, if it is JSON, with counts in place of the values inside its values."""
+def outlined(key: KeyChange) -> list[str]:
+    """The diff of a key. Long JSON of an added or removed key becomes one line with counts."""
+    lines = diff_lines(key)
+    if key.change == CHANGED:
+        return lines
+    texts = [line.text for hunk in key.hunks for line in hunk.lines]
+    whole = _outline("\n".join(texts)) if len(texts) > _MOST_LINES else "\n"
+    if "\n" not in whole:
+        return [("+" if key.change == ADDED else "-") + visible(whole)]
+    return [line[0] + _outline(line[1:]) for line in lines]
+
+
+def _outline(line: str) -> str:
+    """A long text, if it is JSON, with counts in place of the values inside its values."""
     if len(line) <= _LONGEST_LINE:
         return line
     try:
@@ -233,7 +246,7 @@ def outline(line: str) -> str:
 
 def _short_text(value: Json) -> str:
     text = text_of(value)
-    return text if len(text) <= 40 else f"… ({counted(_count(value), 'value')})"
+    return text if len(text) <= 40 else f"… ({counted(count_values(value), 'value')})"
 
 
 def inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
@@ -242,7 +255,7 @@ def inner_values(value: Json, prefix: str, style: Style) -> Iterator[str]:
     while pending:
         path, inner = pending.pop()
         if path.endswith(SCHEMA):
-            yield f"{prefix}{style.code(path)}: {counted(_count(inner), 'value')}"
+            yield f"{prefix}{style.code(path)}: {counted(count_values(inner), 'value')}"
         elif inner and isinstance(inner, (dict, list)) and not _is_short(inner, style):
             pending += reversed(list(inner_paths(inner, path)))
         elif path:

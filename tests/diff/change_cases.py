@@ -20,10 +20,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
+import pytest
+
 from postrender.cli import main
+from postrender.diff.build import compare
+from postrender.diff.model import Preview
 
 ATTACHER_IMAGE = "registry.example.com/postrender:1"
 CHANGES = Path(__file__).resolve().parents[1] / "changes"
@@ -120,17 +124,17 @@ def _render(case: Case, name: str, attached: bool) -> str:
 
 def run(arguments: list[str], folder: Path) -> Result:
     """Run the program in this process, in a folder, with 80 columns."""
-    environment = {
-        key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")
-    }
     errors = io.StringIO()
     with (
-        mock.patch.dict(os.environ, {**environment, "COLUMNS": "80"}, clear=True),
+        pytest.MonkeyPatch.context() as patch,
         tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as output,
-        _working_in(folder),
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(errors),
     ):
+        for name in [name for name in os.environ if name.startswith("POSTRENDER_")]:
+            patch.delenv(name)
+        patch.setenv("COLUMNS", "80")
+        patch.chdir(folder)
         code = main.run(arguments)
         output.seek(0)
         text = output.read()
@@ -138,10 +142,14 @@ def run(arguments: list[str], folder: Path) -> Result:
 
 
 @contextlib.contextmanager
-def _working_in(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+def one_comparison() -> Iterator[None]:
+    """Compare the sides only in the first run of `diff`: each run prints this preview."""
+    previews: list[Preview] = []
+
+    def compare_once(*arguments: Any, **named: Any) -> Preview:
+        if not previews:
+            previews.append(compare(*arguments, **named))
+        return previews[0]
+
+    with mock.patch("postrender.cli.diff.compare", compare_once):
         yield
-    finally:
-        os.chdir(before)

@@ -32,6 +32,7 @@ _WORD = re.compile(r"\w[\w./:@+-]*\w|\w")
 _BRACES = re.compile(r"(\w+[\w.:/@+-]+)\{([\w.:/@+-]+(?:, [\w.:/@+-]+)+)\}")
 # The schema of a custom kind has one line for each property, without the values.
 _SCHEMA = "openAPIV3Schema"
+_ALIKE = r"^[-+] {}\b.* \(.*all else .*as in the (?:added|removed) \w+/([\w.-]+)\)"
 Key = tuple[str, str, str]
 
 
@@ -80,6 +81,12 @@ def untold_leaves(old: str, new: str, shown: str) -> list[tuple[str, Leaf]]:
     for key in {**before, **after}:
         title = f"{key[0]}/{key[2]}"
         one, other = before.get(key, Counter()), after.get(key, Counter())
+        # An object with another name has only what differs.
+        if (name := re.search(_ALIKE.format(re.escape(title)), shown, re.M)) and not (
+            one and other
+        ):
+            alike = (*key[:2], name[1])
+            one, other = one or before[alike], other or after[alike]
         for sign, leaves, others in (("-", one - other, other), ("+", other - one, one)):
             rest = _words_by_path(others)
             for leaf in leaves:

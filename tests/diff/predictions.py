@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.diff.change_cases import run
+from tests.diff.change_cases import one_comparison, run
 from tests.manifests import load
 
 PREDICTIONS = Path(__file__).resolve().parents[1] / "predictions"
@@ -120,7 +120,7 @@ def write_sides(prediction: Prediction, folder: Path) -> list[str]:
 
 def told(prediction: Prediction) -> Told:
     """Compare the expectations of a prediction with the output of `diff`."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, one_comparison():
         options = write_sides(prediction, Path(name))
         command = ["diff", *options, "old.yaml", "new.yaml"]
         text, data = (run([*command, "--format", kind], Path(name)) for kind in ("text", "json"))

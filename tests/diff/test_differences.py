@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from postrender.diff.fields import find_field_changes, restricted
 from postrender.diff.lines import find_hunks
+from postrender.diff.marks import MARKED_KEYS
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 from postrender.diff.normalise import comparable
-from postrender.diff.redact import MARKED_KEYS, NOT_SHOWN, redact
+from postrender.diff.redact import NOT_SHOWN, redact
 from postrender.diff.texts import compare_texts, word_changes
 from postrender.yaml.paths import Json, differing_parts, is_same
 from tests.effort import examples
@@ -242,6 +243,19 @@ def test_the_path_of_a_null_is_shown(null: str) -> None:
     assert not remark
     fields, _ = compare_texts(new, old.replace("b:", "b: 2"), (), "a.yaml")
     assert [(field.path, field.change) for field in fields] == [("b", CHANGED), ("c", REMOVED)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([None, 1], [2, 1], ("[0]", CHANGED)),
+        ([1, {"a": 1}], [1, None], ("[1]", CHANGED)),
+        ([None], [1, 2], ("[1]", ADDED)),
+        ([1], [1, None], ("[1]", ADDED)),
+    ],
+)
+def test_a_null_in_a_list_is_a_value(old: list[Any], new: list[Any], expected: Any) -> None:
+    assert expected in [(one.path, one.change) for one in find_field_changes(old, new)]
 
 
 def test_a_changed_comment_is_shown_with_the_lines() -> None:

@@ -158,7 +158,7 @@ def test_copies_that_keep_their_name_can_differ_in_annotations(
     for value in ("rename", "wrong"):
         annotated = plain.replace("files", f"files, annotations: {{postrender/strategy: {value}}}")
         (folder / "twice.yaml").write_text(plain + annotated)
-        (folder / "once.yaml").write_text(plain.replace("info", "debug"))
+        (folder / "once.yaml").write_text(plain.replace("info", "warn"))
         done = run(["diff", option, "twice.yaml", "once.yaml"], folder)
         assert done.stdout.startswith(f"1 {kind} changes\n"), done.stderr
 

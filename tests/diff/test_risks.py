@@ -142,3 +142,63 @@ def test_the_schema_of_a_custom_kind(tmp_path: Path, schema: str, is_valid: bool
     kept = CLAIM.format(resources="{}")
     risks = told(tmp_path, kept, kept + crd(schema))
     assert ("rejects" in risks) is not is_valid
+
+
+KINDS = "[{group: apps, kind: '*'}]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "risk"),
+    [
+        ("clusterResourceWhitelist: [{group: '*', kind: '*'}]", "", "covers all of */*"),
+        ("", f"namespaceResourceWhitelist: {KINDS}", "covers all of */*"),
+        ("", f"clusterResourceBlacklist: {KINDS}", "begins to deny apps/*"),
+        (f"namespaceResourceWhitelist: {KINDS}", "", ""),
+        ("", f"clusterResourceWhitelist: {KINDS}", ""),
+        (
+            f"namespaceResourceWhitelist: {KINDS}",
+            "namespaceResourceWhitelist: [{group: apps, kind: Deployment}]",
+            "covers all of apps/*",
+        ),
+        (
+            "namespaceResourceWhitelist: [{group: '', kind: Pod}]",
+            "namespaceResourceWhitelist: [{group: '', kind: Pod}, {group: apps, kind: '*'}]",
+            "",
+        ),
+    ],
+)
+def test_the_kinds_that_a_project_permits(tmp_path: Path, old: str, new: str, risk: str) -> None:
+    before, after = (project("['*']", text) for text in (old, new))
+    risks = told(tmp_path, before, after)
+    assert risk in risks
+    assert ("missing-grant" in risks) == bool(risk)
+
+
+MONITORED = """\
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: p}
+spec: {serviceMonitorSelector: %s}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: m, labels: {release: %s}}
+spec: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_risk"),
+    [
+        (("{matchLabels: {release: a}}", "a"), ("{matchLabels: {release: a}}", "b"), True),
+        (("{matchLabels: {release: a}}", "a"), ("{matchLabels: {release: b}}", "a"), True),
+        (("{}", "a"), ("{}", "b"), False),
+        (("{}", "a"), ("null", "a"), True),
+        (("null", "a"), ("{matchLabels: {release: b}}", "a"), False),
+    ],
+)
+def test_a_monitor_that_no_prometheus_selects(
+    tmp_path: Path, old: tuple[str, str], new: tuple[str, str], is_risk: bool
+) -> None:
+    risks = told(tmp_path, MONITORED % old, MONITORED % new)
+    assert ("no Prometheus" in risks) == is_risk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from io import StringIO
@@ -45,7 +46,7 @@ from postrender.diff.model import (
 )
 from postrender.diff.summary import summary_line
 from postrender.diff.texts import find_key_changes
-from postrender.diff.values import Terminal, braced, name_of, namer, terminal_of
+from postrender.diff.values import Terminal, braced, name_of, namer, outlined, terminal_of
 from postrender.kubernetes.kinds import Identity
 from postrender.text import visible
 from postrender.yaml.paths import Json
@@ -510,3 +511,18 @@ def test_many_names_that_begin_alike_have_braces() -> None:
 )
 def test_three_names_with_a_long_start_have_braces(names: str, text: str) -> None:
     assert braced(names.split()) == text
+
+
+@pytest.mark.parametrize(("count", "is_outlined"), [(290, False), (300, True)])
+@pytest.mark.parametrize("change", [ADDED, REMOVED])
+def test_long_json_of_one_side_is_outlined(change: str, count: int, is_outlined: bool) -> None:
+    text = json.dumps({"panels": ["a\u200d\ta"] * count, "title": "\u2588"}, indent="\t")
+    old, new = ({}, {"a.json": text}) if change == ADDED else ({"a.json": text}, {})
+    [key] = find_key_changes(old, new, 3)
+    lines = outlined(key)
+    assert (len(lines) == 1) == is_outlined
+    start = "+" if change == ADDED else "-"
+    whole = (
+        f"{start}{{panels: … ({count} values), title: \u2588}} ({len(text):,} characters of JSON)"
+    )
+    assert lines == ([whole] if is_outlined else diff_lines(key))

@@ -62,7 +62,7 @@ def bases() -> list[tuple[str, list[Obj]]]:
             stream = read_stream(case.input, case.name)
             text = "".join(render(make_plan(take_inventory(stream, settings), settings)))
             objects = objects_of(text)
-            compare_objects(objects, objects)
+            assert not compare_objects(objects, objects).has_changes, case.name
         except (UserError, RecursionError):
             continue
         if "attach-group" in text:

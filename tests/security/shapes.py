@@ -10,6 +10,7 @@ With --whole, it runs every command of each shape, and also compares the memory:
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,9 +19,11 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from pkgutil import walk_packages
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import jsonschema  # noqa: F401
+from click.testing import CliRunner
 
 from tests import work
 
@@ -29,6 +32,7 @@ work.install()
 import difflib  # noqa: E402, F401
 
 import postrender  # noqa: E402
+from postrender.cli import main as cli  # noqa: E402
 from postrender.cli.report import BUG  # noqa: E402
 from postrender.config.settings import NOTHING  # noqa: E402
 from postrender.errors import UserError  # noqa: E402
@@ -932,7 +936,7 @@ def a_chain_of_controllers(count: int) -> list[Any]:
 
 @of_run
 def mistakes_in_a_configuration(count: int) -> Run:
-    count *= 20  # the first hundred mistakes are reported
+    count *= 8  # the first hundred mistakes are reported
     lines = ["rules:", *["- {immutable: true}"] * count, *(f"{name}: 1" for name in names(count))]
     return Run(("config", "validate"), "", {"postrender.yaml": "\n".join(lines)})
 
@@ -1047,6 +1051,16 @@ MAX_BEND, MAX_SHARE = {"work": 250, "peak": 8000}, 0.05
 MEASURES = ("work", "peak")
 
 
+def warm(run: Run) -> None:
+    """Run in this process, for what each fork would otherwise load and compile again."""
+    with TemporaryDirectory() as folder, CliRunner().isolation(run.stdin):
+        os.chdir(folder)
+        for name, text in run.files.items():
+            FilePath(name).write_text(text)
+        cli.run(run.arguments)
+        os.chdir(CHANGES)
+
+
 def growths(shape: Shape, count: int, command: int | None = None) -> Iterator[str]:
     """A line for each run of a shape that grows faster than n log n.
 
@@ -1074,6 +1088,9 @@ def slow(count: int, repetitions: int, seed: int, *, is_whole: bool) -> Iterator
     is_whole: whether to run every command of a shape, and not only one.
     """
     random = Random(seed)
+    for name in ("names_in_a_text", "changed_keys", "many_pods"):
+        for run in SHAPES[name](1):
+            warm(run)
     for number, (name, shape) in enumerate(SHAPES.items()):
         command = None if is_whole else number % max(1, len(shape(1)) - 1)
         yield from (f"{name} {line}" for line in growths(shape, count, command))

@@ -101,10 +101,11 @@ BYTES = 60 << 20
 # Runs a command, and prints its exit code, memory in KiB and time. A process with the memory
 # of pytest could not do this, because a new process begins with the peak of the one that starts it.
 MEASURED = """
-import resource, subprocess, sys
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(done.returncode, usage.ru_maxrss, usage.ru_utime)
+import os, sys
+output = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[output])
+_, status, usage = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, usage.ru_utime)
 """
 
 
@@ -161,7 +162,8 @@ def test_directives_have_a_limit() -> None:
 
 
 def measured(command: str, inputs: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-c", MEASURED, sys.executable, "-m", "postrender", command]
+    program = [sys.executable, "-m", "postrender", command]
+    arguments = [sys.executable, "-I", "-S", "-c", MEASURED, *program]
     environment = {**os.environ, "POSTRENDER_ATTACHER_IMAGE": "x:1", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [*arguments, *inputs],
@@ -322,3 +324,17 @@ def test_deep_nesting_works_or_is_a_message(attack: Attack, nesting: str, levels
         if done.code and "--config=deep.yaml" not in arguments and arguments[0] != "check":
             assert levels > 200
             assert "more than 200 nested levels" in done.err
+
+
+SMALL = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+
+
+@pytest.mark.parametrize("levels", [180, 300, 600, 900, 950, 990, 20_000])
+def test_a_deep_text_of_a_config_map_is_compared(attack: Attack, levels: int) -> None:
+    """The JSON parser of Python reads more levels than a comparison of the values."""
+    for name, leaf in (("old", "1"), ("new", "2")):
+        text = '{"a":' * levels + leaf + "}" * levels
+        attack.write(f"{name}.yaml", f"{SMALL}data: {{app.json: '{text}'}}\n")
+    for form in ("text", "html", "json", "markdown"):
+        done = attack.run("diff", f"--format={form}", "--exit-code", "old.yaml", "new.yaml")
+        assert done.code == 4, done.err[-3000:]

@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.diff.formats import Reporter
 from postrender.diff.groups import group_changes
-from postrender.diff.lines import diff_lines
 from postrender.diff.model import (
     ADDED,
-    CHANGED,
     ENDS,
     HOOK,
     NEXT_PODS,
@@ -47,7 +45,7 @@ from postrender.diff.values import (
     describe_long_line,
     describe_whole,
     namer,
-    outline,
+    outlined,
 )
 from postrender.diff.words import (
     OUTSIDE_TEMPLATE,
@@ -238,8 +236,7 @@ def _key(key: KeyChange, page: _Page, indent: str) -> Iterator[str]:
     parts = [*describe_fields(key.fields, page.style)] or describe_long_line(key, page.style)
     for part in parts:
         yield from page.lines(part, indent)
-    for line in () if parts else diff_lines(key):
-        line = line if key.change == CHANGED else line[0] + outline(line[1:])
+    for line in () if parts else outlined(key):
         yield indent + page.paint(line, _DIFF_COLOURS.get(line[0], ""))
 
 

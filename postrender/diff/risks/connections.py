@@ -9,7 +9,7 @@ from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.yaml.paths import (
     Json,
     PatternTree,
@@ -96,6 +96,7 @@ _SELECTORS = {
     "NetworkPolicy": ("spec.podSelector", "The policy no longer restricts any pod"),
     "ServiceMonitor": ("spec.selector", _UNSEEN),
     "PodMonitor": ("spec.selector", _UNSEEN),
+    "DestinationRule": ("spec.subsets", "Requests to the subset fail"),
 }
 _KINDS = {*_SELECTORS, *(kind for _, kind in WORKLOAD_KINDS)}
 # The terms of a pod spec with a selector.
@@ -117,6 +118,7 @@ _PORTS = {
 _PORT_TREE = PatternTree()
 for _kind, (_pattern, _) in _PORTS.items():
     _PORT_TREE.add((_kind, *parse_pattern(_pattern)), None)
+_LABELS = ("labels",)
 # Pseudo labels of a pod or Service; a label has no blank.
 _PORT, _KIND = "port ", "kind "
 _SERVICE = ("", "Service")
@@ -128,14 +130,14 @@ _Selecting = tuple[Object, dict[str, Json]]
 def find_no_match(facts: Facts) -> Iterator[Risk]:
     """A selector that matched before the change now matches nothing.
 
-    - A Service without pods refuses every connection.
-    - A PodDisruptionBudget or NetworkPolicy without pods protects nothing.
+    - A Service, PodDisruptionBudget, NetworkPolicy or subset of a DestinationRule without pods.
     - A named port that no container has.
-    - A ServiceMonitor or PodMonitor without Services, pods or the named port.
+    - A ServiceMonitor or PodMonitor without Services, pods, named port or Prometheus.
     - An affinity or spread without pods.
 
     Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
     """
+    yield from _unselected(facts)
     pairs: list[tuple[str, _Selecting, _Selecting, str]] = []
     for old_item, new_item in _changed(facts, _lost_labels(facts)):
         before, after = _selectors(old_item), _selectors(new_item)
@@ -158,6 +160,45 @@ def find_no_match(facts: Facts) -> Iterator[Risk]:
             yield Risk(identity, fact, text, path)
         elif identity.kind in _PORTS:
             yield from _ports(facts, old, new, templates)
+
+
+# What a Prometheus selects by labels, and the field with the selector.
+_COLLECTED = {
+    "PrometheusRule": "ruleSelector",
+    "ServiceMonitor": "serviceMonitorSelector",
+    "PodMonitor": "podMonitorSelector",
+    "Probe": "probeSelector",
+    "ScrapeConfig": "scrapeConfigSelector",
+}
+_COLLECTORS = ("Prometheus", "PrometheusAgent")
+
+
+def _unselected(facts: Facts) -> Iterator[Risk]:
+    """The rules and monitors that no Prometheus of the input selects any more."""
+    changed = {pair.identity.kind for pair in facts.changes if pair.both}
+    if changed.isdisjoint((*_COLLECTED, *_COLLECTORS)):
+        return
+    found: list[set[Identity]] = []
+    for is_new in (False, True):
+        specs = [
+            mapping_at(one.data, ("spec",)) for one in facts.objects(_COLLECTORS, is_new=is_new)
+        ]
+        if not specs:
+            return
+        selected = set()
+        for item in facts.objects(_COLLECTED, is_new=is_new):
+            labels = mapping_at(item.data, ("metadata", "labels"))
+            texts = {str(key): str(value) for key, value in labels.items()}
+            selectors = [spec.get(_COLLECTED[item.identity.kind]) for spec in specs]
+            if any(isinstance(one, dict) and is_selected(one, texts) for one in selectors):
+                selected.add(item.identity)
+            elif is_new and item.identity in found[0]:
+                fact = "the labels match the selector of no Prometheus any more"
+                yield Risk(item.identity, fact, _DROPPED, "metadata.labels")
+        found.append(selected)
+
+
+_DROPPED = "Prometheus drops the rules or targets of the object"
 
 
 def _ports(
@@ -252,6 +293,16 @@ def _selectors(item: Object) -> dict[str, tuple[dict[str, Json], str]]:
             and value_at(term, ("namespaceSelector",)) is None
         }
     path, text = _SELECTORS[kind]
+    if kind == "DestinationRule":
+        is_here = "." not in str(value_at(data, ("spec", "host")))
+        return {
+            f"{path}[name={subset.get('name')}]": (
+                {"matchLabels": mapping_at(subset, _LABELS)},
+                text,
+            )
+            for subset in mappings_in(value_at(data, ("spec", "subsets")))
+            if is_here and mapping_at(subset, _LABELS)
+        }
     selector = mapping_at(data, tuple(path.split(".")))
     if not selector or _elsewhere(data.get("spec")):
         return {}

@@ -85,6 +85,7 @@ def _allows(
 _APPLICATIONS = {"Application": ("spec",), "ApplicationSet": ("spec", "template", "spec")}
 _PROJECT = "AppProject"
 _SYNC = "Argo CD reports InvalidSpecError, and does not sync the Application"
+_NO_SYNC = "Argo CD does not sync an Application with an object of such a kind"
 _MOST_GLOBS = 100  # in one project; each is tried for each Application
 # Whether a project permits a text; None if that is not certain.
 _Check = Callable[[str], "bool | None"]
@@ -93,6 +94,10 @@ _Check = Callable[[str], "bool | None"]
 def _of_projects(facts: Facts) -> Iterator[Risk]:
     """What a project begins to forbid to an Application of its namespace."""
     changed = [one for one in facts.changes if one.identity.kind in (_PROJECT, *_APPLICATIONS)]
+    for pair in changed:
+        if pair.both and pair.identity.kind == _PROJECT:
+            for text in _narrowed(*(mapping_at(one.data, ("spec",)) for one in pair.both)):
+                yield Risk(pair.identity, text, _NO_SYNC)
     words = {one.identity.name for one in changed if one.identity.kind == _PROJECT}
     known: set[tuple[Identity, str]] = set()
     for is_new in (False, True) if changed else ():
@@ -113,6 +118,37 @@ def _of_projects(facts: Facts) -> Iterator[Risk]:
                 if is_new and (item.identity, what) not in known:
                     yield Risk(item.identity, f"{project} does not permit {what}", _SYNC)
                 known.add((item.identity, what))
+
+
+def _narrowed(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
+    """The kinds that a project no longer permits."""
+    for scope in ("cluster", "namespace"):
+        fields = f"{scope}ResourceWhitelist", f"{scope}ResourceBlacklist"
+        # Without a list, a project permits all kinds of namespaces, and none of the cluster.
+        everything: Json = [{"group": "*", "kind": "*"}] if scope == "namespace" else []
+        sides = [[mappings_in(side.get(field)) for field in fields] for side in (old, new)]
+        allowed = [side[0] or mappings_in(everything) for side in sides]
+        if max(map(len, (*sides[0], *sides[1]))) > _MOST_GLOBS:
+            continue
+        lost = [one for one in allowed[0] if not _is_covered(one, allowed[1])]
+        denied = [one for one in sides[1][1] if not _is_covered(one, sides[0][1])]
+        for field, verb, kinds in (
+            (fields[0], "no longer covers all of", lost),
+            (fields[1], "begins to deny", denied),
+        ):
+            names = [f"{one.get('group') or 'core'}/{one.get('kind')}" for one in kinds]
+            if names:
+                yield f"{field} {verb} {', '.join(names)}"
+
+
+def _is_covered(one: dict[str, Json], patterns: list[dict[str, Json]]) -> bool:
+    return any(
+        all(
+            _matches_part(str(pattern.get(field) or ""), str(one.get(field) or ""))
+            for field in ("group", "kind")
+        )
+        for pattern in patterns
+    )
 
 
 def _checks(project: dict[str, Json]) -> dict[str, _Check]:

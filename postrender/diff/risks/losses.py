@@ -192,6 +192,9 @@ def _has_pods(item: Object) -> bool:
 
 
 _LEAVING = {"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
+_HOOKS = {*_LEAVING, "pre-delete", "post-delete", "pre-rollback", "post-rollback"}
+_HOOKS |= {"test", "test-success"}
+_LEFT_OUT = "Helm leaves the object out of the release, and never creates it"
 _RUNS_ONCE = ("Job", "Pod")
 _DELETED = "After the hook, Helm deletes the object, because the previous release has the object"
 _EXISTS = "The upgrade fails, because the hook finds the object of the previous release"
@@ -206,11 +209,18 @@ def find_hook_boundary(facts: Facts) -> Iterator[Risk]:
 
     - Helm deletes a new `pre-upgrade` hook, because the previous release has the object.
     - Helm does not import what a former hook left, and the upgrade fails.
+    - Helm leaves out an object with an unknown hook.
 
     Source: `performUpgrade` and `existingResourceConflict` of Helm; tried with Helm 3.22 and
     4.3.
     """
     for pair in facts.changes:
+        before, after = (
+            _values(one.data, HELM_HOOK_ANNOTATION) - _HOOKS if one else set[str]()
+            for one in (pair.old, pair.new)
+        )
+        for hook in sorted(after - before):
+            yield Risk(pair.identity, f"Helm has no hook {hook}", _LEFT_OUT)
         if not pair.both or pair.both[0].name != pair.both[1].name:
             continue
         old, new = (_values(one.data, HELM_HOOK_ANNOTATION) for one in pair.both)
@@ -227,4 +237,4 @@ def find_hook_boundary(facts: Facts) -> Iterator[Risk]:
 
 def _values(data: dict[str, Json], annotation: str) -> set[str]:
     text = strings_at(data, "annotations").get(annotation, "")
-    return {value.strip() for value in text.split(",") if value.strip()}
+    return {value.strip().lower() for value in text.split(",") if value.strip()}

@@ -159,7 +159,7 @@ def find_invalid_field(facts: Facts) -> Iterator[Risk]:
     - A ConfigMap or Secret has more than 1,048,576 bytes, a Secret lacks a key of its type.
     - A selector does not match its own pod template.
     - A field does not exist, which only Helm 3 accepts, and drops.
-    - A field is missing or wrong, such as a port above 65,535.
+    - A field is missing or wrong.
 
     Source: `postrender/kubernetes/validation`, which follows `pkg/apis/*/validation` of
     Kubernetes.
