@@ -23,7 +23,12 @@ from postrender.sources.paths import (
 from postrender.text import printable
 from postrender.yaml.stream import Source, Stream, read_streams
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
 STDIN = "<stdin>"
+_PIECE = 1 << 20
 
 
 def read_input(name: str, command: str = "render") -> Stream:
@@ -128,45 +133,49 @@ def _read_file(name: str) -> Source:
     try:
         if name != "-":
             with open(name, "rb") as file:
-                is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                number = file.fileno()
                 # A shell passes the output of a program, `<(helm template …)`, as a path too.
-                data = file.read() if is_file else _not_endless(file.read(MAX_OUTPUT + 1), name)
-                return checked_source(name, data)._replace(is_pipe=not is_file)
+                is_pipe = not _is_file(number)
+                data = _read_all(file, number, name)
+                return checked_source(name, data)._replace(is_pipe=is_pipe)
         if sys.stdin is None:
             raise UserError(
                 "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
             )
-        return Source(source, _read_stdin(), is_pipe=True)
+        return Source(source, _read_all(sys.stdin.buffer, 0, source), is_pipe=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
 
 
-def _read_stdin() -> bytes:
-    """All of stdin, also of a pipe that another program, such as Node, has made non-blocking.
+def _is_file(number: int) -> bool:
+    return stat.S_ISREG(os.fstat(number).st_mode)
 
-    Python then reads only what has arrived, and such a stream would lack objects.
+
+def _read_all(file: BinaryIO, number: int, name: str) -> bytes:
+    """All of a file, or of a pipe that can have an end; UserError for one of more than MAX_OUTPUT.
+
+    Another program, such as Node, can have made a pipe non-blocking. Python then reads only what
+    has arrived, or None, and such a stream would lack objects.
+
+    number: the descriptor of the file.
     """
-    stdin = sys.stdin.buffer
-    parts, size = [stdin.read(MAX_OUTPUT + 1)], 0
-    while parts[-1] != b"" and os.name == "posix" and not os.get_blocking(0):
-        size += len(parts[-1] or b"")
-        select.select([0], [], [])
-        parts.append(stdin.read(max(MAX_OUTPUT + 1 - size, 0)))
-    data = b"".join(filter(None, parts))
-    if len(data) > MAX_OUTPUT and stat.S_ISREG(os.fstat(0).st_mode):
-        return data + stdin.read()
-    return _not_endless(data, STDIN)
-
-
-def _not_endless(data: bytes, name: str) -> bytes:
-    """What a pipe or device has printed; UserError if that may have no end."""
-    if len(data) > MAX_OUTPUT:
-        raise UserError(
-            f"the pipe or device has more than {MAX_OUTPUT >> 20} MiB, and perhaps no end",
-            "Write the manifests to a file, and pass the file",
-            Location(name),
-        )
-    return data
+    if _is_file(number):
+        return file.read()
+    parts: list[bytes] = []
+    size = 0
+    while (part := file.read(_PIECE)) != b"":
+        if part is None:
+            select.select([number], [], [])
+            continue
+        parts.append(part)
+        size += len(part)
+        if size > MAX_OUTPUT:
+            raise UserError(
+                f"the pipe or device has more than {MAX_OUTPUT >> 20} MiB, and perhaps no end",
+                "Write the manifests to a file, and pass the file",
+                Location(name),
+            )
+    return b"".join(parts)
 
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:

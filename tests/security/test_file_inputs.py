@@ -159,3 +159,16 @@ def test_an_archive_that_unpacks_to_much_is_not_read_to_its_end(
     assert has_archived_configuration(path)
     monkeypatch.setattr("postrender.sources.charts._MOST_UNPACKED", 1 << 20)
     assert not has_archived_configuration(path)
+
+
+def test_a_small_pipe_needs_little_memory() -> None:
+    """A buffer of the largest pipe would fail where the memory of a process is limited."""
+    script = (
+        "import resource; from postrender.sources import inputs; "
+        "resource.setrlimit(resource.RLIMIT_AS, (200 << 20,) * 2); "
+        "print(len(inputs.read_inputs('-')[0].data))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=CONFIG.encode(), capture_output=True, check=True
+    )
+    assert int(done.stdout) == len(CONFIG)
