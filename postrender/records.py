@@ -18,21 +18,17 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    class NamedTuple(tuple):
-        """A tuple whose fields are the annotations of the subclass."""
+    class _Record(type):
+        def __new__(mcs, name, bases, own):
+            fields = tuple(own.pop("__annotations__", ()))
+            defaults = [own.pop(field) for field in fields if field in own]
+            record = namedtuple(name, fields, defaults=defaults, module=own.pop("__module__"))
+            for key, value in own.items():
+                setattr(record, key, value)
+            return record
 
-        __slots__ = ()
-
-        def __init_subclass__(cls):
-            own, fields = vars(cls), tuple(cls.__annotations__)
-            defaults = [own[field] for field in fields if field in own]
-            base = namedtuple(cls.__name__, fields, defaults=defaults)
-            for name, value in vars(base).items():
-                if name in fields or name not in own:
-                    setattr(cls, name, value)
-
-        def __setattr__(self, name, value):
-            raise AttributeError(f"{type(self).__name__} is immutable")
+    # Its subclasses are made by the metaclass, and are tuples without NamedTuple as a base class.
+    NamedTuple = type.__new__(_Record, "NamedTuple", (), {})
 
 
 def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
