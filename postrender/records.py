@@ -19,7 +19,7 @@ else:
     from collections import namedtuple
 
     class _Record(type):
-        def __new__(mcs, name, bases, own):
+        def __new__(mcs, name, _bases, own):
             fields = tuple(own.pop("__annotations__", ()))
             defaults = [own.pop(field) for field in fields if field in own]
             record = namedtuple(name, fields, defaults=defaults, module=own.pop("__module__"))
