@@ -180,11 +180,7 @@ def is_workload(compared: ComparedObject) -> bool:
 def _template_pattern(group_kind: GroupKind) -> PatternTree | None:
     """The tree of template_path(), None for a Pod or a kind without pod templates."""
     path = template_path(group_kind)
-    if not path:
-        return None
-    tree = PatternTree()
-    tree.add(path, None)
-    return tree
+    return PatternTree([(path, None)]) if path else None
 
 
 def pod_templates_of(group_kind: GroupKind, data: dict[str, Json]) -> list[tuple[Path, Json]]:

@@ -70,10 +70,7 @@ _WRITERS = frozenset(
 
 
 def _tree(patterns: tuple[str, ...]) -> PatternTree:
-    tree = PatternTree()
-    for pattern in patterns:
-        tree.add(parse_pattern(pattern), None)
-    return tree
+    return PatternTree((parse_pattern(pattern), None) for pattern in patterns)
 
 
 _TREES = {kind: _tree(patterns) for kind, patterns in _FIELDS.items()}

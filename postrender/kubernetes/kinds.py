@@ -220,11 +220,8 @@ def content_size(data: Json) -> int:
 
 @cache
 def _template_tree(group_kind: GroupKind) -> PatternTree:
-    tree = PatternTree()
     pattern = WORKLOAD_KINDS.get(group_kind)
-    if pattern:
-        tree.add(pattern, None)
-    return tree
+    return PatternTree([(pattern, None)] if pattern else ())
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:

@@ -243,11 +243,11 @@ _OTHER_RULES = (
 
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    tree = PatternTree()
-    for rule in (*pod_rules(group_kind, targets), *_OTHER_RULES):
-        if (rule.group, rule.kind) == group_kind and rule.target in targets:
-            tree.add(rule.pattern, rule)
-    return tree
+    return PatternTree(
+        (rule.pattern, rule)
+        for rule in (*pod_rules(group_kind, targets), *_OTHER_RULES)
+        if (rule.group, rule.kind) == group_kind and rule.target in targets
+    )
 
 
 def find_built_in(

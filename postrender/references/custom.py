@@ -114,11 +114,8 @@ def find_custom(
         spec:
           configName: web-config
     """
-    tree = PatternTree()
-    for rule in rules:
-        if rule.applies_to(identity.group_kind, identity.name):
-            tree.add(rule.pattern, rule)
-    return tree.find(data)
+    applying = (rule for rule in rules if rule.applies_to(identity.group_kind, identity.name))
+    return PatternTree((rule.pattern, rule) for rule in applying).find(data)
 
 
 def embedded_pod_specs(
@@ -140,10 +137,11 @@ def embedded_pod_specs(
     """
     if identity.group_kind in WORKLOAD_KINDS:
         return []
-    tree = PatternTree()
-    for pattern, target in POD_SPEC_PATTERNS:
-        if target in targets:
-            tree.add(pattern, Rule(group=None, kind="*", pattern=pattern, target=target))
+    tree = PatternTree(
+        (pattern, Rule(group=None, kind="*", pattern=pattern, target=target))
+        for pattern, target in POD_SPEC_PATTERNS
+        if target in targets
+    )
     return [
         ((*spec_path, *path), value, rule)
         for spec_path, spec in nested_mappings(data)

@@ -119,9 +119,12 @@ class PatternTree:
 
     __slots__ = ("children", "payloads")
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Iterable[tuple[Iterable[str], Any]] = ()) -> None:
+        """A tree of patterns, each with its payload."""
         self.children: dict[str, PatternTree] = {}
         self.payloads: list[Any] = []
+        for pattern, payload in rows:
+            self.add(pattern, payload)
 
     def add(self, pattern: Iterable[str], payload: Any) -> None:
         """Add a pattern. find() returns the payload with each match."""

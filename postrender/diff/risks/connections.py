@@ -101,13 +101,14 @@ _SELECTORS = {
 _KINDS = {*_SELECTORS, *(kind for _, kind in WORKLOAD_KINDS)}
 # The terms of a pod spec with a selector.
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution[]"
-_TERMS = PatternTree()
-for _pattern, _text in (
-    (f"affinity.podAffinity.{_REQUIRED}", "New pods stay Pending"),
-    (f"affinity.podAntiAffinity.{_REQUIRED}", "The term no longer keeps pods apart"),
-    ("topologySpreadConstraints[]", "The constraint no longer spreads the pods"),
-):
-    _TERMS.add(parse_pattern(_pattern), _text)
+_TERMS = PatternTree(
+    (parse_pattern(pattern), text)
+    for pattern, text in (
+        (f"affinity.podAffinity.{_REQUIRED}", "New pods stay Pending"),
+        (f"affinity.podAntiAffinity.{_REQUIRED}", "The term no longer keeps pods apart"),
+        ("topologySpreadConstraints[]", "The constraint no longer spreads the pods"),
+    )
+)
 # The ports that each kind names, with what follows if nothing has the name.
 _PORTS = {
     "Service": ("spec.ports[].targetPort", "Connections to the port fail"),
@@ -115,9 +116,9 @@ _PORTS = {
     "PodMonitor": ("spec.podMetricsEndpoints[].port", _UNSEEN),
     "NetworkPolicy": ("spec.ingress[].ports[].port", "The policy allows no traffic to the port"),
 }
-_PORT_TREE = PatternTree()
-for _kind, (_pattern, _) in _PORTS.items():
-    _PORT_TREE.add((_kind, *parse_pattern(_pattern)), None)
+_PORT_TREE = PatternTree(
+    ((kind, *parse_pattern(pattern)), None) for kind, (pattern, _) in _PORTS.items()
+)
 _LABELS = ("labels",)
 # Pseudo labels of a pod or Service; a label has no blank.
 _PORT, _KIND = "port ", "kind "

@@ -285,8 +285,7 @@ METRIC_ROWS: dict[GroupKind, Rows] = dict.fromkeys(
         ),
     ),
 )
-_WEIGHTS = PatternTree()
-_WEIGHTS.add(parse_pattern("spec.strategy.canary.steps[].setWeight"), between(0, 100))
+_WEIGHTS = PatternTree([(parse_pattern("spec.strategy.canary.steps[].setWeight"), between(0, 100))])
 
 
 def find_invalid_weights(root: dict[str, Json], parts: Parts) -> Iterator[Problem]:
