@@ -29,6 +29,7 @@ _FIRST_WITH_HOOKS = 4
 _MOST_FOLDERS = 1_000
 # The most characters of a Chart.yaml, and the most bytes in an archive, that are read.
 _MOST_OF_CHART_FILE, _MOST_UNPACKED = 1 << 20, 100 << 20
+_BLOCK = 512  # the unit of a tar file
 # Every URL contains this text. helm downloads charts and values files from URLs.
 _URL = "://"
 
@@ -223,19 +224,30 @@ def has_archived_configuration(chart: str) -> bool:
     """Whether a chart is an archive with a postrender.yaml next to Chart.yaml."""
     if not os.path.isfile(chart):
         return False
-    import tarfile
     import zlib
 
     try:
-        with tarfile.open(chart) as archive:
-            for member in archive:
-                if member.name.split("/")[1:] == [FILE_NAME]:
-                    return True
-                if member.offset_data + member.size > _MOST_UNPACKED:
-                    return False  # helm refuses an archive of more than 100 MiB
-    except (tarfile.TarError, zlib.error, OSError, EOFError):
-        pass  # helm reports the problem
-    return False
+        return any(name.split(b"/")[1:] == [FILE_NAME.encode()] for name in _names_in(chart))
+    except (zlib.error, OSError, EOFError, ValueError):
+        return False  # helm reports the problem
+
+
+def _names_in(chart: str) -> Iterator[bytes]:
+    """The names in a .tgz file.
+
+    tarfile would read a whole header of any length, and would never end after a negative size.
+    """
+    import gzip
+
+    with gzip.open(chart) as archive:
+        for header in iter(lambda: archive.read(_BLOCK), b""):
+            start, size = archive.tell(), header[124:136].strip(b" \0")
+            end = start + int(size or b"0", 8)
+            if not start <= end <= _MOST_UNPACKED:
+                return  # helm refuses an archive of more than 100 MiB
+            name, prefix = (part.partition(b"\0")[0] for part in (header[:100], header[345:500]))
+            yield b"/".join(filter(None, (prefix, name)))
+            archive.seek(end + -end % _BLOCK)
 
 
 def check_values(files: tuple[str, ...]) -> None:
