@@ -24,7 +24,7 @@ from postrender.errors import Location, UserError, raise_all
 from postrender.kubernetes.hashing import HashKey
 from postrender.records import NamedTuple
 from postrender.text import CONFIG_SCHEMA, packaged_text, shown
-from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.document import MAX_CHARACTERS, ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, value_at
 
 TYPE_CHECKING = False
@@ -109,7 +109,7 @@ def _read_document(path: str, fix: str, source: Source) -> tuple[ParsedDocument,
             text = source.read(path) or ""
         else:
             with open(path, encoding="utf-8") as file:
-                text = file.read()
+                text = file.read(MAX_CHARACTERS + 1)  # a device need not end
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UserError(
