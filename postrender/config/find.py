@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.config.repository import folders_upward, git_reads_only, has_git, is_inside
 from postrender.errors import Finding, Location, UserError
+from postrender.kubernetes.hashing import canonical_json
 from postrender.records import NamedTuple
 from postrender.yaml.edits import merge_by_name
 from postrender.yaml.paths import Json, Path, value_at
@@ -306,7 +307,8 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
     if not (isinstance(base, list) and isinstance(own, list)):
         return own
     if path[: len(_POD_TEMPLATE)] != _POD_TEMPLATE:
-        return [*own, *(item for item in base if item not in own)]
+        known = set(map(canonical_json, own))
+        return [*own, *(item for item in base if canonical_json(item) not in known)]
     merged_items = merge_by_name(base, own, lambda item, other: merge_extended(item, other, path))
     return own if merged_items is None else merged_items
 

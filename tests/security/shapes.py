@@ -942,6 +942,15 @@ def mistakes_in_a_configuration(count: int) -> Run:
 
 
 @of_run
+def lists_of_two_configurations(count: int) -> Run:
+    files = {
+        f"{name}.yaml": f"{more}attacher: {{retiredSecrets: [{', '.join(names(count * 8, name))}]}}"
+        for name, more in (("a", ""), ("b", "extends: a.yaml\n"))
+    }
+    return Run(("config", "validate", "b.yaml"), "", files)
+
+
+@of_run
 def a_function_with_findings(count: int) -> Run:
     results = "".join(f"- {{message: {name}, severity: info}}\n" for name in names(count))
     items = "".join(
