@@ -23,7 +23,8 @@ from postrender.yaml.stream import has_content
 _SECRET_NAME = re.compile(
     r"(?:pass_?wo?r?d|pass_?phrase|passcode|htpasswd|pwd|token|credential|connection_?string|bearer"
     r"|(?:api|private|secret|access|account|auth|encryption|license|master|session|shared|signing"
-    r"|ssh|storage)(?:_?access)?_?key(?:_?base)?|kube_?config|docker_?config_?json|basic_?auth"
+    r"|ssh|storage|tls|ca|client|server)(?:_?access)?_?key(?:_?base)?"
+    r"|kube_?config|docker_?config_?json|basic_?auth"
     r"|(?:app|application|client|consumer|cookie|hmac|jwt|oauth|session|shared|signing|webhook)"
     r"_?secret|secret_?(?:data|env)|auth(?=s\Z)|(?:\A|_)(?:authorization|creds?|dsn|pass|pat))(?P<plural>s?)\Z"
 )
@@ -36,18 +37,22 @@ _PLAIN_NAME = re.compile(
     r"|rotation|scopes?|size|store|strategy|suffix|timeout|title|type|user|version)\Z"
     r"|\Aexisting_"
 )
+_KEY_FILES = ("tls.key", "ca.key", "client.key", "server.key")  # keys, not names in parts
 _MARKER = re.compile(r"^---(?=\s).*\n?", re.MULTILINE)
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 # A name with what it gets: `--token=`, `password:`. A reference such as `$(TOKEN)` is not secret.
 _ASSIGNMENT = re.compile(
-    r"(?<![\w.-])([\w.-]+)[\"']?[ \t]*[=:>]+\s*[\"']?"
+    r"(?<![\w.-])([\w.-]+)[\"']?\s*[=:>]+\s*[\"']?"
     r"(?!\$[({]|\{\{[^\"'{}]{0,200}\}\})[^\s\"',}\]]"
 )
 _OPTION = re.compile(r"(?<![\w.-])--?([A-Za-z][\w.-]*)[ \t]+(?![-$])\S")
-# The password or the long token in a URL or for curl, a private key, and the manifest of a Secret.
+# The password or the long token in a URL or for curl, the URL of a webhook, the token of a service,
+# a private key, and the manifest of a Secret.
 _SECRET_FORM = re.compile(
     r"://[^\s/@:]*:[^\s/@$][^\s/@]*@|://[^\s/@:]{20,}@|-----BEGIN [A-Z ]{0,20}PRIVATE KEY"
     r"|LS0tLS1CRUdJTi[A-Za-z0-9+/]{2,16}(?:UFJJVkFUR|BSSVZBVE|QUklWQVRF)"
+    r"|\bhooks\.slack\.com/|\bdiscord(?:app)?\.com/api/webhooks/|\bwebhook\.office\.com/"
+    r"|\b(?:gh[oprsu]_|github_pat_|glpat-|xox[abeoprs]-)\w|\bAKIA[A-Z0-9]{16}\b"
     r"|:[^\s/@:]+@(?:tcp|unix)\(|(?<!\S)(?:-u|--user)[ =][^\s:]+:[^\s$]"
     r"|stringData|\bkind[\"']?: ?[\"']?Secret\b"
 )
@@ -67,7 +72,7 @@ def with_marked_names(
     is_secret: whether the value is below a secret name.
     """
     is_plain = isinstance(data, (int, float)) and not is_secret
-    for part in name.split("."):
+    for part in [name] if name in _KEY_FILES else name.split("."):
         kind = _kind_of_name(part.partition("[")[0])
         if kind:
             # A number at `maxTokens` is a limit.
@@ -94,10 +99,14 @@ def _in_mapping(data: dict[str, Json], name: str, level: int, *, is_secret: bool
     path = data.get("path")
     is_in_secret = False
     if "op" in data and isinstance(path, str):  # RFC 6902
-        own = path.rpartition("/")[2]
-        is_in_secret = path.startswith("/stringData")
+        own = path.replace("/", ".")
+        # An index, as in `/env/0/value`, does not tell the name.
+        is_in_secret = path.startswith("/stringData") or path.endswith("/value")
     is_patch_of_secret = value_at(data, ("target", "kind")) == "Secret"
     hidden = "value" if is_in_secret else "patch" if is_patch_of_secret else ""
+    if "sourceValue" in data:  # of a replacement of kustomize
+        words = re.findall(r"\w+", canonical_json(data.get("targets")))
+        hidden = "sourceValue" if "Secret" in words or any(map(_is_secret_name, words)) else hidden
     if "secret" in name.lower():
         hidden = "data"  # `extraSecrets: [{name: web, data: {a: alpha}}]`
     return {
@@ -169,4 +178,8 @@ def _is_suspect(text: str) -> bool:
     if _SECRET_FORM.search(text):
         return True
     names = (found[1] for pattern in (_ASSIGNMENT, _OPTION) for found in pattern.finditer(text))
-    return any(_kind_of_name(name.rpartition(".")[2][-100:]) in ("one", "many") for name in names)
+    return any(_is_secret_name(name.rpartition(".")[2][-100:]) for name in names)
+
+
+def _is_secret_name(name: str) -> bool:
+    return _kind_of_name(name) in ("one", "many")

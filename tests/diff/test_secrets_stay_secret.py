@@ -375,6 +375,9 @@ HELM_VALUES = {
     "passwords": ["PLANTED", {"name": "VISIBLE", "value": "PLANTED"}],
     "apiKeys": {"web": "PLANTED"},
     "secretKeys": {"adminPasswordKey": "VISIBLE"},
+    "tls": {"tls.key": "PLANTED", "tls.crt": "VISIBLE"},
+    "slack": "https://hooks.slack.com/services/T0/B0/PLANTED",
+    "image": {"pull": "ghp_PLANTED"},
 }
 # A text with values, of which the comment and the order are not told.
 VALUES_TEXT = """\
@@ -394,6 +397,9 @@ PATCHES = [
     {"patch": "- {op: add, path: /stringData/a, value: PLANTED}"},
     {"patch": "- {op: add, path: /spec/api-key, value: PLANTED}"},
     {"patch": "- {op: add, path: /spec/host, value: VISIBLE}"},
+    {"patch": "- {op: replace, path: /spec/containers/0/env/0/value, value: PLANTED}"},
+    {"patch": "- {op: add, path: /spec/passwords/-, value: PLANTED}"},
+    {"patch": "? password\n: PLANTED\n- ["},
     {"patch": "spec: {env: [{name: A_TOKEN, value: PLANTED}]}", "target": {"kind": "VISIBLE"}},
     {"patch": "data: {a: PLANTED}", "target": {"kind": "Secret"}},
 ]
@@ -447,6 +453,11 @@ SECRET_FIELDS: dict[str, object] = {
     "Kustomization": {
         "secretGenerator": [{"name": "a", "literals": ["a=PLANTED"], "files": ["VISIBLE"]}],
         "patches": PATCHES,
+        "replacements": [
+            {"sourceValue": "VISIBLE", "targets": [{"fieldPaths": ["spec.host"]}]},
+            {"sourceValue": "PLANTED", "targets": [{"fieldPaths": ["spec.db.password"]}]},
+            {"sourceValue": "PLANTED", "targets": [{"select": {"kind": "Secret"}}]},
+        ],
         "configMapGenerator": [{"name": "a", "literals": ["a=VISIBLE"]}],
         "helmCharts": [{"name": "VISIBLE", "valuesInline": HELM_VALUES}],
         "spec": {"postBuild": {"substitute": {"DB_PASSWORD": "PLANTED", "HOST": "VISIBLE"}}},
