@@ -119,7 +119,9 @@ def _targets(
     """The workloads and the files among the arguments."""
     workloads: dict[NamedObject, None] = {}
     for word in words:
-        if word == "-" or os.path.isfile(word) or (os.path.isdir(word) and not is_target(word)):
+        # A shell passes the output of a program, `<(kubectl get …)`, as the path of a pipe.
+        is_file = os.path.exists(word) and not (os.path.isdir(word) and is_target(word))
+        if word == "-" or is_file:
             files += (word,)
         elif word.endswith((".yaml", ".yml", ".json")):
             raise UsageError(f"the file {shown(word)} does not exist", "Check the path")

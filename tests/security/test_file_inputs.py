@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 from pathlib import Path
 from time import thread_time
 
 import pytest
 
+from postrender.cli import main
 from postrender.errors import Location, UserError
 from postrender.sources import inputs
 from postrender.sources.charts import chart_name, has_archived_configuration
@@ -172,3 +175,74 @@ def test_a_small_pipe_needs_little_memory() -> None:
         [sys.executable, "-c", script], input=CONFIG.encode(), capture_output=True, check=True
     )
     assert int(done.stdout) == len(CONFIG)
+
+
+def archive_of(path: Path, *members: tuple[str, bytes, int, bytes]) -> str:
+    """Write a .tgz of members: the name, the type, the size in the header, and the content."""
+    with gzip.open(path, "wb") as archive:
+        for name, kind, size, content in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, size
+            archive.write(member.tobuf(tarfile.GNU_FORMAT) + content)
+    return str(path)
+
+
+def test_a_long_header_of_an_archive_needs_little_memory(tmp_path: Path) -> None:
+    size = 64 << 20
+    header = ("shop/x", tarfile.GNUTYPE_LONGNAME, size, bytes(size))
+    last = ("shop/postrender.yaml", tarfile.REGTYPE, 0, b"")
+    path = archive_of(tmp_path / "shop.tgz", header, last)
+    tracemalloc.start()
+    try:
+        assert has_archived_configuration(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [-512, -1024, 1 << 40])
+def test_an_archive_with_a_false_size_ends(tmp_path: Path, size: int) -> None:
+    first = ("shop/a", tarfile.REGTYPE, 0, b"")
+    path = archive_of(tmp_path / "shop.tgz", first, first, ("shop/b", tarfile.REGTYPE, size, b""))
+    assert not has_archived_configuration(path)
+
+
+def test_a_packaged_chart_with_a_long_name_has_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "postrender.yaml").write_text("strict: true\n")
+    path = str(tmp_path / "shop.tgz")
+    with tarfile.open(path, "w:gz", format=tarfile.USTAR_FORMAT) as archive:
+        archive.add(tmp_path / "postrender.yaml", f"{'s' * 99}/postrender.yaml")
+    assert has_archived_configuration(path)
+
+
+def run_with_little_memory(*command: str) -> str:
+    """Run a program with at most 1 GiB, and return its stderr."""
+    import resource  # Windows has no such module
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [sys.executable, *command], preexec_fn=limit, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode
+    return done.stderr
+
+
+def test_a_configuration_without_an_end_is_an_error() -> None:
+    stderr = run_with_little_memory("-m", "postrender", "config", "validate", "/dev/zero")
+    assert "/dev/zero:1: the document has 33,554,433 characters" in stderr
+
+
+def test_a_comment_without_an_end_is_an_error() -> None:
+    stderr = run_with_little_memory("examples/ci/comment", "/dev/zero")
+    assert "/dev/zero is not the output of postrender diff" in stderr
+
+
+def test_status_reads_the_output_of_a_program(capfd: pytest.CaptureFixture[str]) -> None:
+    read, write = os.pipe()
+    os.write(write, b"kind: [")
+    os.close(write)
+    assert main.run(["status", f"/dev/fd/{read}"]) == 2
+    os.close(read)
+    assert f"/dev/fd/{read}" in capfd.readouterr().err.replace("argument", "")
