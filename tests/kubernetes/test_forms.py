@@ -71,6 +71,37 @@ REJECTED: list[tuple[str, str, Any, str]] = [
     ("Pod", "spec.restartPolicy", "always", ""),
 ]  # fmt: skip
 
+TERMS = "spec.nodeAffinity.required.nodeSelectorTerms.0.matchExpressions"
+PREFERENCE = f"{POD}.affinity.nodeAffinity.{PREFERRED}"
+BACKEND = "spec.defaultBackend.service.port"
+ALL_PARAMS = {"selector": {}, "parameterNotFoundAction": "Deny"}
+GREATER = {"key": "a", "operator": "Gt", "values": ["1"]}
+NO_LABEL = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}
+ONE_PORT: dict[str, Any] = {"ports": [{"port": 80}]}
+LOCAL = {"externalIPs": ["192.0.2.1"], "externalTrafficPolicy": "Local"}
+RAW_TEXTS = "r'''a'b''' == r\"\"\"a\"b\"\"\""
+ACCEPTED: list[tuple[str, str, Any]] = [
+    ("PersistentVolume", TERMS, [GREATER]),
+    ("Deployment", PREFERENCE, [{"weight": 1, "preference": NO_LABEL}]),
+    ("Deployment", f"{POD}.restartPolicy", ""),
+    ("Deployment", f"{POD}.volumes.0.emptyDir", None),
+    ("ValidatingAdmissionPolicyBinding", "spec.paramRef", ALL_PARAMS),
+    ("ValidatingAdmissionPolicy", "spec.validations.0.expression", RAW_TEXTS),
+    ("Service", "spec", ONE_PORT | {"healthCheckNodePort": 0}),
+    ("Service", "spec", ONE_PORT | LOCAL),
+    ("Ingress", BACKEND, {"name": "", "number": 80}),
+    ("Ingress", BACKEND, {"name": "a", "number": 0}),
+    ("Ingress", "spec.tls", [{"hosts": ["192.0.2.1"]}]),
+    ("Ingress", "spec.rules.0.host", "1.2.3.4567"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), ACCEPTED)
+def test_one_other_value_is_accepted(kind: str, path: str, value: Any) -> None:
+    item = next(one for one in OBJECTS if one["kind"] == kind)
+    parts = tuple(int(part) if part.isdigit() else part for part in path.split("."))
+    assert not list(find_invalid(changed(item, parts, value)))
+
 
 @pytest.mark.parametrize("item", OBJECTS, ids=lambda item: item["kind"])
 def test_a_valid_object_has_no_problem(item: Obj) -> None:

@@ -497,6 +497,7 @@ def test_the_items_of_a_set_and_of_a_list_with_keys() -> None:
     assert [text for _, text in find_unlike(["a", "b", "a"], values)] == [
         '2 items have the value "a"'
     ]
+    assert not list(find_unlike([{"a": 1}, {"a": 2}], values))
 
 
 @pytest.mark.parametrize(
@@ -504,6 +505,7 @@ def test_the_items_of_a_set_and_of_a_list_with_keys() -> None:
     [
         ("self.size > 1 && has(self.size) || self.metadata.name == ')'", True),
         ("self.size >= 1 // (", True),
+        ("self.items.all(self, self.x != '=')", True),
         ("self.size >= 1 // self.sise\n&& self.`a-b` == 1", True),
         (r"self.size in [1, 2] && 'a\'(' != r'\(' && '''it's [''' != '='", True),
         ("self.items.all(x, x != '=') && self.size.string() <= '1' && !(self.a__b)", True),
@@ -534,6 +536,7 @@ def test_the_rule_of_a_schema(rule: str, is_valid: bool) -> None:
     [
         (("", "ResourceQuota"), {"scopeSelector": {"a": 1}}, {"scopeSelector": {"a": 2}}, True),
         (("", "ResourceQuota"), {"scopes": ["BestEffort"]}, {}, False),
+        (("", "ResourceQuota"), {"scopes": {"a": 1}}, {}, True),
         (CLAIM, {"dataSource": {"name": "a"}}, {}, True),
         (CLAIM, {"dataSource": {"name": "a"}}, {"dataSource": {"name": "b"}}, False),
         (("", "Service"), {"ipFamilies": ["IPv4"]}, {"ipFamilies": []}, True),
@@ -545,3 +548,11 @@ def test_what_a_live_object_accepts(
 ) -> None:
     found = find_rejected_changes(group_kind, {"spec": old}, {"spec": new}, None)
     assert (not list(found)) == is_accepted
+
+
+def test_a_claim_of_devices_in_another_version_of_the_api() -> None:
+    kind = ("resource.k8s.io", "ResourceClaim")
+    old: Obj = {"spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "b"}]}}}
+    request: Obj = {"name": "a", "exactly": {"deviceClassName": "b"}}
+    new: Obj = {"apiVersion": "resource.k8s.io/v1", "spec": {"devices": {"requests": [request]}}}
+    assert not list(find_rejected_changes(kind, old, new, None))

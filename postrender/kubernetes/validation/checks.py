@@ -166,7 +166,8 @@ def some_of(*fields: str) -> Check:
     """A check of a mapping that has at least one of several fields."""
 
     def check(value: Json) -> Iterator[str]:
-        if isinstance(value, dict) and not any(value.get(field) for field in fields):
+        found = [mapping_at(value, ()).get(field) for field in fields]
+        if isinstance(value, dict) and not any(one or one == {} for one in found):
             yield f"one of the fields {', '.join(fields)} is missing"
 
     return check
@@ -222,14 +223,19 @@ def between(low: int, high: int | None = None) -> Check:
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-def expression(*operators: str) -> Check:
-    """A check of a requirement of a selector; operators: those of nodes, which a type lists."""
+def expression(*operators: str, has_labels: bool = True) -> Check:
+    """A check of a requirement of a selector.
+
+    operators: those of nodes, which a type lists. has_labels: whether a value must be one of a
+    label, which the preferences of nodes need not.
+    """
 
     def check(value: Json) -> Iterator[str]:
         operator, values = (value_at(value, (field,)) for field in ("operator", "values"))
         yield from needs("key", "operator")(value)
         yield from QUALIFIED(value_at(value, ("key",)))
-        for one in values if isinstance(values, list) and operator in _OPERATORS else ():
+        is_read = has_labels and operator in _OPERATORS
+        for one in values if isinstance(values, list) and is_read else ():
             yield from selected(one)
         if not operators:
             yield from one_of(*_OPERATORS)(operator)

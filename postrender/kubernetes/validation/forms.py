@@ -45,7 +45,7 @@ _CHECKS: dict[str, Check] = {
     "labels": labels,
     "selector": selector,
     "content-key": matching(is_content_key, "the key of a ConfigMap or Secret"),
-    "expression": expression(),
+    "node-expression": expression("Gt", "Lt"),
     "port-name": port_name,
     "port": PORT,
     "absolute": matching(lambda text: text.startswith("/"), "a path that begins with /"),
@@ -141,7 +141,7 @@ needs path: spec.local
 needs driver volumeHandle: spec.csi
 needs required: spec.nodeAffinity
 needs nodeSelectorTerms: spec.nodeAffinity.required
-expression: spec.nodeAffinity.required.nodeSelectorTerms[].matchExpressions[]
+node-expression: spec.nodeAffinity.required.nodeSelectorTerms[].matchExpressions[]
 """,
     ("storage.k8s.io", "StorageClass"): "needs key values: "
     "allowedTopologies[].matchLabelExpressions[]",

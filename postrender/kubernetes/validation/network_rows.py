@@ -31,6 +31,11 @@ from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 def _service(value: Json) -> Iterator[str]:
     kind, ports = value_at(value, ("type",)), mappings_in(value_at(value, ("ports",)))
+    spec = mapping_at(value, ())
+    if not spec.get("externalIPs"):
+        yield from _IS_EXTERNAL(value)
+    if spec.get("healthCheckNodePort") and spec.get("externalTrafficPolicy") != "Local":
+        yield "healthCheckNodePort needs externalTrafficPolicy: Local"
     if kind == "ExternalName":
         return
     is_headless = value_at(value, ("clusterIP",)) == "None"
@@ -40,6 +45,9 @@ def _service(value: Json) -> Iterator[str]:
         yield "one of several ports has no name"
     if kind in (None, "ClusterIP") and any(port.get("nodePort") for port in ports):
         yield "a nodePort needs the type NodePort or LoadBalancer"
+
+
+_IS_EXTERNAL = requires("externalTrafficPolicy", "type: NodePort or LoadBalancer")
 
 
 def _host_name(value: Json) -> Iterator[str]:
@@ -82,7 +90,7 @@ def _backend(value: Json) -> Iterator[str]:
     yield from exclusive("service", "resource", is_needed=True)(value)
     service = value_at(value, ("service",))
     port = mapping_at(service, ("port",))
-    if isinstance(service, dict) and len([key for key in port if port[key] is not None]) != 1:
+    if isinstance(service, dict) and len([key for key in port if port[key]]) != 1:
         yield "the backend needs a name or a number of a port"
 
 
@@ -129,11 +137,15 @@ def _peer(value: Json) -> Iterator[str]:
 
 
 def _host(value: Json) -> Iterator[str]:
-    if isinstance(value, str) and value:
-        name = value.removeprefix("*.")
-        is_address = name.count(".") == 3 and name.replace(".", "").isdigit()
-        if not is_subdomain(name) or is_address:
-            yield f"the value {shown(value)} is not the name of a host"
+    if isinstance(value, str) and value and not is_subdomain(value.removeprefix("*.")):
+        yield f"the value {shown(value)} is not the name of a host"
+
+
+def _host_of_rule(value: Json) -> Iterator[str]:
+    yield from _host(value)
+    parts = str(value).split(".")
+    if len(parts) == 4 and all(re.match(r"\d{1,3}\Z", one) and int(one) < 256 for one in parts):
+        yield f"the value {shown(value)} is an address, and not the name of a host"
 
 
 def _endpoints(value: Json) -> Iterator[str]:
@@ -162,8 +174,6 @@ NETWORK_ROWS: dict[GroupKind, Rows] = {
         ("spec.ports[].nodePort", _node_port),
         ("spec.ports[].appProtocol", QUALIFIED),
         ("spec.externalName", _host_name),
-        ("spec", requires("externalTrafficPolicy", "type: NodePort or LoadBalancer")),
-        ("spec", requires("healthCheckNodePort", "externalTrafficPolicy: Local")),
         ("spec", requires("loadBalancerSourceRanges", "type: LoadBalancer")),
         ("spec", requires("loadBalancerClass", "type: LoadBalancer")),
         ("spec", requires("allocateLoadBalancerNodePorts", "type: LoadBalancer")),
@@ -188,7 +198,7 @@ NETWORK_ROWS: dict[GroupKind, Rows] = {
     ),
     ("networking.k8s.io", "Ingress"): (
         ("spec", some_of("rules", "defaultBackend")),
-        ("spec.rules[].host", _host),
+        ("spec.rules[].host", _host_of_rule),
         ("spec.tls[].hosts[]", _host),
         ("spec.tls[].secretName", subdomain),
         ("spec.rules[].http.paths[]", needs("pathType")),

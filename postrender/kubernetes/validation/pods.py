@@ -122,7 +122,7 @@ _ALWAYS = (
 def restart_policy(group_kind: GroupKind, path: Path, pod: dict[str, Json]) -> Iterator[Problem]:
     """A restart policy or a deadline that the kind of the workload does not accept."""
     policy, where, kind = pod.get("restartPolicy"), (*path, "restartPolicy"), group_kind[1]
-    if kind in _ALWAYS and policy not in (None, "Always"):
+    if kind in _ALWAYS and policy not in (None, "", "Always"):
         yield where, f"a {kind} needs the value Always"
     if group_kind[0] == "batch" and policy not in ("OnFailure", "Never"):
         yield where, f"a {kind} needs the value OnFailure or Never"
@@ -144,7 +144,8 @@ def _init_container(value: Json) -> Iterator[str]:
 
 
 def _volume(value: Json) -> Iterator[str]:
-    sources = [key for key in value if key != "name"] if isinstance(value, dict) else []
+    volume = mapping_at(value, ())
+    sources = [key for key in volume if key != "name" and volume[key] is not None]
     if len(sources) > 1:
         yield f"the volume has {len(sources)} types ({' and '.join(sources[:2])})"
 
@@ -256,8 +257,11 @@ _ROWS: Rows = (
     *((f"volumes[].{source}.items[].mode", between(0, 0o777)) for source in _FILES),
     *((f"volumes[].{source}.items[].path", relative) for source in _FILES),
     *(
-        (f"affinity.nodeAffinity.{term}.matchExpressions[]", expression("Gt", "Lt"))
-        for term in (f"{_REQUIRED}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
+        (f"affinity.nodeAffinity.{term}.matchExpressions[]", check)
+        for term, check in (
+            (f"{_REQUIRED}.nodeSelectorTerms[]", expression("Gt", "Lt")),
+            (f"{_PREFERRED}.preference", expression("Gt", "Lt", has_labels=False)),
+        )
     ),
     *((term, needs("topologyKey")) for term in _TERMS),
     *(

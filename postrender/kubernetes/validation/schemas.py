@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from postrender.kubernetes.hashing import canonical_json
 from postrender.kubernetes.validation.checks import (
     Check,
     Problem,
@@ -90,7 +91,7 @@ def _repeated(value: list[Json], schema: dict[str, Json]) -> Iterator[str]:
     kind, keys = (schema.get(f"x-kubernetes-list-{one}") for one in ("type", "map-keys"))
     fields = mapping_at(schema, ("items", "properties"))
     if kind == "set":
-        yield from repeated("item", map(shown, value), "value")
+        yield from repeated("item", map(canonical_json, value), "value")
     elif kind == "map" and isinstance(keys, list):
         defaults = {str(key): value_at(fields, (str(key), "default")) for key in keys}
         rows = [
@@ -212,13 +213,14 @@ def _items(schema: Json) -> Iterator[str]:
 
 # A text or comment of CEL, and what CEL does not have.
 _CEL = re.compile(
-    r"""(?P<text>[rR](?:"[^"\n]*"|'[^'\n]*')|"{3}.*?"{3}|'{3}.*?'{3}"""
+    r"""(?P<text>[rR](?:"{3}.*?"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')|"{3}.*?"{3}|'{3}.*?'{3}"""
     r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
     r"|(?P<comment>//[^\n]*)|(?P<open>[(\[{])|(?P<close>[)\]}])"
     r"""|(?P<wrong>["';$#@^~]|(?<![=!<>])=(?!=)|(?<!&)&(?!&)|(?<!\|)\|(?!\|))""",
     re.DOTALL,
 )
 _FIELD = re.compile(r"(?<![\w.])(?:self|oldSelf)\.(\w+)(?!\w|\s*\()")
+_OTHER_SELF = re.compile(r"[(,]\s*(?:self|oldSelf)\s*,")  # a variable of a macro: all(self, …)
 
 
 def cel(value: Json) -> Iterator[str]:
@@ -242,7 +244,8 @@ def _rules(schema: Json) -> Iterator[str]:
         yield from needs("rule")({"rule": text.strip()})
         yield from cel(text)
         code = _CEL.sub(lambda match: "''" if match["text"] or match["comment"] else match[0], text)
-        for name in _FIELD.findall(code) if fields and not is_open else ():
+        is_closed = fields and not is_open and not _OTHER_SELF.search(code)
+        for name in _FIELD.findall(code) if is_closed else ():
             # Names with other characters are escaped, and every object has the standard ones.
             if name not in fields and "__" not in name and name not in _STANDARD:
                 yield f"a rule reads the field {name}, which the schema does not have"

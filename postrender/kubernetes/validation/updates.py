@@ -187,12 +187,14 @@ def _other_amounts(change: _Change) -> bool:
 
 
 def _other_items(change: _Change) -> bool:
-    before, after = ({*map(str, one)} if isinstance(one, list) else {one} for one in change[:2])
+    before, after = ({*map(str, one if isinstance(one, list) else ())} for one in change[:2])
     return before != after
 
 
 def _other_devices(change: _Change) -> bool:
-    return _without_defaults(change.before) != _without_defaults(change.after)
+    # Another version of the API has the fields of a request in other places.
+    is_other = change.old.get("apiVersion") != change.new.get("apiVersion")
+    return not is_other and _without_defaults(change.before) != _without_defaults(change.after)
 
 
 def _without_defaults(value: Json) -> Json:
@@ -204,7 +206,11 @@ def _without_defaults(value: Json) -> Json:
     return rest if isinstance(value, dict) else value
 
 
-_DEVICES: dict[str, tuple[Json, ...]] = {"allocationMode": ("ExactCount", ""), "count": (0, 1)}
+_DEVICES: dict[str, tuple[Json, ...]] = {
+    "allocationMode": ("ExactCount", ""),
+    "count": (0, 1),
+    "operator": ("Equal", ""),
+}
 
 
 def _not_elastic(change: _Change) -> bool:

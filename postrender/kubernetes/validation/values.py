@@ -43,8 +43,8 @@ _RANGES: dict[GroupKind, dict[str, tuple[int, int | None]]] = {
         "spec.versionPriority": (1, 1_000),
     },
     ("networking.k8s.io", "Ingress"): {
-        "spec.defaultBackend.service.port.number": (1, 65_535),
-        "spec.rules[].http.paths[].backend.service.port.number": (1, 65_535),
+        "spec.defaultBackend.service.port.number": (0, 65_535),
+        "spec.rules[].http.paths[].backend.service.port.number": (0, 65_535),
     },
 }
 # The levels of pod security, and the labels of a namespace that set them.
