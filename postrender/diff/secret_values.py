@@ -25,8 +25,9 @@ _SECRET_NAME = re.compile(
     r"|(?:api|private|secret|access|account|auth|encryption|license|master|session|shared|signing"
     r"|ssh|storage|tls|ca|client|server)(?:_?access)?_?key(?:_?base)?"
     r"|kube_?config|docker_?config_?json|basic_?auth"
-    r"|(?:app|application|client|consumer|cookie|hmac|jwt|oauth|session|shared|signing|webhook)"
-    r"_?secret|secret_?(?:data|env)|auth(?=s\Z)|(?:\A|_)(?:authorization|creds?|dsn|pass|pat))(?P<plural>s?)\Z"
+    r"|(?:api|app|application|client|consumer|cookie|encryption|hmac|jwt|oauth|session|shared"
+    r"|signing|webhook)_?secret|secret_?(?:data|env)|requirepass|masterauth|auth(?=s\Z)"
+    r"|(?:\A|_)(?:authorization|creds?|dsn|pass|pat))(?P<plural>s?)\Z"
 )
 # The name of a place or setting of a secret: `password: {secretName: web, key: a, length: 16}`.
 _PLAIN_NAME = re.compile(
@@ -38,6 +39,8 @@ _PLAIN_NAME = re.compile(
     r"|\Aexisting_"
 )
 _KEY_FILES = ("tls.key", "ca.key", "client.key", "server.key")  # keys, not names in parts
+# The start of the name of a setting: `allowEmptyPassword: "yes"`, `existingSecretKey: a`.
+_SETTING = re.compile(r"(?:existing|allow|automount|disable|enable|has|is|require|skip|use)_")
 _MARKER = re.compile(r"^---(?=\s).*\n?", re.MULTILINE)
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 # A name with what it gets: `--token=`, `password:`. A reference such as `$(TOKEN)` is not secret.
@@ -125,7 +128,7 @@ def _kind_of_name(name: str) -> str:
     """`one` or `many` for the name of secrets, `plain` for a name of a setting, or ""."""
     words = _NEW_WORD.sub("_", name).lower()
     found = _SECRET_NAME.search(words)
-    if found and not words.startswith("existing_"):
+    if found and not _SETTING.match(words):
         return "many" if found["plural"] else "one"
     return "plain" if _PLAIN_NAME.search(words) else ""
 

@@ -154,6 +154,8 @@ KINDS = "[{group: apps, kind: '*'}]"
         ("", f"namespaceResourceWhitelist: {KINDS}", "covers all of */*"),
         ("", f"clusterResourceBlacklist: {KINDS}", "begins to deny apps/*"),
         (f"namespaceResourceWhitelist: {KINDS}", "", ""),
+        ("", "namespaceResourceWhitelist: []", "covers all of */*"),
+        ("namespaceResourceWhitelist: []", f"namespaceResourceWhitelist: {KINDS}", ""),
         ("", f"clusterResourceWhitelist: {KINDS}", ""),
         (
             f"namespaceResourceWhitelist: {KINDS}",

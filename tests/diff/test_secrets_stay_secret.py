@@ -558,7 +558,8 @@ def test_the_number_of_tokens_is_not_secret() -> None:
 
 NAMES = """pwd DB_PWD passwd mysqlRootPassword PASSWORD passPhrase apikey APIKey api_key apiKeys
 dbPat PAT github.pat credential credentials connectionString connection_string dsn SENTRY_DSN
-sentryDsn accessToken token tokens jwtSecret cookieSecret encryptionKey secretKeyBase db.pass"""
+sentryDsn accessToken token tokens jwtSecret cookieSecret encryptionKey secretKeyBase db.pass
+API_SECRET encryptionSecret requirepass"""
 
 
 @pytest.mark.parametrize("name", NAMES.split())
@@ -574,6 +575,7 @@ def test_a_name_of_a_secret_hides_its_value(name: str) -> None:
         {"token": {"audience": "x", "expirationSeconds": 60, "issuer": "x", "type": "x"}},
         {"secretName": "x", "passwordKey": "x", "tokenSecretRef": {"name": "x", "key": "token"}},
         {"existingSecret": "x", "existingSecretPasswordKey": "x", "existingSecretKey": "x"},
+        {"allowEmptyPassword": "yes", "REQUIRE_PASSWORD": "no", "useToken": "x"},
         {"password": {"secretName": "x", "key": "x"}, "tokenUrl": "https://host:80/x?a=b"},
         {"compat": "x", "path": "/x", "pattern": "x", "format": "x", "passThrough": "x"},
         {"args": ["--password=$(DB_PASSWORD)", "--token-file", "/x", "--password-file=/x"]},

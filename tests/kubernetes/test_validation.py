@@ -472,6 +472,7 @@ def test_the_pattern_of_a_schema_is_one_of_go(text: str, is_valid: bool) -> None
         ("\u0661", r"^\d$", False),
         # Unknown: a group that repeats, too much work, a token of Go, a long text.
         *(("b", unknown, True) for unknown in ("^(a+)+$", "^a*a*a*c$", r"^\pN$", "^[[:digit:]]$")),
+        ("b", "a?a?a?a?.*.*c", True),
         ("b" * 254, "^a", True),
     ],
 )

@@ -124,10 +124,12 @@ def _narrowed(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
     """The kinds that a project no longer permits."""
     for scope in ("cluster", "namespace"):
         fields = f"{scope}ResourceWhitelist", f"{scope}ResourceBlacklist"
-        # Without a list, a project permits all kinds of namespaces, and none of the cluster.
+        # Without a list, a project permits all kinds of namespaces, and none of the cluster. An
+        # empty list permits none.
         everything: Json = [{"group": "*", "kind": "*"}] if scope == "namespace" else []
         sides = [[mappings_in(side.get(field)) for field in fields] for side in (old, new)]
-        allowed = [side[0] or mappings_in(everything) for side in sides]
+        listed = [side.get(fields[0]) for side in (old, new)]
+        allowed = [mappings_in(everything if one is None else one) for one in listed]
         if max(map(len, (*sides[0], *sides[1]))) > _MOST_GLOBS:
             continue
         lost = [one for one in allowed[0] if not _is_covered(one, allowed[1])]

@@ -118,7 +118,10 @@ def _unmatched(value: str, expression: Json) -> Iterator[str]:
     """The pattern that a text does not match. What it yields is certain, but not complete."""
     if not isinstance(expression, str) or max(len(value), len(expression)) > _LONGEST_TEXT:
         return
-    is_fast = all(len(part.findall(expression)) <= most for part, most in _MOST)
+    # A match can begin at each character, as with one more part that repeats.
+    is_anchored = expression.startswith("^") and "|" not in expression
+    searched = expression if is_anchored else f"*{expression}"
+    is_fast = all(len(part.findall(searched)) <= most for part, most in _MOST)
     if not is_fast or not _SIMPLE.match(expression) or any(pattern(expression)):
         return
     end = r"\Z" if expression.endswith("$") else ""  # `$` also matches before a line break
