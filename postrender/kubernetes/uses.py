@@ -61,6 +61,8 @@ TARGETS = {
     "Gateway": "gateway.networking.k8s.io",
     **dict.fromkeys(("DestinationRule", "VirtualService"), "networking.istio.io"),
     "WorkflowTemplate": "argoproj.io",
+    "Kustomization": "kustomize.toolkit.fluxcd.io",
+    "HelmRelease": "helm.toolkit.fluxcd.io",
     "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
 }
 _GLOBAL = (
@@ -134,6 +136,10 @@ _KIND_ROWS: dict[str, tuple[_Row, ...]] = {
     "ValidatingAdmissionPolicyBinding": (
         ("spec.policyName", "ValidatingAdmissionPolicy", "The binding no longer rejects anything"),
     ),
+    **{
+        kind: (("spec.dependsOn[].name", kind, "Flux does not apply the object"),)
+        for kind in ("Kustomization", "HelmRelease")
+    },
     "Application": (("spec.project", "AppProject", _NO_PROJECT),),
     "ApplicationSet": (("spec.template.spec.project", "AppProject", _NO_PROJECT),),
     **dict.fromkeys(

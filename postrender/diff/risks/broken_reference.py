@@ -39,7 +39,7 @@ from postrender.kubernetes.uses import (
 )
 from postrender.plan.namespaces import Resolver
 from postrender.records import NamedTuple
-from postrender.yaml.paths import Parts, Path, mappings_in, value_at
+from postrender.yaml.paths import Parts, Path, mapping_at, mappings_in, nested_mappings, value_at
 
 # What follows for a hook that runs before the upgrade.
 _NOW = (
@@ -75,7 +75,7 @@ def find_broken_reference(facts: Facts) -> Iterator[Risk]:
       writes it.
     - Another part of an object: a port, a listener, a subset, the container or request of a
       metric, an argument of an analysis, a route of a router.
-    - The named port of a probe or hook, and the variable in `$(NAME)`.
+    - The port of a probe or hook, the variable in `$(NAME)`, a label in `fieldRef`.
 
     References with `optional: true` do not count, nor do objects in neither input, which another
     release can own. A `pre-upgrade` or `PreSync` hook reads the previous objects.
@@ -128,6 +128,8 @@ def _find(facts: Facts, removed: Mapping[ObjectKey, str]) -> Iterator[Risk]:
         old_keys = {key for key, _ in known(item)} if now else set()
         yield from (_risk(item, use) for key, use in (later | now).items() if key not in old_keys)
     yield from _left_behind(facts)
+    yield from _of_another_kind(facts)
+    yield from _lost_labels(facts)
     rolling = {one.identity for one in facts.workloads if one.effect in _NEW_PODS}
     for item, parts in _candidates(facts, removed, lost, needed, rolling):
         broken = list(_broken(names, item, after, removed, parts))
@@ -183,6 +185,65 @@ def _left_behind(facts: Facts) -> Iterator[Risk]:
             if is_own and there in before and key_of(target) not in after:
                 fact = f"{target.kind}/{name} is not in the namespace {use.namespace}"
                 yield _risk(new, use._replace(key="", fact=fact))
+
+
+def _of_another_kind(facts: Facts) -> Iterator[Risk]:
+    """The uses that keep a name, and change the kind from one that is there to one that is not."""
+    changed = []
+    for pair in facts.changes:
+        if pair.both:
+            before, after = (
+                {
+                    (use.path, use.name): use
+                    for use in uses_of(pair.identity, one.data, (), pair.parts)
+                    if not use.key
+                }
+                for one in pair.both
+            )
+            changed += [
+                (Object(pair.identity, pair.both[1].data), before[key], use)
+                for key, use in after.items()
+                if key in before and before[key].group_kind != use.group_kind
+            ]
+    kinds = {use.group_kind[1] for _, *uses in changed for use in uses}
+    words = {use.name for _, _, use in changed}
+    key_of = facts.both.resolver.key_of
+    there = {
+        key_of(one.identity)
+        for one in (facts.objects(kinds, is_new=True, words=words) if changed else ())
+    }
+    for item, *uses in changed:
+        old, new = (key_of(Identity(*use.group_kind, use.namespace, use.name)) for use in uses)
+        if old in there and new not in there:
+            names = [f"{use.group_kind[1]}/{use.name}" for use in uses]
+            fact = f"{names[1]} is not in the new input, and {names[0]} is"
+            yield _risk(item, uses[1]._replace(fact=fact))
+
+
+def _lost_labels(facts: Facts) -> Iterator[Risk]:
+    """The labels and annotations that a template loses, and that its variables or files read."""
+    for pair in facts.changes:
+        old, new = pair.both or (None, None)
+        for start, template in (
+            pod_templates_of(pair.identity.group_kind, new.data) if old and new else ()
+        ):
+            lost = {
+                f"metadata.{field}['{name}']": f"{field[:-1]} {name}"
+                for field in ("labels", "annotations")
+                for path in [("metadata", field)]
+                for name in mapping_at(old and old.data, (*start, *path))
+                if name not in mapping_at(template, path)
+            }
+            spec = value_at(template, ("spec",)) if lost else None
+            for path, around in nested_mappings(spec) if spec else ():
+                label = lost.get(str(around.get("fieldPath")))
+                is_variable = path[-2:-1] == ("valueFrom",)
+                reader = value_at(spec, path[:-2] if is_variable else path[:-1])
+                if label and isinstance(reader, dict):
+                    name = reader.get("name" if is_variable else "path")
+                    noun = "variable" if is_variable else "file"
+                    fact = f"the {noun} {name} reads the {label}, which is missing now"
+                    yield Risk(pair.identity, fact, f"The {noun} is empty in new pods")
 
 
 def _candidates(

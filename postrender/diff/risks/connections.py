@@ -9,6 +9,7 @@ from postrender.diff.kinds import pod_templates_of
 from postrender.diff.model import Risk
 from postrender.diff.pairs import Pair
 from postrender.diff.risks.facts import Facts, Object
+from postrender.kubernetes.annotations import keeper_of
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.yaml.paths import (
     Json,
@@ -139,6 +140,7 @@ def find_no_match(facts: Facts) -> Iterator[Risk]:
     Source: the Endpoints, disruption and autoscaling controllers of Kubernetes.
     """
     yield from _unselected(facts)
+    yield from _without_addresses(facts)
     pairs: list[tuple[str, _Selecting, _Selecting, str]] = []
     for old_item, new_item in _changed(facts, _lost_labels(facts)):
         before, after = _selectors(old_item), _selectors(new_item)
@@ -161,6 +163,34 @@ def find_no_match(facts: Facts) -> Iterator[Risk]:
             yield Risk(identity, fact, text, path)
         elif identity.kind in _PORTS:
             yield from _ports(facts, old, new, templates)
+
+
+_SLICES = ("EndpointSlice", "Endpoints")
+
+
+def _without_addresses(facts: Facts) -> Iterator[Risk]:
+    """The Services without a selector whose last addresses go."""
+
+    def service(item: Object) -> tuple[str | None, str]:
+        label = value_at(item.data, ("metadata", "labels", "kubernetes.io/service-name"))
+        name = label if item.identity.kind == "EndpointSlice" else item.identity.name
+        return facts.namespace_of(item.identity), str(name)
+
+    lost = {
+        service(item): item.identity
+        for item in facts.removed()
+        if item.identity.kind in _SLICES and not keeper_of(item.data)
+    }
+    words = {name for _, name in lost}
+    if lost:
+        for item in facts.objects(_SLICES, is_new=True, words=words):
+            lost.pop(service(item), None)
+        for item in facts.objects(("Service",), is_new=True, words=words):
+            spec = mapping_at(item.data, ("spec",))
+            gone = lost.get((facts.namespace_of(item.identity), item.identity.name))
+            if gone and not spec.get("selector") and spec.get("type") != "ExternalName":
+                fact = f"{gone} no longer exists, and the Service has no selector"
+                yield Risk(item.identity, fact, _SELECTORS["Service"][1])
 
 
 # What a Prometheus selects by labels, and the field with the selector.

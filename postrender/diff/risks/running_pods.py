@@ -90,7 +90,8 @@ def _kind_changes(facts: Facts) -> Iterator[Risk]:
             continue
         key = facts.namespace_of(workload.identity), workload.identity.name
         other = added.get(key)
-        if other and other.identity.group_kind != workload.identity.group_kind:
+        is_finite = workload.identity.kind in _FINITE
+        if other and not is_finite and other.identity.group_kind != workload.identity.group_kind:
             fact = f"the workload is replaced by a {other.identity.kind} of the same name"
             consequence = "All its pods are deleted, whether or not the new pods are ready"
             yield Risk(workload.identity, fact, consequence)
