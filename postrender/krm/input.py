@@ -120,7 +120,7 @@ def _renamed(
 
     As in kustomize, the target is the object with this kind, former name and namespace. The
     namespace of a reference in a ClusterRole does not count. If several objects match, the prefixes
-    and suffixes decide. Unless exactly one object matches, the reference stays unchanged.
+    and suffixes decide. Unless all that match have one name, the reference stays unchanged.
 
     former: the possible targets, by kind and former name.
     """
@@ -130,7 +130,8 @@ def _renamed(
         targets = [target for target in targets if target.identity.namespace == namespace]
     if len(targets) > 1:
         targets = [target for target in targets if _has_same_affixes(item, target)]
-    return reference._replace(name=targets[0].identity.name) if len(targets) == 1 else reference
+    names = {target.identity.name for target in targets}
+    return reference._replace(name=names.pop()) if len(names) == 1 else reference
 
 
 def _has_same_affixes(item: Item, target: Item) -> bool:
