@@ -78,6 +78,7 @@ ALL_PARAMS = {"selector": {}, "parameterNotFoundAction": "Deny"}
 GREATER = {"key": "a", "operator": "Gt", "values": ["1"]}
 NO_LABEL = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}
 ONE_PORT: dict[str, Any] = {"ports": [{"port": 80}]}
+NODE = {"fieldRef": {"fieldPath": "spec.host"}}  # the name before Kubernetes 1.0
 LOCAL = {"externalIPs": ["192.0.2.1"], "externalTrafficPolicy": "Local"}
 RAW_TEXTS = "r'''a'b''' == r\"\"\"a\"b\"\"\""
 ACCEPTED: list[tuple[str, str, Any]] = [
@@ -93,6 +94,8 @@ ACCEPTED: list[tuple[str, str, Any]] = [
     ("Ingress", BACKEND, {"name": "a", "number": 0}),
     ("Ingress", "spec.tls", [{"hosts": ["192.0.2.1"]}]),
     ("Ingress", "spec.rules.0.host", "1.2.3.4567"),
+    ("LimitRange", "spec.limits.0", {"type": "Pod", "default": {}}),
+    ("Deployment", f"{POD}.containers.0.env", [{"name": "A", "valueFrom": NODE}]),
 ]
 
 

@@ -490,8 +490,10 @@ def test_the_items_of_a_set_and_of_a_list_with_keys() -> None:
     same: Obj = {"port": 1, "protocol": "TCP"}
     others: Obj = {"port": 1, "protocol": "UDP"}
     assert [text for _, text in find_unlike([{"port": 1}, same], schema)] == [
-        "2 items have the key 1/TCP"
+        '2 items have the key 1, "TCP"'
     ]
+    alike: list[Obj] = [{"port": "a/b", "protocol": "c"}, {"port": "a", "protocol": "b/c"}]
+    assert not list(find_unlike([*alike], schema))
     assert not list(find_unlike([{"port": 1}, others], schema))
     assert not list(find_unlike([{"port": 1}, same], schema, is_default=True))
     values: Obj = {"x-kubernetes-list-type": "set"}

@@ -89,7 +89,7 @@ def _extended(value: Json) -> Iterator[str]:
 # The fields of the downward API: of each kind, only in variables, and only in volumes.
 _OF_BOTH = "metadata.name metadata.namespace metadata.uid"
 _OF_VARIABLE = (
-    f"{_OF_BOTH} spec.nodeName spec.serviceAccountName "
+    f"{_OF_BOTH} spec.host spec.nodeName spec.serviceAccountName "
     "status.hostIP status.hostIPs status.podIP status.podIPs"
 )
 OF_FILES = f"{_OF_BOTH} metadata.labels metadata.annotations"

@@ -137,6 +137,10 @@ _VERSION = matching(
 
 def _limits(value: Json) -> Iterator[str]:
     names = ("min", "defaultRequest", "default", "max")
+    if value_at(value, ("type",)) == "Pod":
+        for name in names[1:3]:
+            if mapping_at(value, (name,)):
+                yield f"type: Pod and {name} are both set"
     for resource in {key: None for name in names for key in mapping_at(value, (name,))}:
         sizes = [(name, quantity(value_at(value, (name, resource)))) for name in names]
         known = [(name, size) for name, size in sizes if size is not None]
@@ -225,10 +229,6 @@ _ROWS: dict[GroupKind, Rows] = {
     ("", "LimitRange"): (
         ("spec.limits[]", _limits),
         ("spec.limits", unique("limit", "type")),
-        *(
-            ("spec.limits[]", exclusive("type: Pod", field))
-            for field in ("default", "defaultRequest")
-        ),
     ),
     ("", "Namespace"): tuple((f'{SECURITY_LABEL}{mode}-version"]', _VERSION) for mode in MODES),
     ("", "ResourceQuota"): (("spec.hard", _quota), ("spec", _scopes)),

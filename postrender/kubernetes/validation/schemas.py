@@ -97,7 +97,7 @@ def _repeated(value: list[Json], schema: dict[str, Json]) -> Iterator[str]:
         rows = [
             [item.get(key, one) for key, one in defaults.items()] for item in mappings_in(value)
         ]
-        yield from repeated("item", ("/".join(map(str, row)) for row in rows), "key")
+        yield from repeated("item", (", ".join(map(shown, row)) for row in rows), "key")
 
 
 # A regular expression that means the same in Python, and without a group that repeats, so that a
