@@ -207,6 +207,14 @@ def test_an_archive_with_a_false_size_ends(tmp_path: Path, size: int) -> None:
     assert not has_archived_configuration(path)
 
 
+def test_an_archive_with_a_negative_size_in_digits_ends(tmp_path: Path) -> None:
+    header = bytearray(tarfile.TarInfo("shop/b").tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = b"-0000001000\0"
+    path = tmp_path / "shop.tgz"
+    path.write_bytes(gzip.compress(header))
+    assert not has_archived_configuration(str(path))
+
+
 def test_a_packaged_chart_with_a_long_name_has_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "postrender.yaml").write_text("strict: true\n")
     path = str(tmp_path / "shop.tgz")
