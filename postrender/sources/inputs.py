@@ -133,16 +133,17 @@ def _read_file(name: str) -> Source:
     try:
         if name != "-":
             with open(name, "rb") as file:
-                number = file.fileno()
                 # A shell passes the output of a program, `<(helm template …)`, as a path too.
-                is_pipe = not _is_file(number)
-                data = _read_all(file, number, name)
+                is_pipe = not _is_file(file.fileno())
+                data = _read_pipe(file, name) if is_pipe else file.read()
                 return checked_source(name, data)._replace(is_pipe=is_pipe)
         if sys.stdin is None:
             raise UserError(
                 "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
             )
-        return Source(source, _read_all(sys.stdin.buffer, 0, source), is_pipe=True)
+        stdin = sys.stdin.buffer
+        data = stdin.read() if _is_file(0) else _read_pipe(stdin, source)
+        return Source(source, data, is_pipe=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
 
@@ -151,21 +152,17 @@ def _is_file(number: int) -> bool:
     return stat.S_ISREG(os.fstat(number).st_mode)
 
 
-def _read_all(file: BinaryIO, number: int, name: str) -> bytes:
-    """All of a file, or of a pipe that can have an end; UserError for one of more than MAX_OUTPUT.
+def _read_pipe(file: BinaryIO, name: str) -> bytes:
+    """All of a pipe or device; UserError for more than MAX_OUTPUT, which may have no end.
 
     Another program, such as Node, can have made a pipe non-blocking. Python then reads only what
     has arrived, or None, and such a stream would lack objects.
-
-    number: the descriptor of the file.
     """
-    if _is_file(number):
-        return file.read()
     parts: list[bytes] = []
     size = 0
     while (part := file.read(_PIECE)) != b"":
         if part is None:
-            select.select([number], [], [])
+            select.select([file], [], [])
             continue
         parts.append(part)
         size += len(part)
