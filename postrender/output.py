@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import islice
 
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
@@ -80,11 +79,10 @@ def _missing_line_break(document: ParsedDocument) -> list[Edit]:
 
 def _sole_list(inventory: Inventory) -> int | None:
     """The index of a List with items that is the only document with content, else None."""
-    found = (index for index, text in enumerate(inventory.stream.texts) if has_content(text))
-    indexes = list(islice(found, 2))
-    if len(indexes) != 1 or not inventory.is_read[indexes[0]]:
+    index = inventory.stream.sole_document
+    if index is None or not inventory.is_read[index]:
         return None
-    return indexes[0] if items_of(inventory.document(indexes[0]).data) else None
+    return index if items_of(inventory.document(index).data) else None
 
 
 class _DocumentEdits:

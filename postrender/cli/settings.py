@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 from postrender.cli.arguments import is_valid_text
 from postrender.cli.options import OTHER_VARIABLES, SETTINGS
@@ -29,7 +28,7 @@ from postrender.errors import Finding, Location, UserError
 from postrender.krm.input import parsed_list
 from postrender.sources.paths import CHART_FILE
 from postrender.text import printable, similar_words
-from postrender.yaml.stream import Stream, has_content
+from postrender.yaml.stream import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,8 +214,8 @@ def render_settings(
 
 def check_not_a_function(stream: Stream) -> None:
     """Raise UserError for a ResourceList with settings, which only `postrender fn` reads."""
-    texts = list(islice(filter(has_content, stream.texts), 2))
-    if len(texts) == 1 and "ResourceList" in texts[0]:
+    index = stream.sole_document
+    if index is not None and "ResourceList" in stream.texts[index]:
         from postrender.krm.function import check_no_function_config
 
         if parsed_list(stream) is not None:

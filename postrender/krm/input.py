@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
@@ -150,10 +149,11 @@ def _has_same_end(first: str, second: str) -> bool:
 
 def parsed_list(stream: Stream) -> ParsedDocument | None:
     """The ResourceList, if it is valid and the only document with content, else None."""
-    if len(list(islice(filter(has_content, stream.texts), 2))) != 1:
+    index = stream.sole_document
+    if index is None:
         return None
     try:
-        parsed = parse_in(stream, sole_index(stream))
+        parsed = parse_in(stream, index)
     except UserError:
         return None
     return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None

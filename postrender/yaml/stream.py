@@ -16,7 +16,7 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from sys import intern
 
 from postrender.errors import Location, UserError
@@ -82,6 +82,13 @@ class Stream(NamedTuple):
     def is_empty(self) -> bool:
         """Whether no document has content."""
         return not any(map(has_content, self.texts))
+
+    @property
+    def sole_document(self) -> int | None:
+        """The index of the only document with content, None if there are none or several."""
+        found = (index for index, text in enumerate(self.texts) if has_content(text))
+        indexes = list(islice(found, 2))
+        return indexes[0] if len(indexes) == 1 else None
 
     def lacks_newline(self, index: int) -> bool:
         """Whether a document is the last one of a source that does not end with a newline."""
