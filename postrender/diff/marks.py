@@ -37,6 +37,11 @@ class Masked(Redacted):
         return masked
 
 
+def redacted(value: Json) -> Json:
+    """A value as Redacted text, unless there is nothing to hide."""
+    return value if value in (None, "") else Redacted(canonical_json(value))
+
+
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
     """An object, with the content of a Secret or a SecretList as Redacted text.
 

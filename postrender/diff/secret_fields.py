@@ -7,8 +7,7 @@ that does not fit the path of such a field, such as a text in place of a list, i
 
 from __future__ import annotations
 
-from postrender.diff.marks import MARKED_KEYS, Redacted, mark_content
-from postrender.kubernetes.hashing import canonical_json
+from postrender.diff.marks import MARKED_KEYS, Redacted, mark_content, redacted
 from postrender.text import words_of
 from postrender.yaml.paths import (
     EVERY_ITEM,
@@ -108,8 +107,4 @@ def _marked(value: Json, tree: PatternTree) -> Json:
     items = tree.children.get(EVERY_ITEM)
     if isinstance(value, list) and items:
         return [_marked(item, items) for item in value]
-    return _redacted(value)
-
-
-def _redacted(value: Json) -> Json:
-    return value if value in (None, "") else Redacted(canonical_json(value))
+    return redacted(value)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from postrender.diff.marks import MARKED_KEYS, Masked, Redacted, mark_content
+from postrender.diff.marks import MARKED_KEYS, Masked, Redacted, mark_content, redacted
 from postrender.errors import Location, UserError
 from postrender.kubernetes.hashing import canonical_json
 from postrender.yaml.document import parse_document
@@ -91,7 +91,7 @@ def with_marked_names(
             for item, own in zip(data, names, strict=False)
         ]
     if is_secret or isinstance(data, (dict, list)):
-        return Redacted(canonical_json(data))
+        return redacted(data)
     return _marked_text(data, level) if isinstance(data, str) else data
 
 
